@@ -1,0 +1,358 @@
+"""The typed kernel: what the checker hands to every later stage.
+
+All nodes are frozen and hashable, and compare by meaning.  Expressions are scalar; each
+knows its type.  Names are the user's; what is legal here but reserved in an output
+language is renamed by that output's namer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal, TypeAlias, final
+
+from kerngen.ir.types import Scalar, ValueType
+from kerngen.source.text import Span
+
+Extent: TypeAlias = str | int
+"""The length of an axis: the name of a dim, or a literal."""
+
+BinaryOp: TypeAlias = Literal[
+    "or", "and", "==", "!=", "<", "<=", ">", ">=",
+    "|", "^", "&", "<<", ">>", "+", "-", "*", "/", "%",
+]  # fmt: skip
+UnaryOp: TypeAlias = Literal["-", "~", "not"]
+ReduceKind: TypeAlias = Literal["sum", "prod", "max", "min"]
+
+
+@final
+class Role(Enum):
+    """What a tensor is to its kernel."""
+
+    INPUT = "input"
+    UPDATE = "update"  # a `mut` parameter
+    OUTPUT = "output"
+    LET = "let"  # a value; becomes a temporary, a local or nothing
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor of a kernel."""
+
+    name: str
+    element: Scalar
+    extents: tuple[Extent, ...]
+    role: Role
+    doc: str = field(default="", compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.extents)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index and the extent that it ranges over: `0 <= i < extent`."""
+
+    name: str
+    extent: Extent
+
+
+# Expressions
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal value.  Floats are finite in f32 and kept as written, in double."""
+
+    value: float | int | bool
+    type: Scalar
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ConstRef:
+    """A `const` item by name, with its value."""
+
+    name: str
+    value: float | int | bool
+    type: Scalar
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class IndexValue:
+    """An index as an i32 value."""
+
+    index: Index
+
+    @property
+    def type(self) -> Scalar:
+        """Always i32."""
+        return Scalar.I32
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DimValue:
+    """A dim as an i32 value."""
+
+    name: str
+
+    @property
+    def type(self) -> Scalar:
+        """Always i32."""
+        return Scalar.I32
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UniformValue:
+    """A scalar parameter, a host, or one component (`x y z w`) of a vector parameter."""
+
+    name: str
+    type: Scalar
+    component: str | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LocalValue:
+    """A value computed once per element: a function's parameter or let, a stage's let."""
+
+    name: str
+    type: Scalar
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One element of a tensor.
+
+    A subscript that is an `IndexValue` addresses its axis directly.  Any other is
+    clamped to its axis.
+    """
+
+    tensor: Tensor
+    subscripts: tuple[Expr, ...]
+
+    @property
+    def type(self) -> Scalar:
+        """The element type."""
+        return self.tensor.element
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`op operand`."""
+
+    op: UnaryOp
+    operand: Expr
+    type: Scalar
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """`left op right`; shifts have a u32 right side, all else two sides of one type."""
+
+    op: BinaryOp
+    left: Expr
+    right: Expr
+    type: Scalar
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`if condition { then } else { otherwise }`."""
+
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+    type: Scalar
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A conversion to `type` by WGSL's rules."""
+
+    operand: Expr
+    type: Scalar
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BuiltinCall:
+    """A call of a row of `kerngen.ir.builtins.BUILTINS`."""
+
+    builtin: str
+    arguments: tuple[Expr, ...]
+    type: Scalar
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A call of one of the user's functions."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    type: Scalar
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """A reduction of `body` over `indices`."""
+
+    kind: ReduceKind
+    indices: tuple[Index, ...]
+    body: Expr
+    type: Scalar
+
+
+Expr: TypeAlias = (
+    Constant
+    | ConstRef
+    | IndexValue
+    | DimValue
+    | UniformValue
+    | LocalValue
+    | Load
+    | Unary
+    | Binary
+    | Select
+    | Cast
+    | BuiltinCall
+    | FunctionCall
+    | Reduce
+)
+
+
+# Kernels
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A scalar or vector parameter: a field of the uniform struct."""
+
+    name: str
+    type: ValueType
+    default: float | int | tuple[float, ...] | None
+    doc: str = field(default="", compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A scalar computed on the host, in double unless it is an integer.
+
+    `type` is I32 or F32.  In `value`, scalars mix freely: operands keep their own types,
+    and a Binary of mixed types has type F32.
+    """
+
+    name: str
+    type: Scalar
+    value: Expr
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One of the user's functions: lets in order, then the value."""
+
+    name: str
+    parameters: tuple[LocalValue, ...]
+    lets: tuple[tuple[LocalValue, Expr], ...]
+    body: Expr
+    type: Scalar
+    doc: str = field(default="", compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """`target[indices] = value` for every value of `indices`, as if at once.
+
+    Compound assignments are already expanded.  A `let` is a statement whose target has
+    role LET.  `text` is the statement as the user wrote it, on one line.
+    """
+
+    target: Tensor
+    indices: tuple[Index, ...]
+    value: Expr
+    text: str = field(default="", compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RangeCheck:
+    """Host-checked at every call: an index's range lies inside an axis it subscripts.
+
+    Needed where the two lengths differ by name and one of them is a literal.
+    """
+
+    index: Index
+    tensor: str
+    axis: int
+    extent: Extent
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A `schedule` item: how to run the stage named (None: every stage it fits)."""
+
+    stage: str | None
+    guard: Expr | None
+    strategy: str
+    options: tuple[tuple[str, tuple[int, ...]], ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel, fully typed.
+
+    `dims` are in order of first appearance.  `tensors` holds the tensor parameters in
+    order, then the outputs.  `signature` and each statement's text are the user's own.
+    """
+
+    name: str
+    dims: tuple[str, ...]
+    tensors: tuple[Tensor, ...]
+    parameters: tuple[Parameter, ...]
+    hosts: tuple[Host, ...]
+    body: tuple[Statement, ...]
+    checks: tuple[RangeCheck, ...]
+    schedules: tuple[Schedule, ...]
+    signature: str = field(compare=False, repr=False)
+    doc: str = field(compare=False, repr=False)
+    span: Span = field(compare=False, repr=False)
+    order: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """Every parameter's name, tensors and scalars, in the order of the source."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One `.kern` file, checked.
+
+    `functions` holds those in scope, callees before callers.
+    """
+
+    path: str
+    doc: str
+    functions: tuple[Function, ...]
+    kernels: tuple[Kernel, ...]

@@ -1,0 +1,56 @@
+"""The types that values have in the kernel language."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias, final
+
+
+@final
+class Scalar(Enum):
+    """A scalar type.  The value is the name that both `.kern` and WGSL use."""
+
+    F32 = "f32"
+    I32 = "i32"
+    U32 = "u32"
+    BOOL = "bool"
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether values are 32-bit integers."""
+        return self in (Scalar.I32, Scalar.U32)
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether arithmetic is defined on the type."""
+        return self is not Scalar.BOOL
+
+    @property
+    def spelling(self) -> str:
+        """The type as a user writes it."""
+        return self.value
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A vector of 2 to 4 numeric scalars; only parameters have such a type."""
+
+    scalar: Scalar
+    width: int
+
+    @property
+    def spelling(self) -> str:
+        """The type as a user writes it, `vec3f` for one."""
+        return f"vec{self.width}{self.scalar.value[0]}"
+
+
+ValueType: TypeAlias = Scalar | Vector
+
+VECTORS = {
+    vector.spelling: vector
+    for scalar in (Scalar.F32, Scalar.I32, Scalar.U32)
+    for vector in (Vector(scalar, 2), Vector(scalar, 3), Vector(scalar, 4))
+}
+"""Every vector type by its name in the language."""

@@ -1,0 +1,182 @@
+"""The description of a kernel that a generated module hands to the runtime.
+
+Nothing here touches a GPU: these are the facts of a kernel, as the compiler printed
+them.  `Kernel.launch` is the one call that the generated bindings make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+
+if TYPE_CHECKING:
+    from kerngen.runtime.context import Context
+    from kerngen.runtime.elements import Element
+    from kerngen.runtime.tensor import Tensor
+    from kerngen.runtime.uniform import UniformStruct
+
+Dims: TypeAlias = Mapping[str, int]
+"""The lengths of a call by dim name, and its integer scalars by theirs."""
+
+Access: TypeAlias = Literal["read", "update", "write"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AdapterInfo:
+    """What a schedule's guard may ask of the adapter."""
+
+    workgroup_bytes: int
+    invocations: int
+    subgroups: bool
+    f16: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """A tensor parameter (`read`, `update`) or an output (`write`)."""
+
+    name: str
+    element: type[Element]
+    axes: tuple[str | int, ...]
+    access: Access
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScalarSpec:
+    """A scalar (`width` 1) or vector parameter of the uniform struct."""
+
+    name: str
+    element: type[Element]
+    width: int = 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RangeCheck:
+    """An index ranging over `extent` subscripts an axis that must be as long."""
+
+    index: str
+    extent: str | int
+    tensor: str
+    axis: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Temporary:
+    """A tensor that lives between the stages of one call."""
+
+    name: str
+    element: type[Element]
+    axes: tuple[str | int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """A private buffer of one variant: `length` elements of 4 bytes."""
+
+    name: str
+    length: Callable[[Dims], int]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A storage binding of a dispatch: a tensor, a temporary or a scratch buffer."""
+
+    name: str
+    writes: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """One shader and its number of workgroups; 0 workgroups are not recorded.
+
+    Binding 0 is the uniform struct where `uses_uniform`; `bindings` follow from 1.
+    """
+
+    wgsl: str
+    bindings: tuple[Binding, ...]
+    groups: Callable[[Dims], int]
+    uses_uniform: bool = True
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Dispatches that apply when `when` holds for the dims (None: always)."""
+
+    name: str
+    dispatches: tuple[Dispatch, ...]
+    when: Callable[[Dims], bool] | None = None
+    scratch: tuple[Scratch, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """One way to run a stage, with what it needs of the adapter."""
+
+    strategy: str
+    variants: tuple[Variant, ...]
+    when: Callable[[Dims, AdapterInfo], bool] | None = None
+    workgroup_bytes: int = 0
+    invocations: int = 64
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stage and its schedules: the first that applies runs, and the last always does."""
+
+    name: str
+    schedules: tuple[Schedule, ...]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """One kernel.
+
+    `tensors` are the tensor parameters in the source's order, then the outputs.
+    `hosts` takes every dim, then every scalar parameter (a vector is one tuple), and
+    returns the uniform struct's values in field order, vectors flattened.  `reference`
+    takes the tensor parameters as NumPy arrays, then the scalars by keyword, changes
+    `update` arrays in place, and returns the output, a tuple of them, or None.
+    """
+
+    name: str
+    origin: str
+    folder: Path
+    dims: tuple[str, ...]
+    tensors: tuple[TensorSpec, ...]
+    scalars: tuple[ScalarSpec, ...]
+    uniform: type[UniformStruct]
+    hosts: Callable[..., tuple[float, ...]]
+    stages: tuple[Stage, ...]
+    reference: Callable[..., Any]
+    temporaries: tuple[Temporary, ...] = ()
+    checks: tuple[RangeCheck, ...] = ()
+    guard_scalars: tuple[str, ...] = field(default=())
+    """Names of the integer scalars that guards read: part of a launch's plan key."""
+
+    def launch(
+        self,
+        ctx: Context | None,
+        tensors: tuple[Tensor[Any, Any], ...],
+        scalars: tuple[Any, ...],
+        out: tuple[Tensor[Any, Any] | None, ...] = (),
+    ) -> tuple[Tensor[Any, Any], ...]:
+        """Check the arguments, record the kernel and return its outputs.
+
+        `out` has one entry per output.  Raises the classes of `kerngen.runtime.errors`,
+        before anything is recorded.
+        """
+        raise NotImplementedError

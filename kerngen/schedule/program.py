@@ -1,0 +1,93 @@
+"""What scheduling yields: shaders with everything that the host must know to run them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from kerngen.ir.nodes import Expr, Tensor
+from kerngen.ir.stages import StagedKernel
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A storage binding: a tensor of the kernel, a temporary, or a scratch buffer."""
+
+    name: str
+    writes: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """A private buffer of one variant, f32/i32/u32 elements; `length` is host code."""
+
+    name: str
+    element: str
+    length: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shader:
+    """One dispatch: a WGSL text and how many workgroups it wants.
+
+    `stem` is the file's name without `.wgsl`.  Bindings are numbered from 1 in order;
+    binding 0 is the kernel's uniform struct, if it has fields and `uses_uniform`.
+    `groups` is a Python expression over the dims (`d["m"]`) and `ceil_div`.
+    """
+
+    stem: str
+    text: str
+    bindings: tuple[Binding, ...]
+    uses_uniform: bool
+    groups: str
+    workgroup_size: int
+    workgroup_bytes: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Dispatches that do a stage when `when` holds (Python over dims; "" is always)."""
+
+    name: str
+    when: str
+    shaders: tuple[Shader, ...]
+    scratch: tuple[Scratch, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScheduledStage:
+    """One way to run a stage; the last variant always applies."""
+
+    strategy: str
+    label: str
+    guard: Expr | None
+    variants: tuple[Variant, ...]
+    reason: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StageProgram:
+    """A stage and its schedules in order of preference; the last one always applies."""
+
+    name: str
+    schedules: tuple[ScheduledStage, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KernelProgram:
+    """A kernel, ready to emit."""
+
+    staged: StagedKernel
+    stages: tuple[StageProgram, ...]
+
+    @property
+    def temporaries(self) -> tuple[Tensor, ...]:
+        """The tensors that live between stages."""
+        return self.staged.temporaries

@@ -1,0 +1,101 @@
+"""Diagnostics as data: what is wrong, where, and what to do about it.
+
+Every fault of a user's program is a frozen dataclass derived from `Diagnostic`.  Call
+sites pass values, never prose; the class owns the wording.  `CompileError` carries the
+diagnostics of one run out of the compiler; it is the only exception that a wrong program
+can cause.  Anything else that escapes is a bug of kerngen's.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from kerngen.source.text import Span
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A second place that helps to understand a diagnostic."""
+
+    span: Span
+    label: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostic(ABC):
+    """One fault.  Subclasses add the values that their wording needs."""
+
+    code: ClassVar[str]
+    rule: ClassVar[str]
+
+    span: Span
+
+    @property
+    @abstractmethod
+    def headline(self) -> str:
+        """One sentence with a full stop that says what is wrong."""
+
+    @property
+    def label(self) -> str:
+        """A few words to stand beside the caret; empty if the headline says it all."""
+        return ""
+
+    @property
+    def related(self) -> tuple[Related, ...]:
+        """Other places that matter."""
+        return ()
+
+    @property
+    def hint(self) -> str:
+        """What to do about it, or empty."""
+        return ""
+
+
+class CompileError(Exception):
+    """A user's program is wrong; carries every diagnostic found."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__(
+            "\n".join(f"{d.code}: {d.headline}" for d in self.diagnostics)
+        )
+
+
+@final
+class Faults:
+    """Collects diagnostics so that one run reports all it can find."""
+
+    def __init__(self) -> None:
+        self._found: list[Diagnostic] = []
+
+    def __iter__(self) -> Iterator[Diagnostic]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        """Record one fault."""
+        if diagnostic not in self._found:
+            self._found.append(diagnostic)
+
+    def raise_if_any(self) -> None:
+        """Raise `CompileError`, in source order, when anything was recorded."""
+        if self._found:
+            raise CompileError(
+                sorted(self._found, key=lambda d: (d.span.source.path, d.span.start))
+            )
+
+    @contextmanager
+    def collect(self) -> Iterator[None]:
+        """Absorb a `CompileError` raised inside the block, and go on after it."""
+        try:
+            yield
+        except CompileError as error:
+            for diagnostic in error.diagnostics:
+                self.add(diagnostic)

@@ -1,0 +1,63 @@
+"""Source text and the spans that point into it.
+
+Spans are half-open ranges of character offsets.  Lines and columns are computed only
+when a diagnostic is printed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import final
+
+
+@final
+@dataclass(frozen=True)
+class Source:
+    """One `.kern` file: the name it is shown under and its text."""
+
+    path: str
+    text: str = field(repr=False)
+
+    @cached_property
+    def line_starts(self) -> tuple[int, ...]:
+        """The offset at which each line begins; there is always at least one line."""
+        newlines = (i + 1 for i, char in enumerate(self.text) if char == "\n")
+        return (0, *newlines)
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Return the 1-based line and column of a character offset."""
+        line = bisect_right(self.line_starts, offset)
+        return line, offset - self.line_starts[line - 1] + 1
+
+    def line_text(self, line: int) -> str:
+        """Return the text of a 1-based line, without its line break."""
+        start = self.line_starts[line - 1]
+        ends = self.line_starts[line:]
+        end = ends[0] - 1 if ends else len(self.text)
+        return self.text[start:end].rstrip("\r")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The characters `start <= offset < end` of a source."""
+
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """The characters that the span covers."""
+        return self.source.text[self.start : self.end]
+
+    @property
+    def line(self) -> int:
+        """The 1-based line on which the span starts."""
+        return self.source.position(self.start)[0]
+
+    def to(self, other: Span) -> Span:
+        """Return the smallest span that covers this one and `other`."""
+        return Span(self.source, min(self.start, other.start), max(self.end, other.end))

@@ -1,0 +1,344 @@
+"""The abstract syntax tree: what a `.kern` file says, before anything is looked up.
+
+Nodes are frozen and compare by meaning: spans are left out of equality.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, final
+
+from kerngen.source.text import Span
+
+BinaryOp: TypeAlias = Literal[
+    "or", "and", "==", "!=", "<", "<=", ">", ">=",
+    "|", "^", "&", "<<", ">>", "+", "-", "*", "/", "%",
+]  # fmt: skip
+UnaryOp: TypeAlias = Literal["-", "~", "not"]
+ReduceKind: TypeAlias = Literal["sum", "prod", "max", "min"]
+AssignOp: TypeAlias = Literal["=", "+=", "-=", "*=", "/="]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Identifier:
+    """A name where it is introduced or used, with its place."""
+
+    name: str
+    span: Span = field(compare=False, repr=False)
+
+
+# Expressions
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A literal: `value` is an int for `1`, a float for `1.0` and `1e-8`."""
+
+    value: int | float
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """`true` or `false`."""
+
+    value: bool
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A bare name: an index, dim, scalar, host, const, rank-0 tensor or local."""
+
+    name: str
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`f(x, y)`: a function, a built-in, or a cast such as `f32(i)`."""
+
+    function: Identifier
+    arguments: tuple[Expr, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Subscript:
+    """`x[i, ids[i]]`."""
+
+    base: Expr
+    subscripts: tuple[Expr, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Member:
+    """`origin.x`."""
+
+    base: Expr
+    member: Identifier
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`-x`, `~x` or `not x`."""
+
+    op: UnaryOp
+    operand: Expr
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """`left op right`."""
+
+    op: BinaryOp
+    left: Expr
+    right: Expr
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """`if condition { then } else { otherwise }`."""
+
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Binder:
+    """An index where it is introduced, with its range if one is given (`u < 2`)."""
+
+    name: Identifier
+    bound: Expr | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """`sum[p] body`, over one or more indices."""
+
+    kind: ReduceKind
+    binders: tuple[Binder, ...]
+    body: Expr
+    span: Span = field(compare=False, repr=False)
+
+
+Expr: TypeAlias = (
+    Number
+    | Boolean
+    | Name
+    | Call
+    | Subscript
+    | Member
+    | Unary
+    | Binary
+    | Conditional
+    | Reduction
+)
+
+
+# Types and parameters
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TypeName:
+    """A type as written: `f32` has no axes, `f32[]` has rank 0, `f32[m, k]` rank 2."""
+
+    name: Identifier
+    axes: tuple[Expr, ...] | None
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter or output of a kernel, or a parameter of a function."""
+
+    name: Identifier
+    type: TypeName
+    mutable: bool
+    default: Expr | None
+    doc: str
+    span: Span = field(compare=False, repr=False)
+
+
+# Statements
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LetStatement:
+    """`let z[i, j] = value;` (no binders: a rank-0 value)."""
+
+    name: Identifier
+    binders: tuple[Binder, ...]
+    value: Expr
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HostStatement:
+    """`host rest1 = 1 - beta1;`."""
+
+    name: Identifier
+    value: Expr
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """`c[i, j] = value;` or `x[i] += value;` (no subscripts: a rank-0 tensor).
+
+    `members` is the trail of a member target (`p[i].pos = ...`), normally empty.
+    """
+
+    name: Identifier
+    subscripts: tuple[Expr, ...]
+    members: tuple[Identifier, ...]
+    op: AssignOp
+    value: Expr
+    span: Span = field(compare=False, repr=False)
+
+
+Statement: TypeAlias = LetStatement | HostStatement | Assignment
+
+
+# Items
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UseItem:
+    """`use "other.kern";`."""
+
+    path: str
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ConstItem:
+    """`const TWO: f32 = 2.0;`."""
+
+    name: Identifier
+    type: TypeName
+    value: Expr
+    doc: str
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """`@size(16)` or `@align(8)` before a struct field."""
+
+    name: Identifier
+    value: Expr
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StructField:
+    """One field of a struct."""
+
+    name: Identifier
+    type: TypeName
+    attributes: tuple[Attribute, ...]
+    doc: str
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StructItem:
+    """`struct P { pos: vec3f, mass: f32 }`."""
+
+    name: Identifier
+    fields: tuple[StructField, ...]
+    doc: str
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FunctionItem:
+    """`fn name(params) -> result { lets body }`."""
+
+    name: Identifier
+    parameters: tuple[Parameter, ...]
+    result: TypeName
+    lets: tuple[LetStatement, ...]
+    body: Expr
+    doc: str
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KernelItem:
+    """`kernel name(parameters) -> outputs { body }`."""
+
+    name: Identifier
+    parameters: tuple[Parameter, ...]
+    outputs: tuple[Parameter, ...]
+    body: tuple[Statement, ...]
+    doc: str
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a schedule: `tile(128, 64, 16)`."""
+
+    name: Identifier
+    values: tuple[int, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScheduleItem:
+    """`schedule kernel.stage when guard { strategy option(...)* }`."""
+
+    kernel: Identifier
+    stage: Identifier | None
+    guard: Expr | None
+    strategy: Identifier
+    options: tuple[Option, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+Item: TypeAlias = (
+    UseItem | ConstItem | StructItem | FunctionItem | KernelItem | ScheduleItem
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A whole file."""
+
+    doc: str
+    items: tuple[Item, ...]
