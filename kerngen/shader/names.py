@@ -1,0 +1,87 @@
+"""Names in WGSL: which are taken, and what a user's name becomes where it is.
+
+Every rule of WGSL about names is kept here: keywords and reserved words (WGSL 3.7 and
+15.3), predeclared types and functions, which a user's name would shadow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import final
+
+KEYWORDS = frozenset(
+    "alias break case const const_assert continue continuing default diagnostic discard "
+    "else enable false fn for if let loop override requires return struct switch true "
+    "var while".split()
+)
+
+RESERVED_WORDS = frozenset(
+    "NULL Self abstract active alignas alignof as asm asm_fragment async attribute auto "
+    "await become binding_array cast catch class co_await co_return co_yield coherent "
+    "column_major common compile compile_fragment concept const_cast consteval constexpr "
+    "constinit crate debugger decltype delete demote demote_to_helper do dynamic_cast "
+    "enum explicit export extends extern external fallthrough filter final finally "
+    "friend from fxgroup get goto groupshared highp impl implements import inline "
+    "instanceof interface layout lowp macro macro_rules match mediump meta mod module "
+    "move mut mutable namespace new nil noexcept noinline nointerpolation non_coherent "
+    "noncoherent noperspective null nullptr of operator package packoffset partition "
+    "pass patch pixelfragment precise precision premerge priv protected pub public "
+    "readonly ref regardless register reinterpret_cast require resource restrict self "
+    "set shared sizeof smooth snorm static static_assert static_cast std subroutine "
+    "super target template this thread_local throw trait try type typedef typeid "
+    "typename typeof union unless unorm unsafe unsized use using varying virtual "
+    "volatile wgsl where with writeonly yield".split()
+)
+
+PREDECLARED_TYPES = frozenset(
+    [
+        *"array atomic bool f16 f32 i32 mat2x2 mat2x3 mat2x4 mat3x2 mat3x3 mat3x4".split(),
+        *"mat4x2 mat4x3 mat4x4 ptr sampler sampler_comparison u32 vec2 vec3 vec4".split(),
+        *(f"vec{width}{kind}" for width in (2, 3, 4) for kind in "fhiu"),
+        *(f"mat{c}x{r}{kind}" for c in (2, 3, 4) for r in (2, 3, 4) for kind in "fh"),
+    ]
+)
+
+BUILTIN_FUNCTIONS = frozenset(
+    "abs acos acosh all any arrayLength asin asinh atan atan2 atanh bitcast ceil clamp "
+    "cos cosh countLeadingZeros countOneBits countTrailingZeros cross degrees "
+    "determinant distance dot dpdx dpdy exp exp2 extractBits faceForward "
+    "firstLeadingBit firstTrailingBit floor fma fract frexp fwidth insertBits "
+    "inverseSqrt ldexp length log log2 max min mix modf normalize pow quantizeToF16 "
+    "radians reflect refract reverseBits round saturate select sign sin sinh smoothstep "
+    "sqrt step storageBarrier tan tanh transpose trunc workgroupBarrier".split()
+)
+
+ENTRY_POINT = "main"
+
+_NOT_FOR_MEMBERS = KEYWORDS | RESERVED_WORDS
+_NOT_FOR_VALUES = (
+    _NOT_FOR_MEMBERS | PREDECLARED_TYPES | BUILTIN_FUNCTIONS | {ENTRY_POINT}
+)
+
+
+@final
+class Namer:
+    """Hands out names that are free in one scope; a taken one gets a `_`, then more."""
+
+    def __init__(self, reserved: Iterable[str]) -> None:
+        self._taken = set(reserved)
+
+    def claim(self, wanted: str) -> str:
+        """Return `wanted` or the nearest free name, and take it."""
+        name = wanted.lstrip("_") or "value"
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+
+def value_namer(helpers: Iterable[str] = ()) -> Namer:
+    """Return the namer of one shader's variables and functions."""
+    return Namer(_NOT_FOR_VALUES | set(helpers))
+
+
+def member_names(wanted: Iterable[str]) -> dict[str, str]:
+    """Return the name in a WGSL struct of each member."""
+    namer = Namer(_NOT_FOR_MEMBERS)
+    return {name: namer.claim(name) for name in wanted}

@@ -1,0 +1,165 @@
+"""Print a shader's syntax tree as WGSL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import assert_never
+
+from kerngen.shader import tree as t
+
+_INDENT = "    "
+_MULTIPLICATIVE = frozenset({"*", "/", "%"})
+_ARITHMETIC = _MULTIPLICATIVE | {"+", "-"}
+_COMPARISON = frozenset({"==", "!=", "<", "<=", ">", ">="})
+
+# Which binary operators may stand as the left and the right operand without
+# parentheses.  WGSL has no precedence between most families, so these are few.
+_BARE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    **{op: (_MULTIPLICATIVE, frozenset()) for op in _MULTIPLICATIVE},
+    "+": (_ARITHMETIC, _MULTIPLICATIVE),
+    "-": (_ARITHMETIC, _MULTIPLICATIVE),
+    **{op: (_ARITHMETIC, _ARITHMETIC) for op in _COMPARISON},
+    **{op: (frozenset({op}), frozenset()) for op in ("&", "|", "^")},
+    **{op: (_COMPARISON | {op}, _COMPARISON) for op in ("&&", "||")},
+    **{op: (frozenset(), frozenset()) for op in ("<<", ">>")},
+}
+
+
+def print_module(module: t.Module) -> str:
+    """Return the WGSL text of a module, ending in one newline."""
+    parts = ["\n".join(f"// {line}".rstrip() for line in module.header)]
+    for _, run in groupby(module.declarations, key=_stands_alone):
+        parts.extend(_print_run(list(run)))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _stands_alone(declaration: t.Declaration) -> bool:
+    return not isinstance(declaration, t.Const | t.Buffer | t.WorkgroupVar)
+
+
+def _print_run(run: list[t.Declaration]) -> list[str]:
+    """Functions and structs are set apart by blank lines; one-liners are not."""
+    printed = ["\n".join(_declaration(declaration)) for declaration in run]
+    return printed if _stands_alone(run[0]) else ["\n".join(printed)]
+
+
+def _declaration(declaration: t.Declaration) -> Iterator[str]:
+    match declaration:
+        case t.Struct(name, members):
+            yield f"struct {name} {{"
+            yield from (_INDENT + _member(member) for member in members)
+            yield "}"
+        case t.Const(name, type_, value):
+            yield f"const {name}: {type_} = {expression(value)};"
+        case t.Buffer(binding, space, name, type_):
+            yield f"@group(0) @binding({binding}) var<{space}> {name}: {type_};"
+        case t.WorkgroupVar(name, type_):
+            yield f"var<workgroup> {name}: {type_};"
+        case t.Verbatim(text):
+            yield text
+        case t.Function(name, parameters, result, body, comment):
+            if comment:
+                yield f"// {comment}"
+            listed = ", ".join(f"{name}: {type_}" for name, type_ in parameters)
+            arrow = f" -> {result}" if result else ""
+            yield f"fn {name}({listed}){arrow} {{"
+            yield from _block(body)
+            yield "}"
+        case t.EntryPoint(size, builtins, body):
+            yield f"@compute @workgroup_size({size})"
+            yield "fn main("
+            yield from (f"{_INDENT}@builtin({b}) {n}: {ty}," for b, n, ty in builtins)
+            yield ") {"
+            yield from _block(body)
+            yield "}"
+        case _:
+            assert_never(declaration)
+
+
+def _member(member: t.StructMember) -> str:
+    comment = f"  // {member.comment}" if member.comment else ""
+    return f"{member.name}: {member.type},{comment}"
+
+
+def _block(body: Iterable[t.Stmt]) -> Iterator[str]:
+    for statement in body:
+        yield from (
+            f"{_INDENT}{line}" if line else "" for line in _statement(statement)
+        )
+
+
+def _statement(statement: t.Stmt) -> Iterator[str]:
+    match statement:
+        case t.Let(name, value):
+            yield f"let {name} = {expression(value)};"
+        case t.Var(name, None, type_):
+            yield f"var {name}: {type_};"
+        case t.Var(name, value, type_):
+            typed = f"{name}: {type_}" if type_ else name
+            yield f"var {typed} = {expression(value)};"
+        case t.Assign():
+            yield f"{_assignment(statement)};"
+        case t.If(condition, then):
+            yield f"if ({expression(condition)}) {{"
+            yield from _block(then)
+            yield "}"
+        case t.For(name, start, condition, update, body):
+            head = f"var {name} = {expression(start)}; {expression(condition)}"
+            yield f"for ({head}; {_assignment(update)}) {{"
+            yield from _block(body)
+            yield "}"
+        case t.Evaluate(call):
+            yield f"{expression(call)};"
+        case t.Return(None):
+            yield "return;"
+        case t.Return(value):
+            yield f"return {expression(value)};"
+        case t.Comment(text):
+            yield f"// {text}"
+        case t.Blank():
+            yield ""
+        case _:
+            assert_never(statement)
+
+
+def _assignment(assign: t.Assign) -> str:
+    return f"{expression(assign.target)} {assign.op} {expression(assign.value)}"
+
+
+def expression(expr: t.Expr) -> str:
+    """Return the text of an expression, with parentheses only where WGSL wants them."""
+    match expr:
+        case t.Ident(name):
+            return name
+        case t.Literal(text):
+            return text
+        case t.Unary(op, operand):
+            return f"{op}{_operand(operand)}"
+        case t.Binary(op, left, right):
+            bare_left, bare_right = _BARE[op]
+            return f"{_side(left, bare_left)} {op} {_side(right, bare_right)}"
+        case t.Call(function, arguments):
+            return f"{function}({', '.join(map(expression, arguments))})"
+        case t.Template(template, arguments, type_):
+            return template.format(*map(expression, arguments), T=type_)
+        case t.Element(base, index):
+            return f"{_operand(base)}[{expression(index)}]"
+        case t.Member(base, name):
+            return f"{_operand(base)}.{name}"
+        case _:
+            message = f"not a shader expression: {expr!r}"
+            raise TypeError(message)
+
+
+def _side(expr: t.Expr, bare: frozenset[str]) -> str:
+    text = expression(expr)
+    if isinstance(expr, t.Binary) and expr.op not in bare:
+        return f"({text})"
+    return text
+
+
+def _operand(expr: t.Expr) -> str:
+    text = expression(expr)
+    compound = isinstance(expr, t.Binary | t.Unary) or text.startswith("-")
+    return f"({text})" if compound else text

@@ -1,0 +1,423 @@
+"""A small WGSL syntax tree: just what the schedules need to say.
+
+Expressions overload Python's operators, so that shader arithmetic reads like arithmetic:
+`row * k + column`.  Python ints become u32 literals, the type of every address.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+
+class Expr:
+    """An expression.  Only the classes of this module derive from it."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Operand) -> Expr:
+        return add(self, lift(other))
+
+    def __radd__(self, other: Operand) -> Expr:
+        return add(lift(other), self)
+
+    def __sub__(self, other: Operand) -> Expr:
+        return Binary("-", self, lift(other))
+
+    def __mul__(self, other: Operand) -> Expr:
+        return multiply(self, lift(other))
+
+    def __rmul__(self, other: Operand) -> Expr:
+        return multiply(lift(other), self)
+
+    def __floordiv__(self, other: Operand) -> Expr:
+        return divide(self, lift(other))
+
+    def __mod__(self, other: Operand) -> Expr:
+        return modulo(self, lift(other))
+
+    def __lt__(self, other: Operand) -> Expr:
+        return Binary("<", self, lift(other))
+
+    def __ge__(self, other: Operand) -> Expr:
+        return Binary(">=", self, lift(other))
+
+    def __getitem__(self, index: Operand) -> Expr:
+        return Element(self, lift(index))
+
+    def member(self, name: str) -> Expr:
+        """Return `self.name`."""
+        return Member(self, name)
+
+    def equals(self, other: Operand) -> Expr:
+        """Return the shader's `self == other`."""
+        return Binary("==", self, lift(other))
+
+
+Operand: TypeAlias = Expr | int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ident(Expr):
+    """A name."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Literal(Expr):
+    """A literal, as it is printed."""
+
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Unary(Expr):
+    """`op operand`."""
+
+    op: str
+    operand: Expr
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Binary(Expr):
+    """`left op right`."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Call(Expr):
+    """A call of a function or a value constructor."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Template(Expr):
+    """A call whose text is a format template over its arguments (see `builtins`)."""
+
+    template: str
+    arguments: tuple[Expr, ...]
+    type: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Element(Expr):
+    """`base[index]`."""
+
+    base: Expr
+    index: Expr
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Member(Expr):
+    """`base.name`."""
+
+    base: Expr
+    name: str
+
+
+def u32(value: int) -> Expr:
+    """Return a u32 literal."""
+    return Literal(f"{value}u")
+
+
+def lift(value: Operand) -> Expr:
+    """Return an expression for an expression or an unsigned Python int."""
+    return u32(value) if isinstance(value, int) else value
+
+
+def call(function: str, *arguments: Operand) -> Expr:
+    """Return `function(arguments)`."""
+    return Call(function, tuple(lift(argument) for argument in arguments))
+
+
+def all_of(first: Expr, *others: Expr) -> Expr:
+    """Return `first && others && ...`."""
+    result = first
+    for other in others:
+        result = Binary("&&", result, other)
+    return result
+
+
+def any_of(first: Expr, *others: Expr) -> Expr:
+    """Return `first || others || ...`."""
+    result = first
+    for other in others:
+        result = Binary("||", result, other)
+    return result
+
+
+ZERO = u32(0)
+ONE = u32(1)
+
+
+def as_int(expr: Expr) -> int | None:
+    """Return the value of a u32 literal, or None."""
+    if isinstance(expr, Literal) and expr.text.endswith("u"):
+        return int(expr.text[:-1])
+    return None
+
+
+def add(left: Expr, right: Expr) -> Expr:
+    """Return `left + right`, without additions of zero."""
+    match as_int(left), as_int(right):
+        case int(a), int(b):
+            return u32(a + b)
+        case 0, _:
+            return right
+        case _, 0:
+            return left
+        case _:
+            return Binary("+", left, right)
+
+
+def multiply(left: Expr, right: Expr) -> Expr:
+    """Return `left * right`, without multiplications by zero or one."""
+    match as_int(left), as_int(right):
+        case int(a), int(b):
+            return u32(a * b)
+        case (0, _) | (_, 0):
+            return ZERO
+        case 1, _:
+            return right
+        case _, 1:
+            return left
+        case _:
+            return Binary("*", left, right)
+
+
+def divide(left: Expr, right: Expr) -> Expr:
+    """Return `left / right`; a shift where `right` is a literal power of two.
+
+    naga turns a division into a call that tests for zero; a shift stays a shift.
+    """
+    match as_int(left), as_int(right):
+        case int(a), int(b):
+            return u32(a // b)
+        case _, 1:
+            return left
+        case _, int(b) if b & (b - 1) == 0:
+            return Binary(">>", left, u32(b.bit_length() - 1))
+        case _:
+            return Binary("/", left, right)
+
+
+def modulo(left: Expr, right: Expr) -> Expr:
+    """Return `left % right`; a mask where `right` is a literal power of two."""
+    match as_int(left), as_int(right):
+        case int(a), int(b):
+            return u32(a % b)
+        case _, 1:
+            return ZERO
+        case _, int(b) if b & (b - 1) == 0:
+            return Binary("&", left, u32(b - 1))
+        case _:
+            return Binary("%", left, right)
+
+
+# Statements
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Let:
+    """`let name = value;`."""
+
+    name: str
+    value: Expr
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Var:
+    """`var name = value;`, or `var name: type;` which WGSL fills with zeros."""
+
+    name: str
+    value: Expr | None = None
+    type: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """`target op value;` with `=`, `+=`, `*=`."""
+
+    target: Expr
+    value: Expr
+    op: str = "="
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class If:
+    """`if (condition) { then }`."""
+
+    condition: Expr
+    then: tuple[Stmt, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class For:
+    """`for (var name = start; condition; update) { body }`."""
+
+    name: str
+    start: Expr
+    condition: Expr
+    update: Assign
+    body: tuple[Stmt, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    """A call for its effect: `workgroupBarrier();`."""
+
+    call: Expr
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Return:
+    """`return;` or `return value;`."""
+
+    value: Expr | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """`// text`."""
+
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """An empty line."""
+
+
+Stmt: TypeAlias = (
+    Let | Var | Assign | If | For | Evaluate | Return | Comment | Blank
+)
+
+BARRIER = Evaluate(Call("workgroupBarrier", ()))
+
+
+def count_up(name: str, start: Operand, end: Expr, step: Operand, *body: Stmt) -> For:
+    """Return a loop over `start <= name < end` in steps of `step`."""
+    counter = Ident(name)
+    return For(
+        name, lift(start), counter < end, Assign(counter, lift(step), "+="), body
+    )
+
+
+# Declarations
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StructMember:
+    """One member of a struct."""
+
+    name: str
+    type: str
+    comment: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """`struct name { members }`."""
+
+    name: str
+    members: tuple[StructMember, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Const:
+    """`const name: type = value;`."""
+
+    name: str
+    type: str
+    value: Expr
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A uniform or storage binding of group 0."""
+
+    binding: int
+    space: str
+    name: str
+    type: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WorkgroupVar:
+    """`var<workgroup> name: type;`."""
+
+    name: str
+    type: str
+    size: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of the shader."""
+
+    name: str
+    parameters: tuple[tuple[str, str], ...]
+    result: str
+    body: tuple[Stmt, ...]
+    comment: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """A helper function kept as text."""
+
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """The compute entry point `main`; `builtins` are (builtin, name, type)."""
+
+    workgroup_size: int
+    builtins: tuple[tuple[str, str, str], ...]
+    body: tuple[Stmt, ...]
+
+
+Declaration: TypeAlias = (
+    Struct | Const | Buffer | WorkgroupVar | Function | Verbatim | EntryPoint
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One shader: a comment at the top, then declarations in order."""
+
+    header: tuple[str, ...]
+    declarations: tuple[Declaration, ...]
