@@ -36,8 +36,8 @@ Step: TypeAlias = Define | Write
 class Stage:
     """Steps done in order for every element of `domain`; elements are independent.
 
-    At most one `Reduce` stands outside of other reductions, in the first step.  A tensor
-    that is written is read only at the element that is written, and before that.
+    At most one `Reduce` stands outside of other reductions; its body reads no local.  A
+    tensor that is written is read only at the element written, and before that.
     """
 
     name: str

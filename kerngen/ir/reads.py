@@ -1,0 +1,57 @@
+"""Questions about what an expression or a statement reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kerngen.ir.nodes import Expr, Index, IndexValue, Load, Reduce, Statement, Tensor
+from kerngen.ir.walk import children, walk
+
+
+def loads(expr: Expr) -> Iterator[Load]:
+    """Yield every tensor read, those inside of subscripts and reductions included."""
+    return (node for node in walk(expr) if isinstance(node, Load))
+
+
+def tensors_read(expr: Expr) -> Iterator[Tensor]:
+    """Yield the tensor of every read."""
+    return (load.tensor for load in loads(expr))
+
+
+def holds_reduce(expr: Expr) -> bool:
+    """Whether a reduction stands anywhere in the expression."""
+    return any(isinstance(node, Reduce) for node in walk(expr))
+
+
+def is_at(load: Load, indices: tuple[Index, ...]) -> bool:
+    """Whether the read is of the element that `indices` name, in their order."""
+    return load.subscripts == tuple(IndexValue(index) for index in indices)
+
+
+def reads_elsewhere(statement: Statement, tensor: Tensor) -> bool:
+    """Whether a statement reads `tensor` at another element than its own."""
+    return any(
+        load.tensor == tensor and not is_at(load, statement.indices)
+        for load in loads(statement.value)
+    )
+
+
+def outer_reductions(expr: Expr) -> Iterator[Reduce]:
+    """Yield the reductions that stand in no other, from left to right."""
+    if isinstance(expr, Reduce):
+        yield expr
+        return
+    for child in children(expr):
+        yield from outer_reductions(child)
+
+
+def free_indices(expr: Expr) -> frozenset[Index]:
+    """Return the indices that the expression uses and does not bind."""
+    match expr:
+        case IndexValue(index):
+            return frozenset({index})
+        case Reduce(_, indices, body):
+            return free_indices(body) - frozenset(indices)
+        case _:
+            parts = (free_indices(child) for child in children(expr))
+            return frozenset[Index]().union(*parts)

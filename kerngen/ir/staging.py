@@ -1,0 +1,175 @@
+"""Form stages: turn a kernel's statements into the dispatches that keep their meaning.
+
+Statements read the state before them, over their whole domain, as if at once.  The
+passes below keep that:
+
+1. `hoist_reductions` leaves at most one reduction in a statement, and only where it
+   depends on every index of the statement; the others become lets of their own.
+2. `split_self_reads` computes a statement that reads other elements of its target into
+   a temporary first.
+3. `inline_lets` substitutes lets that are cheap and still true where they are used.
+4. `group` joins neighbours that work on the same element into one stage.
+5. `_Builder` gives each stage its steps, and values that outlive it a temporary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+from kerngen.ir.hoisting import Fresh, hoist_reductions, split_self_reads
+from kerngen.ir.inlining import inline_lets
+from kerngen.ir.nodes import (
+    Expr,
+    Index,
+    IndexValue,
+    Kernel,
+    Load,
+    LocalValue,
+    Role,
+    Statement,
+    Tensor,
+)
+from kerngen.ir.reads import holds_reduce, loads, reads_elsewhere, tensors_read
+from kerngen.ir.stages import Define, Stage, StagedKernel, Step, Write
+from kerngen.ir.walk import map_children
+
+MAX_TENSORS = 8
+"""Storage buffers per shader stage that every WebGPU adapter offers."""
+
+
+def form_stages(kernel: Kernel) -> StagedKernel:
+    """Return the kernel's stages in order, and the temporaries that connect them."""
+    fresh = Fresh(kernel)
+    body = hoist_reductions(kernel.body, fresh)
+    body = split_self_reads(body, fresh)
+    body = inline_lets(body)
+    groups = list(group(body))
+    outliving = _outliving(groups)
+    stages = tuple(_Builder(fresh, outliving).build(members) for members in groups)
+    return StagedKernel(kernel, _name_apart(stages), tuple(outliving))
+
+
+def group(body: Sequence[Statement]) -> Iterator[tuple[Statement, ...]]:
+    """
+    Join neighbours over the same domain that only meet at their own element.
+
+    Before:  m[i] = ...;    param[i] -= lr * m[i];
+    After:   one group, over i
+    """
+    members: list[Statement] = []
+    for statement in body:
+        if members and not _joins(statement, members):
+            yield tuple(members)
+            members = []
+        first = members[0] if members else statement
+        members.append(_over(statement, first.indices))
+    if members:
+        yield tuple(members)
+
+
+def _joins(statement: Statement, members: Sequence[Statement]) -> bool:
+    """Whether a statement can run in the same invocation, after `members`."""
+    extents = [index.extent for index in statement.indices]
+    written = {member.target for member in members}
+    return (
+        extents == [index.extent for index in members[0].indices]
+        and not holds_reduce(statement.value)
+        and not any(reads_elsewhere(statement, tensor) for tensor in written)
+        and not any(reads_elsewhere(member, statement.target) for member in members)
+        and len(_tensors([*members, statement])) <= MAX_TENSORS
+    )
+
+
+def _tensors(members: Sequence[Statement]) -> set[Tensor]:
+    read = {tensor for member in members for tensor in tensors_read(member.value)}
+    return read | {member.target for member in members}
+
+
+def _over(statement: Statement, indices: tuple[Index, ...]) -> Statement:
+    """Rename a statement's indices; its value holds no reduction that could clash."""
+    renamed = dict(zip(statement.indices, indices, strict=True))
+
+    def rename(expr: Expr) -> Expr:
+        if isinstance(expr, IndexValue):
+            return IndexValue(renamed.get(expr.index, expr.index))
+        return map_children(expr, rename)
+
+    if statement.indices == indices:
+        return statement
+    return replace(statement, indices=indices, value=rename(statement.value))
+
+
+def _outliving(groups: Sequence[tuple[Statement, ...]]) -> dict[Tensor, None]:
+    """Return the lets that a group reads and does not compute, in order."""
+    outliving: dict[Tensor, None] = {}
+    for members in groups:
+        computed: set[Tensor] = set()
+        for member in members:
+            read = (t for t in tensors_read(member.value) if t.role is Role.LET)
+            outliving.update(
+                (tensor, None) for tensor in read if tensor not in computed
+            )
+            computed.add(member.target)
+    return outliving
+
+
+def _name_apart(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    """Number the second and later stages of one name: `total`, `total_2`."""
+    seen: dict[str, int] = {}
+    named: list[Stage] = []
+    for stage in stages:
+        seen[stage.name] = seen.get(stage.name, 0) + 1
+        number = seen[stage.name]
+        name = stage.name if number == 1 else f"{stage.name}_{number}"
+        named.append(replace(stage, name=name))
+    return tuple(named)
+
+
+@final
+@dataclass(frozen=True)
+class _Builder:
+    """Builds the steps of one group of statements."""
+
+    fresh: Fresh
+    outliving: dict[Tensor, None]
+
+    def build(self, members: tuple[Statement, ...]) -> Stage:
+        """Return the stage that does what `members` say, in order."""
+        current: dict[Tensor, LocalValue] = {}
+        steps: list[Step] = []
+        for number, member in enumerate(members):
+            value = self._with_locals(member.value, current)
+            read_later = any(
+                member.target in set(tensors_read(later.value))
+                for later in members[number + 1 :]
+            )
+            stored = member.target.role is not Role.LET or member.target in (
+                self.outliving
+            )
+            if read_later or not stored:
+                local = self._local(member.target)
+                steps.append(Define(local, value, member.text))
+                current[member.target] = local
+                value = local
+            if stored:
+                text = "" if isinstance(value, LocalValue) else member.text
+                steps.append(Write(member.target, value, text))
+        return Stage(members[-1].target.name, members[0].indices, tuple(steps))
+
+    def _local(self, tensor: Tensor) -> LocalValue:
+        """Name the value of a let after it; that of a write apart from the tensor."""
+        keeps_name = tensor.role is Role.LET and tensor not in self.outliving
+        name = tensor.name if keeps_name else self.fresh.name(f"{tensor.name}_new")
+        return LocalValue(name, tensor.element)
+
+    def _with_locals(self, value: Expr, current: dict[Tensor, LocalValue]) -> Expr:
+        """Replace reads of what this stage has computed already."""
+
+        def visit(expr: Expr) -> Expr:
+            if isinstance(expr, Load) and expr.tensor in current:
+                return current[expr.tensor]
+            return map_children(expr, visit)
+
+        return visit(value) if any(loads(value)) else value
