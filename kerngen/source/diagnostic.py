@@ -61,9 +61,7 @@ class CompileError(Exception):
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
-        super().__init__(
-            "\n".join(f"{d.code}: {d.headline}" for d in self.diagnostics)
-        )
+        super().__init__("\n".join(f"{d.code}: {d.headline}" for d in self.diagnostics))
 
 
 @final
