@@ -1,0 +1,132 @@
+"""What a context needs of a backend: memory, copies, launches and submission."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kerngen.runtime.caches import Cache
+    from kerngen.runtime.counters import Counters
+    from kerngen.runtime.gpu import GPUBuffer
+    from kerngen.runtime.kernel import Kernel
+    from kerngen.runtime.storage import Lease
+    from kerngen.runtime.tensor import Tensor
+
+Kind: TypeAlias = Literal["gpu", "software", "reference"]
+Bytes: TypeAlias = NDArray[np.uint8]
+AnyTensor: TypeAlias = "Tensor[Any, Any]"
+
+
+class Limits:
+    """When recorded work is submitted unasked, and how much memory the pool keeps."""
+
+    __slots__ = ("dispatches", "pooled_bytes", "temporary_bytes")
+
+    def __init__(self) -> None:
+        """Start with the documented defaults."""
+        self.dispatches = 4096
+        self.temporary_bytes = 256 << 20
+        self.pooled_bytes = 1 << 30
+
+
+class Backend(Protocol):
+    """A device, or NumPy standing in for one.
+
+    Every method may be called from any thread and takes the context's lock itself.
+    """
+
+    @property
+    def kind(self) -> Kind:
+        """Whether a GPU, a software adapter or NumPy does the work."""
+        ...
+
+    @property
+    def adapter_name(self) -> str:
+        """The adapter, in its driver's words."""
+        ...
+
+    @property
+    def alignment(self) -> int:
+        """Bindings start at multiples of this many bytes."""
+        ...
+
+    @property
+    def counters(self) -> Counters:
+        """What was done so far."""
+        ...
+
+    @property
+    def limits(self) -> Limits:
+        """The settable limits."""
+        ...
+
+    @property
+    def caches(self) -> Mapping[str, Cache[Any, Any]]:
+        """The caches by name."""
+        ...
+
+    def lease(self, nbytes: int) -> Lease[Any]:
+        """Return padded storage for `nbytes`, with any contents."""
+        ...
+
+    def wrap(self, buffer: GPUBuffer, offset: int, nbytes: int) -> Lease[Any]:
+        """Return a lease of a caller's buffer."""
+        ...
+
+    def hand_out(self, lease: Lease[Any]) -> GPUBuffer:
+        """Return the buffer of a lease for the caller's own use."""
+        ...
+
+    def clear(self, lease: Lease[Any]) -> None:
+        """Fill a whole padded lease with zeros."""
+        ...
+
+    def upload(self, lease: Lease[Any], offset: int, data: Bytes) -> None:
+        """Write `data` at `offset` bytes of a lease."""
+        ...
+
+    def download(self, lease: Lease[Any], offset: int, nbytes: int) -> Bytes:
+        """Return a copy of a range of a lease."""
+        ...
+
+    async def download_async(
+        self, lease: Lease[Any], offset: int, nbytes: int
+    ) -> Bytes:
+        """Return a copy of a range of a lease, without blocking the event loop."""
+        ...
+
+    def copy(self, source: AnyTensor, target: AnyTensor) -> None:
+        """Copy the elements of a tensor to another of the same size."""
+        ...
+
+    def launch(
+        self,
+        kernel: Kernel,
+        tensors: tuple[AnyTensor, ...],
+        scalars: tuple[Any, ...],
+        out: tuple[AnyTensor | None, ...],
+    ) -> tuple[AnyTensor, ...]:
+        """Check the arguments, record the kernel and return its outputs."""
+        ...
+
+    def submit(self) -> None:
+        """Submit what is recorded."""
+        ...
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Hold back submission until the end of a block."""
+        ...
+
+    def trim(self) -> None:
+        """Free the memory that no tensor uses."""
+        ...
+
+    def close(self) -> None:
+        """Free everything; later calls raise ContextError."""
+        ...

@@ -1,0 +1,273 @@
+"""The context: makes tensors, runs kernels, and decides when work is submitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, final, overload
+
+from numpy.typing import ArrayLike
+
+from kerngen.runtime.arrays import as_bytes, convert, guess_element
+from kerngen.runtime.elements import E, Element
+from kerngen.runtime.errors import ContextError, DtypeError, ShapeError
+from kerngen.runtime.shapes import normalise_shape
+from kerngen.runtime.tensor import (
+    Matrix,
+    R,
+    Scalar,
+    Tensor,
+    Tensor3,
+    Tensor4,
+    Vector,
+)
+
+if TYPE_CHECKING:
+    from kerngen.runtime.backend import Backend, Kind, Limits
+    from kerngen.runtime.caches import Cache
+    from kerngen.runtime.counters import Counters
+    from kerngen.runtime.gpu import GPUBuffer
+
+
+@final
+class Context:
+    """Everything that lives on one device; `kerngen.runtime.open` makes one.
+
+    Kernels, uploads and copies take effect in the order of the calls, as if each ran at
+    once; really they are recorded and submitted together, at a read, at `submit()`, at
+    the end of a `batch()`, or when `limits` say so.  A context may be used from several
+    threads; while one of them is inside `batch()`, calls from the others wait.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        """Stand in front of a backend; use `kerngen.runtime.open` instead."""
+        self.backend = backend
+        self.alignment = backend.alignment
+
+    # ---- what it is
+
+    @property
+    def kind(self) -> Kind:
+        """'gpu', 'software' or 'reference' (NumPy)."""
+        return self.backend.kind
+
+    @property
+    def adapter_name(self) -> str:
+        """The adapter, in its driver's words."""
+        return self.backend.adapter_name
+
+    @property
+    def counters(self) -> Counters:
+        """What was done so far."""
+        return self.backend.counters
+
+    @property
+    def caches(self) -> Mapping[str, Cache[Any, Any]]:
+        """The caches by name, each with `hits` and `misses`."""
+        return self.backend.caches
+
+    @property
+    def limits(self) -> Limits:
+        """When work is submitted unasked, and how much free memory is kept; settable."""
+        return self.backend.limits
+
+    def __repr__(self) -> str:
+        """Say which adapter it is."""
+        return f"Context({self.kind}: {self.adapter_name})"
+
+    # ---- tensors from arrays
+
+    def scalar(self, value: ArrayLike, element: type[E]) -> Scalar[E]:
+        """Return a tensor of rank 0."""
+        return self._from_array(value, element, 0, "scalar")
+
+    def vector(self, array: ArrayLike, element: type[E]) -> Vector[E]:
+        """Return a copy of an array of rank 1, converted to `element`."""
+        return self._from_array(array, element, 1, "vector")
+
+    def matrix(self, array: ArrayLike, element: type[E]) -> Matrix[E]:
+        """Return a copy of an array of rank 2, converted to `element`."""
+        return self._from_array(array, element, 2, "matrix")
+
+    def tensor3(self, array: ArrayLike, element: type[E]) -> Tensor3[E]:
+        """Return a copy of an array of rank 3, converted to `element`."""
+        return self._from_array(array, element, 3, "tensor3")
+
+    def tensor4(self, array: ArrayLike, element: type[E]) -> Tensor4[E]:
+        """Return a copy of an array of rank 4, converted to `element`."""
+        return self._from_array(array, element, 4, "tensor4")
+
+    @overload
+    def tensor(self, array: ArrayLike) -> Tensor[Any, Any]: ...
+    @overload
+    def tensor(self, array: ArrayLike, element: type[E]) -> Tensor[E, Any]: ...
+    def tensor(
+        self, array: ArrayLike, element: type[Element] | None = None
+    ) -> Tensor[Any, Any]:
+        """Return a copy of an array of any rank; its types are checked at the call.
+
+        Without `element` the array must already be float32, float16, int32 or uint32.
+        """
+        chosen = guess_element(array) if element is None else element
+        return self._from_array(array, chosen, None, "tensor")
+
+    def _from_array(
+        self, array: ArrayLike, element: type[E], rank: int | None, maker: str
+    ) -> Tensor[E, Any]:
+        data = convert(array, element)
+        if rank is not None and data.ndim != rank:
+            raise ShapeError(
+                f"ctx.{maker}(...) takes an array of rank {rank}, got shape "
+                f"{data.shape} (rank {data.ndim})."
+            )
+        lease = self.backend.lease(data.nbytes)
+        if data.nbytes:
+            self.backend.upload(lease, 0, as_bytes(data))
+        return Tensor(self, element, data.shape, lease)
+
+    # ---- tensors without contents
+
+    @overload
+    def empty(
+        self, shape: int | tuple[int], element: type[E]
+    ) -> Tensor[E, Literal[1]]: ...
+    @overload
+    def empty(self, shape: tuple[()], element: type[E]) -> Tensor[E, Literal[0]]: ...
+    @overload
+    def empty(
+        self, shape: tuple[int, int], element: type[E]
+    ) -> Tensor[E, Literal[2]]: ...
+    @overload
+    def empty(
+        self, shape: tuple[int, int, int], element: type[E]
+    ) -> Tensor[E, Literal[3]]: ...
+    @overload
+    def empty(
+        self, shape: tuple[int, int, int, int], element: type[E]
+    ) -> Tensor[E, Literal[4]]: ...
+    @overload
+    def empty(self, shape: Sequence[int], element: type[E]) -> Tensor[E, Any]: ...
+    def empty(self, shape: int | Sequence[int], element: type[E]) -> Tensor[E, Any]:
+        """Return a tensor with any contents, to be written as `out=`."""
+        lengths = normalise_shape(shape)
+        nbytes = element.dtype.itemsize
+        for length in lengths:
+            nbytes *= length
+        return Tensor(self, element, lengths, self.backend.lease(nbytes))
+
+    @overload
+    def zeros(
+        self, shape: int | tuple[int], element: type[E]
+    ) -> Tensor[E, Literal[1]]: ...
+    @overload
+    def zeros(self, shape: tuple[()], element: type[E]) -> Tensor[E, Literal[0]]: ...
+    @overload
+    def zeros(
+        self, shape: tuple[int, int], element: type[E]
+    ) -> Tensor[E, Literal[2]]: ...
+    @overload
+    def zeros(
+        self, shape: tuple[int, int, int], element: type[E]
+    ) -> Tensor[E, Literal[3]]: ...
+    @overload
+    def zeros(
+        self, shape: tuple[int, int, int, int], element: type[E]
+    ) -> Tensor[E, Literal[4]]: ...
+    @overload
+    def zeros(self, shape: Sequence[int], element: type[E]) -> Tensor[E, Any]: ...
+    def zeros(self, shape: int | Sequence[int], element: type[E]) -> Tensor[E, Any]:
+        """Return a tensor of zeros."""
+        tensor: Tensor[E, Any] = self.empty(tuple(normalise_shape(shape)), element)
+        self.backend.clear(tensor.lease)
+        return tensor
+
+    def wrap(
+        self,
+        buffer: GPUBuffer,
+        shape: int | Sequence[int],
+        element: type[E],
+        offset: int = 0,
+    ) -> Tensor[E, Any]:
+        """Return a tensor over the caller's own `wgpu.GPUBuffer`, without a copy.
+
+        `offset` is in bytes.  The buffer must belong to the context's device and have
+        the usage STORAGE, and COPY_SRC or COPY_DST for what reads or writes need them.
+        """
+        lengths = normalise_shape(shape)
+        nbytes = element.dtype.itemsize
+        for length in lengths:
+            nbytes *= length
+        if offset < 0 or offset % element.dtype.itemsize:
+            raise ShapeError(
+                f"wrap: offset {offset} is not a multiple of the "
+                f"{element.dtype.itemsize} bytes of {element.name}."
+            )
+        return Tensor(
+            self, element, lengths, self.backend.wrap(buffer, offset, nbytes), offset
+        )
+
+    # ---- copies and submission
+
+    def copy(self, source: Tensor[E, R] | ArrayLike, target: Tensor[E, R]) -> None:
+        """Overwrite `target` with a tensor or an array of the same shape."""
+        self._check_owned(target)
+        if not isinstance(source, Tensor):
+            data = convert(source, target.element)
+            _check_same_shape(data.shape, target.shape)
+            if data.nbytes:
+                self.backend.upload(target.lease, target.offset, as_bytes(data))
+            return
+        self._check_owned(source)
+        _check_same_shape(source.shape, target.shape)
+        if source.element is not target.element:
+            raise DtypeError(
+                f"copy_from: expected {target.element.name} elements, got "
+                f"{source.element.name}."
+            )
+        self.backend.copy(source, target)
+
+    def submit(self) -> None:
+        """Submit what is recorded; does not wait for it."""
+        self.backend.submit()
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Record a block of calls and submit them together at its end.
+
+        Inside, only reads and `submit()` submit early.  The batch belongs to its
+        thread: calls from other threads wait until it ends.
+        """
+        return self.backend.batch()
+
+    def trim(self) -> None:
+        """Free the memory that no tensor uses."""
+        self.backend.trim()
+
+    def close(self) -> None:
+        """Submit what is recorded, then free everything; later calls raise."""
+        self.backend.close()
+
+    def __enter__(self) -> Context:
+        """Return the context itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the context."""
+        self.close()
+
+    def _check_owned(self, tensor: Tensor[Any, Any]) -> None:
+        if tensor.ctx is not self:
+            raise ContextError(
+                f"copy_from: the tensors belong to different contexts, {tensor.ctx!r} "
+                f"and {self!r}. Read the one and upload it to the other."
+            )
+
+
+def _check_same_shape(source: Sequence[int], target: Sequence[int]) -> None:
+    if tuple(source) != tuple(target):
+        raise ShapeError(f"copy_from: expected shape {target}, got {source}.")

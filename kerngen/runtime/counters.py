@@ -1,0 +1,37 @@
+"""Counts of what a context has done, for tests, benchmarks and the curious."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import final
+
+
+@final
+@dataclass(slots=True)
+class Counters:
+    """What a context has done since it was opened; take differences of snapshots."""
+
+    calls: int = 0
+    """Kernels called, by `Kernel.launch`."""
+    dispatches: int = 0
+    copies: int = 0
+    """Copies and clears on the device."""
+    encoders: int = 0
+    passes: int = 0
+    submits: int = 0
+    uploads: int = 0
+    """Arrays written to the device; uniforms are not counted."""
+    readbacks: int = 0
+    buffers_created: int = 0
+    pipelines_created: int = 0
+    bind_groups_created: int = 0
+
+    def snapshot(self) -> Counters:
+        """Return a copy that stays as it is."""
+        return replace(self)
+
+    def __sub__(self, before: Counters) -> Counters:
+        """Return what was done since a snapshot."""
+        return Counters(
+            *(getattr(self, f.name) - getattr(before, f.name) for f in fields(self))
+        )

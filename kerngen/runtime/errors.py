@@ -1,0 +1,78 @@
+"""What can go wrong in a call: one tree of exceptions, each with a text for its user.
+
+A text names the kernel, the argument, what was expected and what was given.  Classes
+that have a counterpart among Python's own exceptions derive from it too.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+
+class Error(Exception):
+    """The root of everything that the runtime raises on purpose."""
+
+
+@final
+class ShapeError(Error, ValueError):
+    """A rank or a length does not fit."""
+
+
+@final
+class DtypeError(Error, TypeError):
+    """An argument has the wrong type or element type."""
+
+
+@final
+class AliasError(Error, ValueError):
+    """A tensor that a kernel writes overlaps another of its arguments."""
+
+
+@final
+class LimitError(Error):
+    """The adapter's limits do not allow the call."""
+
+
+@final
+class FeatureError(Error):
+    """The adapter lacks a feature that the call needs."""
+
+
+@final
+class ContextError(Error):
+    """Arguments of different contexts, a closed context, or none at all."""
+
+
+@final
+class UniformRangeError(Error, ValueError):
+    """A scalar does not fit its type, or the host could not compute one."""
+
+
+@final
+class OutOfMemoryError(Error, MemoryError):
+    """The adapter has no memory left for a buffer."""
+
+
+@final
+class DeviceLost(Error):
+    """The device is gone: open a new context."""
+
+
+@final
+class NoAdapter(Error):
+    """No adapter of the wanted kind was found."""
+
+
+@final
+class ValidationError(Error):
+    """The adapter refused a shader or recorded work, in its own words."""
+
+
+@final
+class AbiError(Error, ImportError):
+    """A generated module and this runtime do not speak the same ABI."""
+
+
+@final
+class ReferenceFallbackWarning(UserWarning):
+    """No adapter was found: kernels run as their NumPy reference, slowly."""

@@ -1,0 +1,45 @@
+"""Shapes: what a user may write for one, and arithmetic on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from operator import index
+from typing import TypeAlias
+
+from kerngen.runtime.errors import ShapeError
+
+Shape: TypeAlias = tuple[int, ...]
+
+
+def normalise_shape(shape: int | Sequence[int]) -> Shape:
+    """Return a shape as a tuple of lengths; an integer is a shape of rank 1."""
+    try:
+        lengths = (index(shape),) if not isinstance(shape, Sequence) else tuple(shape)
+        lengths = tuple(index(length) for length in lengths)
+    except TypeError:
+        raise ShapeError(f"A shape is a tuple of integers, got {shape!r}.") from None
+    if any(length < 0 for length in lengths):
+        raise ShapeError(f"A shape has no negative lengths, got {lengths}.")
+    return lengths
+
+
+def resolve_shape(shape: int | Sequence[int], size: int) -> Shape:
+    """Return the new shape of `size` elements; one length may be -1, as in NumPy."""
+    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+    if wanted.count(-1) > 1:
+        raise ShapeError(f"Only one length of a shape can be -1, got {wanted}.")
+    if -1 in wanted:
+        rest = math.prod(length for length in wanted if length != -1)
+        if rest == 0 or size % rest:
+            raise ShapeError(f"{size} elements do not fill the shape {wanted}.")
+        wanted = tuple(size // rest if length == -1 else length for length in wanted)
+    lengths = normalise_shape(wanted)
+    if math.prod(lengths) != size:
+        raise ShapeError(f"{size} elements do not fit the shape {lengths}.")
+    return lengths
+
+
+def round_up(value: int, multiple: int) -> int:
+    """Return the least multiple of `multiple` that is no less than `value`."""
+    return -(-value // multiple) * multiple

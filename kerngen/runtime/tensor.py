@@ -1,0 +1,203 @@
+"""Tensors: typed, shaped regions of a context's memory.
+
+Element type and rank are part of a tensor's static type: `Tensor[f32, Literal[2]]`, or
+`Matrix[f32]` for short.  Elements lie in row-major order without gaps.  Tensors are made
+by a context (`ctx.matrix(...)`) and by kernels; views (`reshape`, `t[2:5]`) share memory
+with their tensor and keep it alive.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    final,
+    overload,
+)
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from kerngen.runtime.elements import E
+from kerngen.runtime.errors import ShapeError
+from kerngen.runtime.shapes import Shape, resolve_shape, round_up
+
+if TYPE_CHECKING:
+    from kerngen.runtime.context import Context
+    from kerngen.runtime.gpu import GPUBuffer
+    from kerngen.runtime.storage import Lease
+
+R = TypeVar("R", bound=int)
+
+STORAGE_ALIGNMENT = 16
+"""Owned storage is padded to a multiple of this many bytes, and is never smaller."""
+
+
+@final
+class Tensor(Generic[E, R]):
+    """A tensor of elements `E` and rank `R`.
+
+    Made by a context, not by hand.  `lease`, `offset`, `binding` and `direct` are the
+    runtime's: the memory, where in it the tensor starts, what a bind group binds
+    (buffer number, offset, bytes), and whether the adapter can bind it in place.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "binding",
+        "ctx",
+        "direct",
+        "element",
+        "lease",
+        "nbytes",
+        "offset",
+        "shape",
+    )
+
+    ctx: Context
+    element: type[E]
+    shape: Shape
+    lease: Lease
+    offset: int
+    nbytes: int
+    binding: tuple[int, int, int]
+    direct: bool
+
+    def __init__(
+        self,
+        ctx: Context,
+        element: type[E],
+        shape: Shape,
+        lease: Lease,
+        offset: int = 0,
+    ) -> None:
+        """Describe the elements at `offset` bytes of a lease."""
+        self.ctx = ctx
+        self.element = element
+        self.shape = shape
+        self.lease = lease
+        self.offset = offset
+        self.nbytes = nbytes = math.prod(shape) * element.dtype.itemsize
+        if lease.padded and nbytes == lease.nbytes:
+            bound = max(round_up(nbytes, STORAGE_ALIGNMENT), STORAGE_ALIGNMENT)
+            self.direct = True
+        else:
+            bound = round_up(nbytes, 4)
+            self.direct = bound > 0 and offset % ctx.alignment == 0
+        self.binding = (lease.block.uid, offset, bound)
+
+    @property
+    def ndim(self) -> int:
+        """The rank."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def buffer(self) -> GPUBuffer:
+        """The `wgpu.GPUBuffer` that holds the tensor, `offset` bytes from its start.
+
+        What was recorded before is submitted, so that the caller's own submissions come
+        after it.  From now on the buffer is the caller's too: it never returns to the
+        context's pool.  Work recorded later needs a `ctx.submit()` before it is seen.
+        """
+        return self.ctx.backend.hand_out(self.lease)
+
+    def numpy(self) -> NDArray[Any]:
+        """Submit what is recorded and return the elements as a new array."""
+        data = self.ctx.backend.download(self.lease, self.offset, self.nbytes)
+        return self._array(data)
+
+    async def read_async(self) -> NDArray[Any]:
+        """Submit what is recorded and return the elements, without blocking."""
+        backend = self.ctx.backend
+        data = await backend.download_async(self.lease, self.offset, self.nbytes)
+        return self._array(data)
+
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> NDArray[Any]:
+        """Let NumPy read the tensor; this always copies."""
+        if copy is False:
+            raise ValueError("A tensor lies in device memory: reading it must copy.")
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def item(self) -> float | int:
+        """Return the only element as a Python number."""
+        if self.size != 1:
+            raise ShapeError(f"item() needs a single element, not shape {self.shape}.")
+        value: float | int = self.numpy().item()
+        return value
+
+    @overload
+    def reshape(self, shape: int | tuple[int]) -> Tensor[E, Literal[1]]: ...
+    @overload
+    def reshape(self, shape: tuple[()]) -> Tensor[E, Literal[0]]: ...
+    @overload
+    def reshape(self, shape: tuple[int, int]) -> Tensor[E, Literal[2]]: ...
+    @overload
+    def reshape(self, shape: tuple[int, int, int]) -> Tensor[E, Literal[3]]: ...
+    @overload
+    def reshape(self, shape: tuple[int, int, int, int]) -> Tensor[E, Literal[4]]: ...
+    @overload
+    def reshape(self, shape: Sequence[int]) -> Tensor[E, Any]: ...
+    def reshape(self, shape: int | Sequence[int]) -> Tensor[E, Any]:
+        """Return a view with another shape; one length may be -1."""
+        lengths = resolve_shape(shape, self.size)
+        return Tensor(self.ctx, self.element, lengths, self.lease, self.offset)
+
+    def rows(self, start: int, stop: int) -> Tensor[E, R]:
+        """Return a view of the rows from `start` up to `stop` (of the first axis)."""
+        if not self.shape:
+            raise ShapeError("A tensor of rank 0 has no rows.")
+        count = self.shape[0]
+        if not 0 <= start <= stop <= count:
+            raise ShapeError(f"Rows {start}:{stop} do not lie in 0:{count}.")
+        row = math.prod(self.shape[1:]) * self.element.dtype.itemsize
+        shape = (stop - start, *self.shape[1:])
+        offset = self.offset + start * row
+        return Tensor(self.ctx, self.element, shape, self.lease, offset)
+
+    def __getitem__(self, rows: slice) -> Tensor[E, R]:
+        """Return a view of a range of rows, as in NumPy; steps other than 1 are not."""
+        if type(rows) is not slice or not self.shape:
+            raise ShapeError(
+                f"Only a range of rows can be taken, t[2:5], not t[{rows!r}] of a "
+                f"tensor of rank {self.ndim}."
+            )
+        start, stop, step = rows.indices(self.shape[0])
+        if step != 1:
+            raise ShapeError(f"Row ranges have step 1, not {step}.")
+        return self.rows(start, max(start, stop))
+
+    def copy_from(self, source: Tensor[E, R] | ArrayLike) -> None:
+        """Overwrite the elements with those of a tensor or an array of the same shape.
+
+        A tensor must have the same element type; an array is converted.
+        """
+        self.ctx.copy(source, self)
+
+    def __repr__(self) -> str:
+        """Say element type, shape and where the tensor lies; the elements stay there."""
+        lengths = ", ".join(map(str, self.shape))
+        return f"Tensor({self.element.name}[{lengths}], {self.ctx.kind})"
+
+    def _array(self, data: NDArray[np.uint8]) -> NDArray[Any]:
+        return data.view(self.element.dtype).reshape(self.shape)
+
+
+Scalar: TypeAlias = Tensor[E, Literal[0]]
+Vector: TypeAlias = Tensor[E, Literal[1]]
+Matrix: TypeAlias = Tensor[E, Literal[2]]
+Tensor3: TypeAlias = Tensor[E, Literal[3]]
+Tensor4: TypeAlias = Tensor[E, Literal[4]]
