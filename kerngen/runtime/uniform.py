@@ -14,12 +14,11 @@ from itertools import islice
 from typing import Any, ClassVar, Literal, Self, TypeAlias, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kerngen.runtime.errors import UniformRangeError
 
 ScalarName: TypeAlias = Literal["f32", "i32", "u32"]
-Writable: TypeAlias = bytearray | memoryview | NDArray[Any]
+Writable: TypeAlias = bytearray | memoryview
 Readable: TypeAlias = bytes | Writable
 
 _CODES: dict[ScalarName, str] = {"f32": "f", "i32": "i", "u32": "I"}
@@ -89,8 +88,8 @@ class UniformStruct:
         values: list[Any] = []
         for field in self.FIELDS:
             value = getattr(self, field.name)
-            components = [value] if field.width == 1 else list(value)
-            if len(components) != field.width:
+            components = (value,) if field.width == 1 else value
+            if not isinstance(components, Sequence) or len(components) != field.width:
                 raise self._range_error(field, value)
             values += components
         self.pack_values_into(buffer, offset, tuple(values))
@@ -121,7 +120,7 @@ class UniformStruct:
         for field in cls.FIELDS:
             for value in islice(remaining, field.width):
                 try:
-                    struct.pack(_CODES[field.scalar], value)
+                    struct.pack("<" + _CODES[field.scalar], value)
                 except (struct.error, OverflowError):
                     return cls._range_error(field, value)
         return None
