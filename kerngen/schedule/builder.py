@@ -1,0 +1,238 @@
+"""Builds one shader: claims names, collects bindings, functions and constants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from kerngen.ir.nodes import Extent, Function, Index, Tensor
+from kerngen.ir.stages import Write
+from kerngen.ir.types import Scalar
+from kerngen.layout.struct import LayoutField
+from kerngen.schedule.program import Binding, Shader
+from kerngen.schedule.task import Task
+from kerngen.shader import tree as t
+from kerngen.shader.helpers import HELPERS
+from kerngen.shader.names import member_names, value_namer
+from kerngen.shader.printer import print_module
+
+WORKGROUP: Final = ("workgroup_id", "workgroup", "vec3u")
+GRID: Final = ("num_workgroups", "grid", "vec3u")
+LANE: Final = ("local_invocation_index", "lane", "u32")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A storage binding as the shader sees it: 1 or 4 elements wide."""
+
+    name: str
+    lanes: int
+    expr: t.Expr
+
+
+def wgsl_type(scalar: Scalar, lanes: int = 1) -> str:
+    """Return the WGSL type of a value of 1 or 4 lanes."""
+    if lanes == 1:
+        return scalar.value
+    if scalar is Scalar.BOOL:
+        return "vec4<bool>"
+    return f"vec4{scalar.value[0]}"
+
+
+@final
+class ShaderBuilder:
+    """Collects the declarations of one shader while a strategy writes its body."""
+
+    def __init__(self, task: Task, label: str, lanes_of: dict[str, int]) -> None:
+        """Start a shader; `lanes_of` says which tensors are bound as vectors."""
+        self.task = task
+        self._label = label
+        self._lanes_of = lanes_of
+        self._members = member_names(f.name for f in task.layout.members)
+        self._namer = value_namer(HELPERS)
+        self._names: dict[tuple[str, str], str] = {}
+        self._buffers: dict[str, Buffer] = {}
+        self._declared: dict[str, t.Declaration] = {}
+        self._uses_uniform = False
+        self._written = {
+            step.tensor.name for step in task.stage.steps if isinstance(step, Write)
+        }
+        self._claim_users_names()
+        self._uniform = self.fresh("u")
+        self.workgroup, self.grid, self.lane = (
+            t.Ident(self.fresh(name)) for _, name, _ in (WORKGROUP, GRID, LANE)
+        )
+
+    def _claim_users_names(self) -> None:
+        """The user's names come first, so that they are the ones that stay."""
+        kernel = self.task.kernel
+        for tensor in (*kernel.tensors, *self.task.staged.temporaries):
+            self.name(tensor.name)
+
+    # Names
+
+    def name(self, wanted: str, space: str = "value") -> str:
+        """Return the shader's name for one of the user's values or functions."""
+        key = (space, wanted)
+        if key not in self._names:
+            self._names[key] = self._namer.claim(wanted)
+        return self._names[key]
+
+    def fresh(self, wanted: str) -> str:
+        """Return a name that nothing else in the shader has."""
+        return self._namer.claim(wanted)
+
+    # Values from the host
+
+    def uniform(self, field: str) -> t.Expr:
+        """Return a field of the uniform struct."""
+        self._uses_uniform = True
+        return t.Member(t.Ident(self._uniform), self._members[field])
+
+    def extent(self, extent: Extent) -> t.Expr:
+        """Return the length of an axis as a u32."""
+        return t.u32(extent) if isinstance(extent, int) else self.uniform(extent)
+
+    def size(self, indices: tuple[Index, ...]) -> t.Expr:
+        """Return the number of elements of a domain."""
+        result = t.ONE
+        for index in indices:
+            result = result * self.extent(index.extent)
+        return result
+
+    # Declarations
+
+    def buffer(self, tensor: Tensor) -> Buffer:
+        """Return a tensor's binding, declaring it at its first use."""
+        return self.storage(tensor.name, tensor.element)
+
+    def storage(self, name: str, element: Scalar, *, written: bool = False) -> Buffer:
+        """Return a storage binding by name; `written` marks a scratch buffer's."""
+        if name not in self._buffers:
+            if written:
+                self._written.add(name)
+            lanes = self._lanes_of.get(name, 1)
+            buffer = Buffer(name, lanes, t.Ident(self.name(name)))
+            self._buffers[name] = buffer
+            space = "read_write" if name in self._written else "read"
+            self._declared[f"buffer {name}"] = t.Buffer(
+                len(self._buffers),
+                f"storage, {space}",
+                self.name(name),
+                f"array<{wgsl_type(element, lanes)}>",
+            )
+        return self._buffers[name]
+
+    def workgroup_array(self, wanted: str, type_: str, size: int) -> t.Expr:
+        """Declare an array of `size` bytes in workgroup memory."""
+        name = self.fresh(wanted)
+        self._declared[f"shared {name}"] = t.WorkgroupVar(name, type_, size)
+        return t.Ident(name)
+
+    def const(self, name: str, type_: Scalar, value: t.Expr) -> t.Expr:
+        """Return one of the user's constants, declaring it at its first use."""
+        shown = self.name(name)
+        self._declared[f"const {name}"] = t.Const(shown, type_.value, value)
+        return t.Ident(shown)
+
+    def has(self, key: str) -> bool:
+        """Whether a declaration of that key was made."""
+        return key in self._declared
+
+    def declare(self, key: str, declaration: t.Declaration) -> None:
+        """Add a declaration once."""
+        self._declared.setdefault(key, declaration)
+
+    def helper(self, name: str, lanes: int) -> str:
+        """Return the name of a built-in helper at a width, declaring it."""
+        suffix = "4" if lanes > 1 else ""
+        text = HELPERS[name].format(
+            T=wgsl_type(Scalar.F32, lanes),
+            U=wgsl_type(Scalar.U32, lanes),
+            B=wgsl_type(Scalar.BOOL, lanes),
+            S=suffix,
+        )
+        self.declare(f"function {name}{suffix}", t.Verbatim(text.strip("\n")))
+        return f"{name}{suffix}"
+
+    def function(self, name: str) -> Function:
+        """Return one of the user's functions."""
+        return self.task.functions[name]
+
+    # The whole
+
+    def finish(
+        self,
+        body: list[t.Stmt],
+        *,
+        groups: str,
+        workgroup_size: int,
+        summary: str,
+        variant: str = "",
+    ) -> Shader:
+        """Return the shader whose entry point has `body`."""
+        inputs = tuple(
+            (builtin, self._text(name), type_)
+            for (builtin, _, type_), name in zip(
+                (WORKGROUP, GRID, LANE),
+                (self.workgroup, self.grid, self.lane),
+                strict=True,
+            )
+        )
+        entry = t.EntryPoint(workgroup_size, inputs, tuple(body))
+        declarations = tuple(self._ordered()) + (entry,)
+        parts = (self.task.stem, self._label, variant)
+        return Shader(
+            stem=".".join(part for part in parts if part),
+            text=print_module(t.Module(self._header(summary), declarations)),
+            bindings=tuple(
+                Binding(name, name in self._written) for name in self._buffers
+            ),
+            uses_uniform=self._uses_uniform,
+            groups=groups,
+            workgroup_size=workgroup_size,
+            workgroup_bytes=sum(
+                d.size for d in self._declared.values() if isinstance(d, t.WorkgroupVar)
+            ),
+        )
+
+    def _text(self, expr: t.Expr) -> str:
+        if not isinstance(expr, t.Ident):
+            raise TypeError(expr)
+        return expr.name
+
+    def _header(self, summary: str) -> tuple[str, ...]:
+        kernel, stage = self.task.kernel, self.task.stage
+        many = len(self.task.staged.stages) > 1 or stage.name != kernel.name
+        title = f"{kernel.name}, stage {stage.name}" if many else kernel.name
+        equations = (f"    {step.text}" for step in stage.steps if step.text)
+        return (
+            f"{title}: {summary}",
+            *equations,
+            f"Generated by kerngen from {self.task.origin}. Do not edit.",
+        )
+
+    def _ordered(self) -> list[t.Declaration]:
+        """Uniform struct, constants, bindings, workgroup memory, functions."""
+        found = list(self._declared.values())
+        order = (t.Const, t.Buffer, t.WorkgroupVar, t.Function | t.Verbatim)
+        ranked = [d for kind in order for d in found if isinstance(d, kind)]
+        return [*self._uniform_declarations(), *ranked]
+
+    def _uniform_declarations(self) -> list[t.Declaration]:
+        if not self._uses_uniform:
+            return []
+        layout = self.task.layout
+        members = tuple(map(self._member, layout.members))
+        name = self._namer.claim(layout.name)
+        return [
+            t.Struct(name, members),
+            t.Buffer(0, "uniform", self._uniform, name),
+        ]
+
+    def _member(self, field: LayoutField) -> t.StructMember:
+        type_ = field.type.spelling
+        return t.StructMember(
+            self._members[field.name], type_, f"offset {field.offset}"
+        )

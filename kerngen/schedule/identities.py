@@ -1,0 +1,59 @@
+"""The four reductions: where they start, and how they take one more term."""
+
+from __future__ import annotations
+
+from kerngen.ir.nodes import ReduceKind
+from kerngen.ir.types import Scalar
+from kerngen.shader import tree as t
+
+_F32_MAX = "3.4028234663852886e+38"
+
+_START: dict[tuple[ReduceKind, Scalar], str] = {
+    ("sum", Scalar.F32): "0.0",
+    ("sum", Scalar.I32): "0i",
+    ("sum", Scalar.U32): "0u",
+    ("prod", Scalar.F32): "1.0",
+    ("prod", Scalar.I32): "1i",
+    ("prod", Scalar.U32): "1u",
+    ("max", Scalar.F32): f"-{_F32_MAX}",
+    ("max", Scalar.I32): "i32(-2147483648)",
+    ("max", Scalar.U32): "0u",
+    ("min", Scalar.F32): _F32_MAX,
+    ("min", Scalar.I32): "2147483647i",
+    ("min", Scalar.U32): "4294967295u",
+}
+"""The value of an empty reduction.  WGSL has no portable infinity."""
+
+
+def identity(kind: ReduceKind, type_: Scalar, lanes: int = 1) -> t.Expr:
+    """Return the value that a reduction starts from."""
+    start = t.Literal(_START[kind, type_])
+    return start if lanes == 1 else t.Call(f"vec4{type_.value[0]}", (start,))
+
+
+def combine(kind: ReduceKind, left: t.Expr, right: t.Expr) -> t.Expr:
+    """Return two partial results as one."""
+    match kind:
+        case "sum":
+            return t.Binary("+", left, right)
+        case "prod":
+            return t.Binary("*", left, right)
+        case "max" | "min":
+            return t.call(kind, left, right)
+
+
+def accumulate(kind: ReduceKind, total: t.Expr, term: t.Expr) -> t.Stmt:
+    """Return the statement that takes one more term."""
+    match kind:
+        case "sum":
+            return t.Assign(total, term, "+=")
+        case "prod":
+            return t.Assign(total, term, "*=")
+        case "max" | "min":
+            return t.Assign(total, t.call(kind, total, term))
+
+
+def across(kind: ReduceKind, vector: t.Expr) -> t.Expr:
+    """Return the reduction of a vector's four components."""
+    x, y, z, w = (t.Member(vector, component) for component in "xyzw")
+    return combine(kind, combine(kind, x, y), combine(kind, z, w))

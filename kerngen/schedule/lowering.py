@@ -1,0 +1,380 @@
+"""Lower typed expressions to shader expressions, one or four elements at a time.
+
+A `Lowerer` writes for one invocation.  With a `vector` index it computes four elements
+at once, those at `vector`, `vector + 1`, ... of that index.  A value is *wide* when it
+differs between the four; a narrow value is splat only where WGSL asks for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import assert_never, final
+
+from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Cast,
+    Constant,
+    ConstRef,
+    DimValue,
+    Expr,
+    FunctionCall,
+    Index,
+    IndexValue,
+    Load,
+    LocalValue,
+    Reduce,
+    Select,
+    Unary,
+    UniformValue,
+)
+from kerngen.ir.reads import free_indices
+from kerngen.ir.types import Scalar
+from kerngen.schedule.builder import ShaderBuilder, wgsl_type
+from kerngen.schedule.identities import accumulate, identity
+from kerngen.shader import tree as t
+from kerngen.shader.helpers import HELPERS
+
+LANES = 4
+COMPONENTS = "xyzw"
+
+# Operators whose sides may be a vector and a scalar.
+_MIXES_WIDTHS = frozenset({"+", "-", "*", "/", "%"})
+_LOGICAL = {"and": ("&&", "&"), "or": ("||", "|")}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A shader expression, and whether it holds four elements."""
+
+    expr: t.Expr
+    wide: bool = False
+
+    @property
+    def lanes(self) -> int:
+        """1 or 4."""
+        return LANES if self.wide else 1
+
+
+@final
+@dataclass(frozen=True)
+class Lowerer:
+    """Writes statements into `block`, for the indices at `at`.
+
+    `reduced` holds the values of reductions that a strategy has computed itself; others
+    become serial loops.  `label` names the accumulators of those.  `element` is the
+    address of the domain's own element, where a strategy knows it.
+    """
+
+    shader: ShaderBuilder
+    at: dict[Index, t.Expr]
+    block: list[t.Stmt]
+    vector: Index | None = None
+    locals: dict[str, Value] = field(default_factory=dict)
+    reduced: dict[Reduce, Value] = field(default_factory=dict)
+    label: str = "value"
+    element: tuple[tuple[Index, ...], t.Expr] | None = None
+
+    def lower(self, expr: Expr) -> Value:
+        """Return the value of an expression."""
+        match expr:
+            case Constant(value, type_):
+                return Value(literal(value, type_))
+            case ConstRef(name, value, type_):
+                return Value(self.shader.const(name, type_, literal(value, type_)))
+            case IndexValue(index):
+                return self._index(index)
+            case DimValue(name):
+                return Value(t.call("i32", self.shader.uniform(name)))
+            case UniformValue(name, _, None):
+                return Value(self.shader.uniform(name))
+            case UniformValue(name, _, component):
+                return Value(t.Member(self.shader.uniform(name), component or ""))
+            case LocalValue(name):
+                return self.locals[name]
+            case Load():
+                return self._load(expr)
+            case Unary():
+                return self._unary(expr)
+            case Binary():
+                return self._binary(expr)
+            case Select():
+                return self._select(expr)
+            case Cast(operand, type_):
+                value = self.lower(operand)
+                text = wgsl_type(type_, value.lanes)
+                return Value(t.call(text, value.expr), value.wide)
+            case BuiltinCall():
+                return self._builtin(expr)
+            case FunctionCall():
+                return self._function_call(expr)
+            case Reduce():
+                return self._reduce(expr)
+            case _:
+                assert_never(expr)
+
+    # Widths
+
+    def widen(self, value: Value, type_: Scalar) -> t.Expr:
+        """Return a value as a vector."""
+        if value.wide:
+            return value.expr
+        return t.call(wgsl_type(type_, LANES), value.expr)
+
+    def _together(self, *parts: tuple[Value, Scalar]) -> tuple[bool, list[t.Expr]]:
+        """Bring values to one width: wide if any of them is."""
+        wide = any(value.wide for value, _ in parts)
+        if not wide:
+            return False, [value.expr for value, _ in parts]
+        return True, [self.widen(value, type_) for value, type_ in parts]
+
+    # Leaves
+
+    def _index(self, index: Index) -> Value:
+        at = self.at[index]
+        if index != self.vector:
+            return Value(t.call("i32", at))
+        first = t.call("vec4i", t.call("i32", at))
+        steps = tuple(map(t.Literal, "0123"))
+        return Value(t.Binary("+", first, t.Call("vec4i", steps)), wide=True)
+
+    # Operators
+
+    def _unary(self, expr: Unary) -> Value:
+        value = self.lower(expr.operand)
+        op = "!" if expr.op == "not" else expr.op
+        return Value(t.Unary(op, value.expr), value.wide)
+
+    def _binary(self, expr: Binary) -> Value:
+        left, right = self.lower(expr.left), self.lower(expr.right)
+        mixed = left.wide != right.wide
+        if mixed and expr.op in _MIXES_WIDTHS:
+            return Value(t.Binary(expr.op, left.expr, right.expr), wide=True)
+        wide, (a, b) = self._together((left, expr.left.type), (right, expr.right.type))
+        op = _LOGICAL[expr.op][wide] if expr.op in _LOGICAL else expr.op
+        return Value(t.Binary(op, a, b), wide)
+
+    def _select(self, expr: Select) -> Value:
+        condition = self.lower(expr.condition)
+        then, otherwise = self.lower(expr.then), self.lower(expr.otherwise)
+        parts = [(otherwise, expr.type), (then, expr.type)]
+        if condition.wide or then.wide or otherwise.wide:
+            falsy, truthy = (self.widen(value, type_) for value, type_ in parts)
+            chosen = t.call("select", falsy, truthy, condition.expr)
+            return Value(chosen, wide=True)
+        return Value(t.call("select", otherwise.expr, then.expr, condition.expr))
+
+    # Calls
+
+    def _builtin(self, expr: BuiltinCall) -> Value:
+        parts = [(self.lower(a), a.type) for a in expr.arguments]
+        wide, arguments = self._together(*parts)
+        lanes = LANES if wide else 1
+        if expr.builtin in HELPERS:
+            return Value(
+                t.call(self.shader.helper(expr.builtin, lanes), *arguments), wide
+            )
+        type_ = wgsl_type(expr.type, lanes)
+        template = BUILTINS[expr.builtin].wgsl
+        return Value(t.Template(template, tuple(arguments), type_), wide)
+
+    def _function_call(self, expr: FunctionCall) -> Value:
+        parts = [(self.lower(a), a.type) for a in expr.arguments]
+        wide, arguments = self._together(*parts)
+        name = self._function(expr.function, LANES if wide else 1)
+        return Value(t.call(name, *arguments), wide)
+
+    def _function(self, function: str, lanes: int) -> str:
+        """Return the shader's name of a user's function at a width, declaring it."""
+        suffix = "" if lanes == 1 else str(lanes)
+        name = self.shader.name(f"{function}{suffix}", "function")
+        key = f"function {function}{suffix}"
+        if self.shader.has(key):
+            return name
+        item = self.shader.function(function)
+        names = {p.name: self.shader.name(p.name) for p in item.parameters}
+        body: list[t.Stmt] = []
+        wide = lanes > 1
+        inner = Lowerer(self.shader, {}, body)
+        inner.locals.update(
+            {p.name: Value(t.Ident(names[p.name]), wide) for p in item.parameters}
+        )
+        for local, value in item.lets:
+            inner.define(local, value)
+        result = inner.lower(item.body)
+        value = inner.widen(result, item.type) if wide else result.expr
+        body.append(t.Return(value))
+        parameters = tuple(
+            (names[p.name], wgsl_type(p.type, lanes)) for p in item.parameters
+        )
+        comment = item.doc.split("\n")[0]
+        self.shader.declare(
+            key,
+            t.Function(
+                name, parameters, wgsl_type(item.type, lanes), tuple(body), comment
+            ),
+        )
+        return name
+
+    def define(self, local: LocalValue, expr: Expr) -> None:
+        """Write `let local = expr;` and remember the value under its name."""
+        value = replace(self, label=local.name).lower(expr)
+        name = self.shader.name(local.name)
+        self.block.append(t.Let(name, value.expr))
+        self.locals[local.name] = Value(t.Ident(name), value.wide)
+
+    # Reductions
+
+    def _reduce(self, expr: Reduce) -> Value:
+        """Accumulate in serial loops, one around the other."""
+        if expr in self.reduced:
+            return self.reduced[expr]
+        name = self.shader.fresh(f"{self.label}_{expr.kind}")
+        total = t.Ident(name)
+        inner = self.nested(
+            {i: t.Ident(self.shader.name(i.name)) for i in expr.indices}
+        )
+        term = inner.lower(expr.body)
+        wide = term.wide
+        inner.block.append(accumulate(expr.kind, total, term.expr))
+        lanes = LANES if wide else 1
+        self.block.append(t.Var(name, identity(expr.kind, expr.type, lanes)))
+        body = inner.block
+        for index in reversed(expr.indices):
+            counter = self.shader.name(index.name)
+            end = self.shader.extent(index.extent)
+            body = [t.count_up(counter, 0, end, 1, *body)]
+        self.block.extend(body)
+        return Value(total, wide)
+
+    def nested(self, at: dict[Index, t.Expr]) -> Lowerer:
+        """Return a lowerer for an inner block, with more indices."""
+        return replace(self, at={**self.at, **at}, block=[])
+
+    # Memory
+
+    def _load(self, load: Load) -> Value:
+        buffer = self.shader.buffer(load.tensor)
+        if self._is_own_element(load):
+            return self._own_element(load, buffer.lanes)
+        subscripts = [
+            self._subscript(s, load.tensor.extents[axis])
+            for axis, s in enumerate(load.subscripts)
+        ]
+        if self._is_contiguous(load):
+            return self._contiguous(load, [value.expr for value in subscripts])
+        if any(value.wide for value in subscripts):
+            return self._scattered(load, subscripts)
+        address = self.address(load, [value.expr for value in subscripts])
+        return Value(element_of(buffer.expr, address, buffer.lanes))
+
+    def _is_own_element(self, load: Load) -> bool:
+        if self.element is None:
+            return False
+        return load.subscripts == tuple(map(IndexValue, self.element[0]))
+
+    def _own_element(self, load: Load, lanes: int) -> Value:
+        if self.element is None:
+            message = "no address of the own element"
+            raise AssertionError(message)
+        buffer = self.shader.buffer(load.tensor)
+        return Value(buffer.expr[self.element[1]], wide=lanes > 1)
+
+    def _subscript(self, subscript: Expr, extent: int | str) -> Value:
+        """Return a subscript as a u32: a bare index as it is, all else clamped."""
+        if isinstance(subscript, IndexValue) and subscript.index != self.vector:
+            return Value(self.at[subscript.index])
+        value = self.lower(subscript)
+        if isinstance(subscript, IndexValue):
+            return Value(t.call("vec4u", value.expr), wide=True)
+        length = self.shader.extent(extent)
+        if subscript.type is Scalar.U32:
+            last = Value(t.Binary("-", length, t.ONE))
+            _, (a, b) = self._together((value, Scalar.U32), (last, Scalar.U32))
+            return Value(t.call("min", a, b), value.wide)
+        last = Value(t.Binary("-", t.call("i32", length), t.Literal("1")))
+        zero = Value(t.Literal("0"))
+        wide, clamped = self._together(
+            (value, Scalar.I32), (zero, Scalar.I32), (last, Scalar.I32)
+        )
+        type_ = wgsl_type(Scalar.U32, LANES if wide else 1)
+        return Value(t.call(type_, t.call("clamp", *clamped)), wide)
+
+    def _is_contiguous(self, load: Load) -> bool:
+        return self.vector is not None and is_contiguous(load, self.vector)
+
+    def _contiguous(self, load: Load, subscripts: list[t.Expr]) -> Value:
+        """Read four neighbours; their vector is aligned where the buffer is wide."""
+        if self.vector is None:
+            message = "no vector index"
+            raise AssertionError(message)
+        buffer = self.shader.buffer(load.tensor)
+        address = self.address(load, [*subscripts[:-1], self.at[self.vector]])
+        if buffer.lanes == LANES:
+            return Value(buffer.expr[address // LANES], wide=True)
+        reads = tuple(buffer.expr[address + n] for n in range(LANES))
+        return Value(t.Call(wgsl_type(load.type, LANES), reads), wide=True)
+
+    def _scattered(self, load: Load, subscripts: list[Value]) -> Value:
+        """Read four elements that lie anywhere."""
+        buffer = self.shader.buffer(load.tensor)
+        named: list[Value] = []
+        for value in subscripts:
+            if value.wide:
+                name = self.shader.fresh(f"{load.tensor.name}_at")
+                self.block.append(t.Let(name, value.expr))
+                named.append(Value(t.Ident(name), wide=True))
+            else:
+                named.append(value)
+        reads: list[t.Expr] = []
+        for component in COMPONENTS:
+            at = [t.Member(v.expr, component) if v.wide else v.expr for v in named]
+            address = self.address(load, at)
+            reads.append(element_of(buffer.expr, address, buffer.lanes))
+        return Value(t.Call(wgsl_type(load.type, LANES), tuple(reads)), wide=True)
+
+    def address(self, load: Load, subscripts: list[t.Expr]) -> t.Expr:
+        """Return the row-major address of an element."""
+        return row_major(self.shader, load.tensor.extents, subscripts)
+
+
+def row_major(
+    shader: ShaderBuilder, extents: tuple[str | int, ...], at: list[t.Expr]
+) -> t.Expr:
+    """Return `(i * n + j) * k + l` for subscripts i, j, l of axes m, n, k."""
+    address = t.ZERO
+    for extent, position in zip(extents, at, strict=True):
+        scaled = address if address == t.ZERO else address * shader.extent(extent)
+        address = scaled + position
+    return address
+
+
+def element_of(buffer: t.Expr, address: t.Expr, lanes: int) -> t.Expr:
+    """Read one element from a buffer that is bound as scalars or as vectors."""
+    if lanes == 1:
+        return buffer[address]
+    return buffer[address // LANES][address % LANES]
+
+
+def is_contiguous(load: Load, index: Index) -> bool:
+    """Whether the last subscript is `index` itself, and no other mentions it."""
+    *outer, last = load.subscripts or (None,)
+    bare = isinstance(last, IndexValue) and last.index == index
+    return bare and not any(s and index in free_indices(s) for s in outer)
+
+
+def literal(value: float | bool, type_: Scalar) -> t.Expr:
+    """Return a literal of a type."""
+    match type_:
+        case Scalar.F32:
+            return t.Literal(repr(float(value)))
+        case Scalar.I32:
+            return t.Literal(str(value))
+        case Scalar.U32:
+            return t.Literal(f"{value}u")
+        case Scalar.BOOL:
+            return t.Literal("true" if value else "false")
+        case _:
+            assert_never(type_)

@@ -1,0 +1,168 @@
+"""Strategies `map` and `generic`: one invocation per element of the domain, or per four.
+
+`generic` accepts every stage; its reductions are serial loops.  `map` takes stages
+without reductions, and works on four neighbours at once where the sizes allow.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kerngen.ir.nodes import Index
+from kerngen.schedule.builder import ShaderBuilder
+from kerngen.schedule.lowering import LANES, Lowerer
+from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.steps import is_flat, last_extents, vector_tensors, write_steps
+from kerngen.schedule.task import Options, Task, host_multiple, host_product
+from kerngen.shader import tree as t
+
+MAP_SIZE: Final = 256
+GENERIC_SIZE: Final = 64
+
+
+def fits_generic(task: Task) -> str:
+    """Every stage fits."""
+    del task
+    return ""
+
+
+def lower_generic(task: Task, options: Options) -> tuple[Variant, ...]:
+    """Return one shader: one invocation per element, serial loops."""
+    del options
+    shader = _scalar_shader(task, "generic", GENERIC_SIZE, variant="")
+    return (Variant("", "", (shader,)),)
+
+
+def fits_map(task: Task) -> str:
+    """Say why `map` does not fit the stage; empty if it does."""
+    if task.reduction is not None:
+        return f"the stage holds a reduction, '{task.reduction.kind}'"
+    return ""
+
+
+def lower_map(task: Task, options: Options) -> tuple[Variant, ...]:
+    """Return a shader for four elements at once where it applies, and one for any."""
+    del options
+    edge = Variant("edge", "", (_scalar_shader(task, "map", MAP_SIZE, variant="edge"),))
+    aligned = _vector_variant(task)
+    return (aligned, edge) if aligned else (edge,)
+
+
+def _vector_variant(task: Task) -> Variant | None:
+    if not task.domain:
+        return None
+    if is_flat(task.stage):
+        extents = [index.extent for index in task.domain]
+        literal = [extent for extent in extents if isinstance(extent, int)]
+        if any(extent % LANES == 0 for extent in literal):
+            when = ""
+        elif len(literal) == len(extents):
+            return None
+        else:
+            when = f"({host_product(task.domain)}) % {LANES} == 0"
+        return Variant("aligned", when, (_flat_vector_shader(task),))
+    lane = task.domain[-1]
+    names = vector_tensors(task.stage, task.values, lane)
+    aligned = host_multiple(last_extents(task.stage, task.values, names), LANES)
+    if aligned is None:
+        return None
+    return Variant("aligned", aligned, (_row_vector_shader(task, names),))
+
+
+def _scalar_shader(task: Task, label: str, size: int, variant: str) -> Shader:
+    shader = ShaderBuilder(task, label, {})
+    body, at = start_invocation(shader, size, shader.size(task.domain))
+    lowerer = Lowerer(shader, {}, body)
+    if is_flat(task.stage):
+        lowerer = Lowerer(shader, {}, body, element=(task.domain, at))
+    else:
+        lowerer.at.update(unravel(shader, body, task.domain, at))
+    write_steps(lowerer, task.stage)
+    return shader.finish(
+        body,
+        groups=f"ceil_div({host_product(task.domain)}, {size})",
+        workgroup_size=size,
+        summary=f"{label}, one invocation per element.",
+        variant=variant,
+    )
+
+
+def _flat_vector_shader(task: Task) -> Shader:
+    tensors = vector_tensors(task.stage, task.values, task.domain[-1])
+    shader = ShaderBuilder(task, "map", dict.fromkeys(tensors, LANES))
+    total = shader.size(task.domain) // LANES
+    body, at = start_invocation(shader, MAP_SIZE, total)
+    lane = task.domain[-1]
+    lowerer = Lowerer(shader, {}, body, vector=lane, element=(task.domain, at))
+    write_steps(lowerer, task.stage)
+    return shader.finish(
+        body,
+        groups=f"ceil_div({host_product(task.domain)}, {MAP_SIZE * LANES})",
+        workgroup_size=MAP_SIZE,
+        summary="map, four elements per invocation.",
+    )
+
+
+def _row_vector_shader(task: Task, names: set[str]) -> Shader:
+    shader = ShaderBuilder(task, "map", dict.fromkeys(names, LANES))
+    *outer, lane = task.domain
+    per_row = shader.extent(lane.extent) // LANES
+    total = shader.size(tuple(outer)) * per_row
+    body, at = start_invocation(shader, MAP_SIZE, total)
+    column = at
+    indices: dict[Index, t.Expr] = {}
+    if outer:
+        row = t.Ident(shader.fresh("row"))
+        body.append(t.Let(row.name, at // per_row))
+        indices.update(unravel(shader, body, tuple(outer), row))
+        column = at % per_row
+    name = shader.name(lane.name)
+    body.append(t.Let(name, column * LANES))
+    indices[lane] = t.Ident(name)
+    lowerer = Lowerer(shader, indices, body, vector=lane)
+    write_steps(lowerer, task.stage)
+    return shader.finish(
+        body,
+        groups=f"ceil_div({host_product(task.domain)}, {MAP_SIZE * LANES})",
+        workgroup_size=MAP_SIZE,
+        summary=f"map, four elements along {lane.name} per invocation.",
+    )
+
+
+def start_invocation(
+    shader: ShaderBuilder, size: int, total: t.Expr
+) -> tuple[list[t.Stmt], t.Ident]:
+    """Number the invocations of a folded grid, and leave those past the last one."""
+    name = shader.fresh("element")
+    first = linear_group(shader) * size
+    element = t.Ident(name)
+    body: list[t.Stmt] = [
+        t.Let(name, first + shader.lane),
+        t.If(element >= total, (t.Return(),)),
+    ]
+    return body, element
+
+
+def linear_group(shader: ShaderBuilder) -> t.Expr:
+    """Return the number of this workgroup in a grid folded into two dimensions."""
+    rows = t.Member(shader.workgroup, "y") * t.Member(shader.grid, "x")
+    return rows + t.Member(shader.workgroup, "x")
+
+
+def unravel(
+    shader: ShaderBuilder,
+    body: list[t.Stmt],
+    indices: tuple[Index, ...],
+    position: t.Expr,
+) -> dict[Index, t.Expr]:
+    """Write a `let` per index of a row-major position; return what each is called."""
+    named = {index: t.Ident(shader.name(index.name)) for index in indices}
+    rest = position
+    lets: list[t.Stmt] = []
+    for number, index in reversed(list(enumerate(indices))):
+        extent = shader.extent(index.extent)
+        value = rest % extent if number else rest
+        lets.append(t.Let(named[index].name, value))
+        rest = rest // extent
+    body.extend(reversed(lets))
+    return dict(named)

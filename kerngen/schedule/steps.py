@@ -1,0 +1,87 @@
+"""Write the steps of a stage for one element of its domain, or for four neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from kerngen.ir.nodes import Expr, Index, IndexValue, Load
+from kerngen.ir.reads import is_at, loads
+from kerngen.ir.stages import Define, Stage, Write
+from kerngen.ir.walk import children
+from kerngen.schedule.lowering import LANES, Lowerer, is_contiguous, row_major
+from kerngen.shader import tree as t
+
+
+def write_steps(lowerer: Lowerer, stage: Stage) -> None:
+    """Write every step of the stage, in order, into the lowerer's block."""
+    for step in stage.steps:
+        match step:
+            case Define(local, value):
+                lowerer.define(local, value)
+            case Write():
+                _write(lowerer, stage, step)
+            case _:
+                assert_never(step)
+
+
+def _write(lowerer: Lowerer, stage: Stage, step: Write) -> None:
+    value = replace(lowerer, label=step.tensor.name).lower(step.value)
+    buffer = lowerer.shader.buffer(step.tensor)
+    if lowerer.element is not None:
+        address = lowerer.element[1]
+    else:
+        at = [lowerer.at[index] for index in stage.domain]
+        address = row_major(lowerer.shader, step.tensor.extents, at)
+    if lowerer.vector is None:
+        lowerer.block.append(t.Assign(buffer.expr[address], value.expr))
+        return
+    wide = lowerer.widen(value, step.tensor.element)
+    if buffer.lanes == LANES:
+        scale = 1 if lowerer.element is not None else LANES
+        lowerer.block.append(t.Assign(buffer.expr[address // scale], wide))
+        return
+    message = f"a wide write to '{step.tensor.name}', which is bound as scalars"
+    raise AssertionError(message)
+
+
+def is_flat(stage: Stage) -> bool:
+    """Whether the domain's indices appear only as reads of the own element."""
+
+    def only_own(expr: Expr) -> bool:
+        match expr:
+            case IndexValue(index):
+                return index not in stage.domain
+            case Load() if is_at(expr, stage.domain):
+                return True
+            case _:
+                return all(only_own(child) for child in children(expr))
+
+    return all(only_own(step.value) for step in stage.steps)
+
+
+def vector_tensors(stage: Stage, exprs: tuple[Expr, ...], index: Index) -> set[str]:
+    """Return the tensors that are read or written in runs along `index`.
+
+    A stage's writes count where `index` is the last of its domain.
+    """
+    found = {
+        load.tensor.name
+        for expr in exprs
+        for load in loads(expr)
+        if is_contiguous(load, index)
+    }
+    if stage.domain and stage.domain[-1] == index:
+        found |= {step.tensor.name for step in stage.steps if isinstance(step, Write)}
+    return found
+
+
+def last_extents(
+    stage: Stage, exprs: tuple[Expr, ...], names: set[str]
+) -> list[str | int]:
+    """Return the lengths of the last axes of the tensors named."""
+    tensors = {load.tensor for expr in exprs for load in loads(expr)} | {
+        step.tensor for step in stage.steps if isinstance(step, Write)
+    }
+    ordered = sorted(tensors, key=lambda tensor: tensor.name)
+    return [x.extents[-1] for x in ordered if x.name in names]

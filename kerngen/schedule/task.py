@@ -1,0 +1,72 @@
+"""What a strategy is given: one stage, and what surrounds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from kerngen.ir.nodes import Expr, Extent, Function, Index, Kernel, Reduce
+from kerngen.ir.reads import outer_reductions
+from kerngen.ir.stages import Stage, StagedKernel
+from kerngen.layout.struct import StructLayout
+
+Options = dict[str, tuple[int, ...]]
+"""A schedule's options by name: `tile` -> (128, 64, 16)."""
+
+
+@final
+@dataclass(frozen=True)
+class Task:
+    """One stage of a kernel, to be scheduled.
+
+    `stem` begins the names of its files; `origin` names the source and its hash.
+    """
+
+    staged: StagedKernel
+    stage: Stage
+    functions: dict[str, Function]
+    layout: StructLayout
+    stem: str
+    origin: str
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel that the stage belongs to."""
+        return self.staged.kernel
+
+    @property
+    def domain(self) -> tuple[Index, ...]:
+        """The indices of the stage."""
+        return self.stage.domain
+
+    @property
+    def values(self) -> tuple[Expr, ...]:
+        """The value of every step."""
+        return tuple(step.value for step in self.stage.steps)
+
+    @property
+    def reduction(self) -> Reduce | None:
+        """The stage's reduction, if it has one."""
+        found = (reduce for value in self.values for reduce in outer_reductions(value))
+        return next(found, None)
+
+
+def host_extent(extent: Extent) -> str:
+    """Return the Python text of an extent, over the dims `d`."""
+    return str(extent) if isinstance(extent, int) else f'd["{extent}"]'
+
+
+def host_product(indices: tuple[Index, ...]) -> str:
+    """Return the Python text of the number of elements of a domain."""
+    return " * ".join(host_extent(index.extent) for index in indices) or "1"
+
+
+def host_multiple(extents: list[Extent], of: int) -> str | None:
+    """Return the Python text of "every extent is a multiple"; None if it never holds.
+
+    Extents that are literals are decided here.
+    """
+    if any(isinstance(extent, int) and extent % of for extent in extents):
+        return None
+    named = dict.fromkeys(e for e in extents if isinstance(e, str))
+    return " and ".join(f"{host_extent(e)} % {of} == 0" for e in named)
