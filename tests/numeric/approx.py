@@ -1,0 +1,243 @@
+"""Exact values that carry a bound on the error of their computed counterparts.
+
+Running error analysis: an oracle, plain NumPy code in float64, is run on `Approx` in
+place of arrays; each operation adds the error that it may make itself, by the rules of
+the `Arithmetic`, to what its operands bring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.typing import NDArray
+
+from kerngen.ir.builtins import Accuracy
+
+Array: TypeAlias = NDArray[np.float64]
+Rule: TypeAlias = Callable[..., "Approx"]
+
+ROUNDED = Accuracy(ulps=1.0, source="WGSL 15.7.4.1: correctly rounded")
+DIVISION = Accuracy(ulps=2.5, source="WGSL 15.7.4.1: x / y")
+
+
+@final
+@dataclass(frozen=True)
+class Arithmetic:
+    """The arithmetic that computed a result.
+
+    `functions` is the accuracy of the functions, `depth` the number of additions on the
+    longest path of a sum of so many terms.  `dropped`, where set, is a term that each
+    sum leaves out: a planted fault.
+    """
+
+    dtype: type[np.floating[Any]]
+    functions: Mapping[np.ufunc, Accuracy]
+    depth: Callable[[int], int]
+    dropped: int | None = None
+
+    @property
+    def unit(self) -> float:
+        """One ulp of 1: WGSL lets a result be rounded up or down, not only to nearest."""
+        return float(np.finfo(self.dtype).eps)
+
+    @property
+    def tiny(self) -> float:
+        """The least normal number; what is smaller may be flushed to zero."""
+        return float(np.finfo(self.dtype).tiny)
+
+    def gamma(self, count: int) -> float:
+        """The relative error of a sum of `count` terms (Higham's gamma of its depth)."""
+        spread = self.depth(count) * self.unit
+        assert spread < 1, "The sum is too long for any bound."
+        return spread / (1 - spread)
+
+    def leaf(self, values: object) -> Approx:
+        """An argument or a constant: rounded to the element type, once."""
+        if isinstance(values, Approx):
+            return values
+        exact = np.asarray(values, dtype=np.float64)
+        rounded = exact.astype(self.dtype).astype(np.float64)
+        return self.flushed(exact, np.abs(exact - rounded))
+
+    def flushed(self, value: Array, error: Array) -> Approx:
+        """Add what a flush to zero costs where the computed value may be subnormal."""
+        subnormal = (np.abs(value) - error < self.tiny) & ((value != 0) | (error > 0))
+        return Approx(self, value, error + self.tiny * subnormal)
+
+    def rounded(self, value: Array, error: Array, accuracy: Accuracy) -> Approx:
+        """Add the error of one operation to the `error` that its operands bring."""
+        ulp = self.unit * (np.abs(value) + error)
+        return self.flushed(value, error + accuracy.absolute + accuracy.ulps * ulp)
+
+
+@final
+class Approx(NDArrayOperatorsMixin):
+    """An array of exact values, each with a bound on its computed value's error.
+
+    It offers what the oracles use of NumPy: operators, ufuncs, `np.where`, subscripts,
+    `sum`, `max` and `min`.
+    """
+
+    def __init__(self, arithmetic: Arithmetic, value: Array, error: Array) -> None:
+        self.arithmetic = arithmetic
+        self.value = np.asarray(value)
+        self.error = np.asarray(error)
+
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object
+    ) -> Approx | NDArray[np.bool_]:
+        """Run an operator or function by its rule; all functions here are increasing."""
+        assert method == "__call__", method
+        assert not kwargs, kwargs
+        operands = [self.arithmetic.leaf(value) for value in inputs]
+        if ufunc in _COMPARISONS:
+            assert not any(
+                operand.error.any() for operand in operands
+            ), "A lucky branch."
+            return np.asarray(ufunc(*(operand.value for operand in operands)))
+        if ufunc in _RULES:
+            return _RULES[ufunc](self.arithmetic, *operands)
+        return _increasing(self.arithmetic, ufunc, *operands)
+
+    def __array_function__(
+        self,
+        function: Callable[..., object],
+        types: object,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, object],
+    ) -> Approx:
+        """`np.where` with an exact condition, and nothing else."""
+        assert function is np.where, function
+        assert not kwargs, kwargs
+        a, b = self.arithmetic.leaf(args[1]), self.arithmetic.leaf(args[2])
+        return Approx(
+            self.arithmetic,
+            np.where(args[0], a.value, b.value),
+            np.where(args[0], a.error, b.error),
+        )
+
+    def __getitem__(self, key: Any) -> Approx:
+        """A part of it."""
+        return Approx(self.arithmetic, self.value[key], self.error[key])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape, as an array has it."""
+        return self.value.shape
+
+    @property
+    def T(self) -> Approx:  # noqa: N802
+        """The transpose, by NumPy's name for it."""
+        return Approx(self.arithmetic, self.value.T, self.error.T)
+
+    def astype(self, dtype: type[np.float64]) -> Approx:
+        """Itself: the values are float64."""
+        assert dtype is np.float64
+        return self
+
+    def sum(self, axis: int = -1) -> Approx:
+        """The sum along an axis: `gamma` of the sum of magnitudes."""
+        arithmetic, count = self.arithmetic, self.value.shape[axis]
+        size = (np.abs(self.value) + self.error).sum(axis)
+        error = self.error.sum(axis) + arithmetic.gamma(count) * size
+        value = self.value.sum(axis)
+        if arithmetic.dropped is not None:
+            value = value - self.value.take(arithmetic.dropped, axis)
+        return arithmetic.flushed(value, error + count * arithmetic.tiny)
+
+    def max(self, axis: int = -1, *, initial: float) -> Approx:
+        """The largest along an axis: no worse than the worst of them."""
+        value = self.value.max(axis, initial=initial)
+        return Approx(self.arithmetic, value, self.error.max(axis, initial=0.0))
+
+    def min(self, axis: int = -1, *, initial: float) -> Approx:
+        """The smallest along an axis: no worse than the worst of them."""
+        value = self.value.min(axis, initial=initial)
+        return Approx(self.arithmetic, value, self.error.max(axis, initial=0.0))
+
+
+def _add(arithmetic: Arithmetic, a: Approx, b: Approx) -> Approx:
+    return arithmetic.rounded(a.value + b.value, a.error + b.error, ROUNDED)
+
+
+def _subtract(arithmetic: Arithmetic, a: Approx, b: Approx) -> Approx:
+    return arithmetic.rounded(a.value - b.value, a.error + b.error, ROUNDED)
+
+
+def _multiply(arithmetic: Arithmetic, a: Approx, b: Approx) -> Approx:
+    spread = np.abs(a.value) * b.error + a.error * (np.abs(b.value) + b.error)
+    return arithmetic.rounded(a.value * b.value, spread, ROUNDED)
+
+
+def _divide(arithmetic: Arithmetic, a: Approx, b: Approx) -> Approx:
+    value = a.value / b.value
+    least = np.abs(b.value) - b.error
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = (a.error + np.abs(value) * b.error) / least
+    return arithmetic.rounded(value, np.where(least > 0, spread, np.inf), DIVISION)
+
+
+def _matmul(arithmetic: Arithmetic, a: Approx, b: Approx) -> Approx:
+    """Products, each rounded, then their sum; `a` or `b` may be a vector."""
+    count = a.value.shape[-1]
+    size_a, size_b = np.abs(a.value) + a.error, np.abs(b.value) + b.error
+    spread = size_a @ b.error + a.error @ size_b
+    relative = arithmetic.gamma(count) + arithmetic.unit
+    value = a.value @ b.value
+    if arithmetic.dropped is not None:
+        one = slice(arithmetic.dropped, arithmetic.dropped + 1)
+        value = value - a.value[..., one] @ b.value[one]
+    error = spread + relative * (size_a @ size_b) + 2 * count * arithmetic.tiny
+    return arithmetic.flushed(value, error)
+
+
+def _maximum(arithmetic: Arithmetic, a: Approx, b: Approx) -> Approx:
+    error = np.maximum(a.error, b.error)
+    return Approx(arithmetic, np.maximum(a.value, b.value), error)
+
+
+def _minimum(arithmetic: Arithmetic, a: Approx, b: Approx) -> Approx:
+    error = np.maximum(a.error, b.error)
+    return Approx(arithmetic, np.minimum(a.value, b.value), error)
+
+
+def _negative(arithmetic: Arithmetic, a: Approx) -> Approx:
+    return Approx(arithmetic, -a.value, a.error)
+
+
+def _absolute(arithmetic: Arithmetic, a: Approx) -> Approx:
+    return Approx(arithmetic, np.abs(a.value), a.error)
+
+
+def _increasing(arithmetic: Arithmetic, function: np.ufunc, a: Approx) -> Approx:
+    """Where the ends of the operand's interval go, and the function's own error."""
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        low, value, high = (
+            np.asarray(function(a.value + error), dtype=np.float64)
+            for error in (-a.error, 0 * a.error, a.error)
+        )
+        spread = np.maximum(high - value, value - low)
+    row = arithmetic.functions[function]
+    ulps = row.ulps + row.ulps_per_argument * (np.abs(a.value) + a.error)
+    spread = np.where(np.isnan(spread), np.inf, spread)
+    ulp = arithmetic.unit * (np.abs(value) + spread)
+    return arithmetic.flushed(value, spread + row.absolute + ulps * ulp)
+
+
+_COMPARISONS = frozenset({np.greater, np.greater_equal})
+
+_RULES: Mapping[np.ufunc, Rule] = {
+    np.add: _add,
+    np.subtract: _subtract,
+    np.multiply: _multiply,
+    np.divide: _divide,
+    np.matmul: _matmul,
+    np.maximum: _maximum,
+    np.minimum: _minimum,
+    np.negative: _negative,
+    np.absolute: _absolute,
+}

@@ -1,0 +1,233 @@
+"""What every standard kernel computes, written by hand in NumPy, for float64.
+
+They take the tensors, then the scalars by name, and return the result, or a tuple of
+results: those of the `mut` tensors in order, then the outputs.  Nothing is taken from
+the compiler, nor from the reference that it prints.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .approx import Array
+
+Labels: TypeAlias = NDArray[np.uint32]
+LOWEST, HIGHEST = -float(np.finfo(np.float32).max), float(np.finfo(np.float32).max)
+
+ERF = np.frompyfunc(math.erf, 1, 1)
+"""NumPy has no error function; the standard library has."""
+
+
+def erf(x: Array) -> Array:
+    """The error function of each element."""
+    result: Array = ERF(x).astype(np.float64)
+    return result
+
+
+def sigmoid(x: Array) -> Array:
+    """The logistic function, without overflow."""
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + e), e / (1 + e))
+
+
+def leaky_relu(x: Array, *, slope: float = 0.01) -> Array:
+    """The input where it is positive, else a fraction of it."""
+    return np.where(x > 0, x, slope * x)
+
+
+def gelu(x: Array) -> Array:
+    """The normal distribution function times its argument."""
+    return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
+
+
+def _gelu_inner(x: Array) -> Array:
+    return math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
+
+
+def gelu_tanh(x: Array) -> Array:
+    """The tanh approximation of gelu."""
+    return 0.5 * x * (1 + np.tanh(_gelu_inner(x)))
+
+
+def gelu_gradient(x: Array, dy: Array) -> Array:
+    """By the product rule: the distribution function, and the argument times density."""
+    density = np.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
+    return dy * (0.5 * (1 + erf(x * math.sqrt(0.5))) + x * density)
+
+
+def gelu_tanh_gradient(x: Array, dy: Array) -> Array:
+    """By the product and the chain rule; tanh' = 1 - tanh^2."""
+    t = np.tanh(_gelu_inner(x))
+    inner_slope = math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x)
+    return dy * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner_slope)
+
+
+def axpy(x: Array, y: Array, *, alpha: float) -> Array:
+    """BLAS axpy."""
+    return y + alpha * x
+
+
+def clamp(x: Array, *, low: float, high: float) -> Array:
+    """The nearest number in the interval."""
+    return np.minimum(np.maximum(x, low), high)
+
+
+def mean(x: Array) -> Array:
+    """The arithmetic mean; 0 of nothing."""
+    return np.divide(x.sum(-1), max(x.shape[0], 1))
+
+
+def matmul(form: str, activation: Callable[[Array], Array]) -> Callable[..., Array]:
+    """The product of two matrices, each `n`ormal or `t`ransposed."""
+
+    def oracle(a: Array, b: Array, *bias: Array, alpha: float = 1.0) -> Array:
+        left = a if form[0] == "n" else a.T
+        right = b if form[1] == "n" else b.T
+        product = alpha * (left @ right)
+        return activation(product + bias[0] if bias else product)
+
+    return oracle
+
+
+def gemv(w: Array, x: Array, *, alpha: float = 1.0) -> Array:
+    """A matrix times a column."""
+    return alpha * (w @ x)
+
+
+def gemv_t(w: Array, x: Array, *, alpha: float = 1.0) -> Array:
+    """A row times a matrix."""
+    return alpha * (x @ w)
+
+
+def _shifted(x: Array) -> tuple[Array, Array]:
+    """Each row less its largest element, and the sum of its exponentials."""
+    shifted = x - x.max(-1, initial=LOWEST)[:, None]
+    return shifted, np.exp(shifted).sum(-1)
+
+
+def softmax(x: Array) -> Array:
+    """Exponentials, normalized by row."""
+    shifted, total = _shifted(x)
+    return np.exp(shifted) / total[:, None]
+
+
+def log_softmax(x: Array) -> Array:
+    """The logarithm of softmax."""
+    shifted, total = _shifted(x)
+    return shifted - np.log(total)[:, None]
+
+
+def _classes(logits: Array, labels: Labels) -> tuple[NDArray[np.intp], Labels]:
+    rows, columns = logits.shape
+    return np.arange(rows), np.minimum(labels, max(columns - 1, 0))
+
+
+def cross_entropy(logits: Array, labels: Labels) -> Array:
+    """Minus the logarithm of the softmax at the label."""
+    shifted, total = _shifted(logits)
+    return np.log(total) - shifted[_classes(logits, labels)]
+
+
+def cross_entropy_gradient(
+    logits: Array, labels: Labels, *, scale: float = 1.0
+) -> Array:
+    """Softmax less the one-hot label."""
+    one_hot = np.zeros(logits.shape)
+    one_hot[_classes(logits, labels)] = 1
+    return scale * (softmax(logits) - one_hot)
+
+
+def adamw(
+    param: Array,
+    grad: Array,
+    m: Array,
+    v: Array,
+    *,
+    lr: float,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    eps: float = 1e-8,
+    weight_decay: float = 0.01,
+    step: int,
+) -> tuple[Array, Array, Array]:
+    """Algorithm 2 of Loshchilov and Hutter (2019), with the schedule multiplier in lr."""
+    m = beta1 * m + (1 - beta1) * grad
+    v = beta2 * v + (1 - beta2) * grad * grad
+    m_hat = m / (1 - beta1**step)
+    v_hat = v / (1 - beta2**step)
+    param = param - lr * (m_hat / (np.sqrt(v_hat) + eps) + weight_decay * param)
+    return param, m, v
+
+
+def clip_by_norm(g: Array, total: Array, *, max_norm: float) -> Array:
+    """As torch.nn.utils.clip_grad_norm_: the norm is that of all gradients together."""
+    return g * np.minimum(1.0, max_norm / (np.sqrt(total) + 1e-6))
+
+
+def _identity(x: Array) -> Array:
+    return x
+
+
+ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
+    "elementwise": {
+        "relu": lambda x: np.maximum(x, 0),
+        "leaky_relu": leaky_relu,
+        "sigmoid": sigmoid,
+        "tanh": np.tanh,
+        "swish": lambda x: x * sigmoid(x),
+        "gelu": gelu,
+        "gelu_tanh": gelu_tanh,
+        "exp": np.exp,
+        "log": np.log,
+        "sqrt": np.sqrt,
+        "abs": np.absolute,
+        "neg": np.negative,
+        "scale": lambda x, *, alpha: alpha * x,
+        "add": np.add,
+        "sub": np.subtract,
+        "mul": np.multiply,
+        "div": np.divide,
+        "axpy": axpy,
+        "clamp": clamp,
+    },
+    "reduction": {
+        "sum": lambda x: x.sum(-1),
+        "mean": mean,
+        "max": lambda x: x.max(-1, initial=LOWEST),
+        "min": lambda x: x.min(-1, initial=HIGHEST),
+        "dot": lambda x, y: x @ y,
+        "sum_squares": lambda x: x @ x,
+    },
+    "gemv": {"gemv": gemv, "gemv_t": gemv_t},
+    "matmul": {
+        f"matmul_{form}{suffix}": matmul(form, activation)
+        for form in ("nn", "nt", "tn")
+        for suffix, activation in (
+            ("", _identity),
+            ("_bias", _identity),
+            ("_bias_gelu", gelu),
+        )
+    },
+    "softmax": {"softmax": softmax, "log_softmax": log_softmax},
+    "loss": {
+        "cross_entropy": cross_entropy,
+        "cross_entropy_gradient": cross_entropy_gradient,
+    },
+    "optim": {"adamw": adamw},
+    "clip": {
+        "add_sum_squares": lambda total, x: total + x @ x,
+        "clip_by_norm": clip_by_norm,
+    },
+    "nn": {
+        "gelu_gradient": gelu_gradient,
+        "gelu_tanh_gradient": gelu_tanh_gradient,
+        "relu_gradient": lambda x, dy: np.where(x > 0, dy, 0.0),
+        "column_sum": lambda x: x.sum(0),
+    },
+}
+"""The oracle of each kernel, by module of `kerngen_kernels` and name."""

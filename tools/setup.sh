@@ -1,0 +1,102 @@
+# Shell functions that set a fresh checkout up; source it from the repository's root.
+#
+# All are quick when there is nothing to do.
+
+VENV=.venv
+DRIVER=mesa-vulkan-drivers
+
+say() { printf '%s\n' "$*" >&2; }
+
+fail() {
+    say "error: $*"
+    exit 1
+}
+
+# The first Python that is new enough, by name.
+find_python() {
+    local python
+    for python in "${PYTHON:-}" python3 python3.14 python3.13 python3.12 python3.11; do
+        if [ -n "$python" ] && "$python" -c \
+            'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            echo "$python"
+            return
+        fi
+    done
+    fail "No Python 3.11 or newer was found; set PYTHON to one."
+}
+
+# Whether packages of the distribution can be installed without asking anybody.
+may_install() {
+    command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }
+}
+
+install_package() {
+    local as_root=""
+    [ "$(id -u)" = 0 ] || as_root="sudo -n"
+    say "Installing $* from the distribution ..."
+    $as_root apt-get update -qq >&2
+    $as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+# A virtual environment in $VENV, on Debian also where python3-venv is missing.
+make_venv() {
+    local python
+    python=$(find_python)
+    [ -x "$VENV/bin/python" ] && "$VENV/bin/python" -m pip --version >/dev/null 2>&1 &&
+        return
+    say "Making a virtual environment in $VENV ..."
+    "$python" -m venv "$VENV" >/dev/null 2>&1 && return
+    may_install || fail "'$python -m venv' failed; on Debian and Ubuntu: apt-get install" \
+        "$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"
+    install_package "$("$python" -c \
+        'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"
+    "$python" -m venv "$VENV"
+}
+
+# The package with the given extras, editable; again only when pyproject.toml changed.
+install_project() {
+    local extras=$1 stamp
+    stamp="$VENV/.kerngen-$extras"
+    make_venv
+    cmp -s pyproject.toml "$stamp" && return
+    say "Installing kerngen[$extras] ..."
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
+        -e ".[$extras]" >&2
+    cp pyproject.toml "$stamp"
+}
+
+# Vulkan and EGL complain about a missing run-time folder, on every start.
+quiet_drivers() {
+    if [ -z "${XDG_RUNTIME_DIR:-}" ]; then
+        XDG_RUNTIME_DIR=$(mktemp -d)
+        export XDG_RUNTIME_DIR
+        trap 'rm -rf "$XDG_RUNTIME_DIR"' EXIT
+    fi
+}
+
+has_adapter() {
+    "$VENV/bin/python" - <<'PYTHON' >/dev/null 2>&1
+import sys
+import kerngen.runtime as gpu
+
+sys.exit(gpu.open().kind == "reference")
+PYTHON
+}
+
+# A Vulkan adapter: the machine's own, else a software one.
+need_adapter() {
+    quiet_drivers
+    [ "${KERNGEN_ADAPTER:-}" = reference ] && return
+    has_adapter && return
+    if may_install; then
+        install_package "$DRIVER"
+        has_adapter && return
+        fail "Even with $DRIVER installed there is no adapter."
+    fi
+    say "There is no GPU adapter, and this user may not install a software one."
+    say "On Debian and Ubuntu:  sudo apt-get install $DRIVER"
+    say "On Fedora:             sudo dnf install $DRIVER"
+    say "On Arch:               sudo pacman -S vulkan-swrast"
+    fail "No adapter. (KERNGEN_ADAPTER=reference runs without one, by NumPy.)"
+}
