@@ -1,0 +1,240 @@
+"""What generated NumPy references need beyond NumPy: WGSL's rules, array by array.
+
+Arrays keep the kernel's types: `real` (float32, or float64 when the caller's arrays
+are), int32 and uint32.  Integer arithmetic wraps, and nothing here looks at a value of
+one element to decide about another.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from kerngen.runtime.hostmath import I32_LARGEST_F32, I32_MIN, U32_LARGEST_F32
+
+Array: TypeAlias = NDArray[Any]
+
+HIGHEST_F32 = float(np.finfo(np.float32).max)
+LOWEST_F32 = -HIGHEST_F32
+HIGHEST_I32 = 2**31 - 1
+LOWEST_I32 = -(2**31)
+HIGHEST_U32 = 2**32 - 1
+LOWEST_U32 = 0
+
+# Types
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Real:
+    """The float type that a reference computes in; calling it converts to that type."""
+
+    dtype: np.dtype[Any]
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """Return x as an array of this type, without a copy where it is one."""
+        return np.asarray(x, dtype=self.dtype)
+
+
+def real(*arrays: ArrayLike) -> Real:
+    """Return float64 if any of the arrays is float64, else float32."""
+    wide = any(np.asarray(array).dtype == np.float64 for array in arrays)
+    return Real(np.dtype(np.float64 if wide else np.float32))
+
+
+def i32(x: ArrayLike) -> Array:
+    """Convert to i32: integers wrap, floats truncate and saturate."""
+    return _integer(x, np.int32, I32_MIN, I32_LARGEST_F32)
+
+
+def u32(x: ArrayLike) -> Array:
+    """Convert to u32: integers wrap, floats truncate and saturate."""
+    return _integer(x, np.uint32, 0, U32_LARGEST_F32)
+
+
+def _integer(x: ArrayLike, dtype: DTypeLike, lowest: int, highest: int) -> Array:
+    values = np.asarray(x)
+    if values.dtype.kind != "f":
+        return values.astype(dtype, copy=False)
+    numbers = np.where(np.isnan(values), 0.0, values.astype(np.float64))
+    return np.asarray(np.clip(numbers, lowest, highest)).astype(dtype)
+
+
+# Shapes and subscripts
+
+
+def index(length: int) -> Array:
+    """Return the values of an index that ranges over `length`."""
+    return np.arange(length, dtype=np.int32)
+
+
+def clamp(subscript: ArrayLike, length: int) -> Array:
+    """Return a subscript clamped to an axis of `length`."""
+    return np.clip(np.asarray(subscript, dtype=np.int64), 0, length - 1)
+
+
+def filled(value: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+    """Return a new array of this shape and type that holds `value`, broadcast."""
+    result = np.empty(shape, dtype)
+    result[...] = value
+    return result
+
+
+# Integers
+
+
+def idiv(x: ArrayLike, y: ArrayLike) -> Array:
+    """Divide integers, rounding toward zero; x / 0 is x."""
+    dtype = np.result_type(x, y)
+    wide, by = np.asarray(x, np.int64), np.asarray(y, np.int64)
+    quotient = np.abs(wide) // np.where(by == 0, 1, np.abs(by))
+    signed = np.where((wide < 0) == (by < 0), quotient, -quotient)
+    return np.where(by == 0, wide, signed).astype(dtype)
+
+
+def irem(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return the remainder of `idiv`, signed like x; x % 0 is 0."""
+    dtype = np.result_type(x, y)
+    wide, by = np.asarray(x, np.int64), np.asarray(y, np.int64)
+    remainder = np.fmod(wide, np.where(by == 0, 1, by))
+    return np.asarray(remainder).astype(dtype)
+
+
+def shift_left(x: ArrayLike, count: ArrayLike) -> Array:
+    """Return `x << count`, the count taken modulo 32."""
+    value = np.asarray(x)
+    return _array(np.left_shift(value, _count(count, value)))
+
+
+def shift_right(x: ArrayLike, count: ArrayLike) -> Array:
+    """Return `x >> count`, the count taken modulo 32; i32 keeps its sign."""
+    value = np.asarray(x)
+    return _array(np.right_shift(value, _count(count, value)))
+
+
+def _array(x: ArrayLike) -> Array:
+    return np.asarray(x)
+
+
+def _count(count: ArrayLike, value: Array) -> Array:
+    return _array(np.bitwise_and(np.asarray(count), 31)).astype(value.dtype)
+
+
+# Bits
+
+
+def _bits(x: ArrayLike) -> Array:
+    """Return the 32 bits of each integer, with room to shift them."""
+    return np.asarray(x).astype(np.uint32).astype(np.uint64)
+
+
+def _like(bits: Array, x: ArrayLike) -> Array:
+    return _array(bits).astype(np.uint32).astype(np.asarray(x).dtype)
+
+
+def _bit_length(bits: Array) -> Array:
+    """Return the number of bits from the highest set bit down; of 0 it is 0."""
+    smeared = bits
+    for shift in (1, 2, 4, 8, 16):
+        smeared = smeared | (smeared >> shift)
+    return _array(np.bitwise_count(smeared)).astype(np.int64)
+
+
+def count_one_bits(x: ArrayLike) -> Array:
+    """Return how many bits are set."""
+    return _like(np.bitwise_count(_bits(x)), x)
+
+
+def count_leading_zeros(x: ArrayLike) -> Array:
+    """Return how many zeros precede the highest set bit; of 0 it is 32."""
+    return _like(32 - _bit_length(_bits(x)), x)
+
+
+def count_trailing_zeros(x: ArrayLike) -> Array:
+    """Return how many zeros follow the lowest set bit; of 0 it is 32."""
+    bits = _bits(x) | (1 << 32)
+    return _like(np.bitwise_count(~bits & (bits - 1)), x)
+
+
+def first_leading_bit(x: ArrayLike) -> Array:
+    """Return the place of the highest bit that differs from the sign; -1 if none."""
+    value = np.asarray(x)
+    if value.dtype == np.int32:
+        value = np.where(value < 0, ~value, value)
+    return _like(_bit_length(_bits(value)) - 1, x)
+
+
+def first_trailing_bit(x: ArrayLike) -> Array:
+    """Return the place of the lowest set bit; -1 if none."""
+    zeros = np.asarray(count_trailing_zeros(x)).astype(np.int64)
+    return _like(np.where(zeros == 32, -1, zeros), x)
+
+
+def reverse_bits(x: ArrayLike) -> Array:
+    """Return the bits in reverse order."""
+    bits = _bits(x)
+    reverse = np.zeros_like(bits)
+    for place in range(32):
+        reverse = reverse | (((bits >> place) & 1) << (31 - place))
+    return _like(reverse, x)
+
+
+def _field(offset: ArrayLike, count: ArrayLike) -> tuple[Array, Array]:
+    """Return the offset and mask of a bit field, both cut to 32 bits."""
+    start = np.minimum(np.asarray(offset).astype(np.uint64), 32)
+    width = np.minimum(np.asarray(count).astype(np.uint64), 32 - start)
+    return start, (np.uint64(1) << width) - np.uint64(1)
+
+
+def extract_bits(x: ArrayLike, offset: ArrayLike, count: ArrayLike) -> Array:
+    """Return `count` bits from `offset` on; i32 extends their sign."""
+    start, mask = _field(offset, count)
+    field = ((_bits(x) >> start) & mask).astype(np.int64)
+    if np.asarray(x).dtype == np.int32:
+        span = mask.astype(np.int64) + 1
+        field = np.where(2 * field >= span, field - span, field)
+        field = np.where(span == 1, 0, field)
+    return _like(field, x)
+
+
+def insert_bits(
+    x: ArrayLike, bits: ArrayLike, offset: ArrayLike, count: ArrayLike
+) -> Array:
+    """Return x with `count` bits from `offset` on replaced by the lowest of `bits`."""
+    start, mask = _field(offset, count)
+    hole = mask << start
+    return _like((_bits(x) & ~hole) | ((_bits(bits) << start) & hole), x)
+
+
+# Floats
+
+
+def erf(x: ArrayLike) -> Array:
+    """Return the error function, computed in double."""
+    value = np.asarray(x)
+    return np.asarray(_erf(value), dtype=value.dtype)
+
+
+_erf = np.frompyfunc(math.erf, 1, 1)
+
+
+def quantize_to_f16(x: ArrayLike) -> Array:
+    """Round to the nearest f16."""
+    value = np.asarray(x)
+    return value.astype(np.float16).astype(value.dtype)
+
+
+def smoothstep(low: ArrayLike, high: ArrayLike, x: ArrayLike) -> Array:
+    """Return the cubic that is 0 up to `low` and 1 from `high` on."""
+    start = np.asarray(low)
+    part = np.clip((np.asarray(x) - start) / (np.asarray(high) - start), 0.0, 1.0)
+    return _array(part * part * (3.0 - 2.0 * part))
+
+
+def ldexp(x: ArrayLike, exponent: ArrayLike) -> Array:
+    """Return x times 2 to the power `exponent`."""
+    return _array(np.ldexp(np.asarray(x), np.asarray(exponent, dtype=np.int32)))
