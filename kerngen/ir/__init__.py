@@ -1,1 +1,1 @@
-
+"""The typed kernel, and the passes over it."""

@@ -1,1 +1,1 @@
-
+"""Stages to shaders: one module per strategy."""

@@ -1,1 +1,1 @@
-
+"""A small WGSL syntax tree, its namer and its printer."""

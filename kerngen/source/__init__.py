@@ -1,1 +1,1 @@
-
+"""Source text, spans, and diagnostics with their rendering."""

@@ -1,1 +1,1 @@
-
+"""The language's grammar and its syntax tree."""
