@@ -9,7 +9,7 @@ can cause.  Anything else that escapes is a bug of kerngen's.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -90,7 +90,7 @@ class Faults:
             )
 
     @contextmanager
-    def collect(self) -> Iterator[None]:
+    def collect(self) -> Generator[None]:
         """Absorb a `CompileError` raised inside the block, and go on after it."""
         try:
             yield

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import Diagnostic, Related
+from kerngen.source.text import Span
 
 
 @final
@@ -18,11 +19,19 @@ class UnexpectedToken(Diagnostic):
 
     found: str
     expected: tuple[str, ...]
+    opening: Span | None = None
 
     @property
     def headline(self) -> str:
         """What was expected, and what is there."""
         return f"Expected {_alternatives(self.expected)}, found {self.found}."
+
+    @property
+    def related(self) -> tuple[Related, ...]:
+        """The bracket that is still open, where that may be the reason."""
+        if self.opening is None:
+            return ()
+        return (Related(self.opening, f"this '{self.opening.text}' is still open"),)
 
 
 @final
@@ -31,38 +40,113 @@ class UnexpectedCharacter(Diagnostic):
     """A character that no token begins with."""
 
     code: ClassVar[str] = "KG0102"
-    rule: ClassVar[str] = "A file holds only the tokens of the kernel language."
+    rule: ClassVar[str] = "Outside comments, a file holds only the language's tokens."
 
     character: str
 
     @property
     def headline(self) -> str:
         """Names the character."""
-        return f"The character '{self.character}' has no meaning here."
+        return f"The character '{self.character}' has no meaning in the language."
+
+    @property
+    def hint(self) -> str:
+        """Says what names are made of, for a letter."""
+        if self.character.isalpha():
+            return "Names are made of the letters a to z, digits and '_'."
+        return ""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class TrailingDoc(Diagnostic):
-    """A doc comment after something on its line: it would document the next thing."""
+class ForbiddenCharacter(Diagnostic):
+    """A character that can't be seen, or that would break a line of the output."""
+
+    code: ClassVar[str] = "KG0103"
+    rule: ClassVar[str] = (
+        "A file holds no control, bidirectional or line-separating characters but tab "
+        "and line feed, comments included."
+    )
+
+    codepoint: int
+
+    @property
+    def headline(self) -> str:
+        """Gives the character's number, for it has no look."""
+        return f"The character U+{self.codepoint:04X} is not allowed in a kernel file."
+
+    @property
+    def hint(self) -> str:
+        """Says what to do."""
+        if self.codepoint == ord("\r"):
+            return "Save the file with the line endings of Unix or Windows."
+        return "Remove it; it is not allowed in comments either."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnterminatedString(Diagnostic):
+    """A quote that is not closed on its line."""
+
+    code: ClassVar[str] = "KG0104"
+    rule: ClassVar[str] = "A string ends on the line on which it begins."
+
+    @property
+    def headline(self) -> str:
+        """Says what is missing."""
+        return "This string has no closing '\"' on its line."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MisplacedDoc(Diagnostic):
+    """A `///` that documents nothing, or would document what its author didn't mean."""
 
     code: ClassVar[str] = "KG0105"
     rule: ClassVar[str] = (
-        "A doc comment stands on its own line, before what it documents."
+        "A '///' comment stands on its own line, directly before the item, parameter, "
+        "output or field that it documents."
     )
 
     @property
     def headline(self) -> str:
+        """Says that it documents nothing."""
+        return "This doc comment documents nothing."
+
+    @property
+    def hint(self) -> str:
         """Says where doc comments stand."""
-        return "A doc comment stands on its own line, before what it documents."
+        return (
+            "Put it on its own line before an item, parameter, output or field, "
+            "or write '//'."
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MisplacedFileDoc(Diagnostic):
+    """A `//!` after the start of the file."""
+
+    code: ClassVar[str] = "KG0106"
+    rule: ClassVar[str] = "A '//!' comment stands at the start of the file."
+
+    @property
+    def headline(self) -> str:
+        """Says where it stands."""
+        return "A '//!' comment documents the file and stands at its start."
+
+    @property
+    def hint(self) -> str:
+        """Names the other kinds of comment."""
+        return "Write '///' to document what follows, or '//'."
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class NestedTooDeep(Diagnostic):
-    """An expression deeper than the later stages can walk."""
+    """An expression deeper than the later stages are made to walk."""
 
-    code: ClassVar[str] = "KG0106"
+    code: ClassVar[str] = "KG0107"
     rule: ClassVar[str] = "An expression is nested no deeper than the limit."
 
     limit: int
@@ -70,12 +154,198 @@ class NestedTooDeep(Diagnostic):
     @property
     def headline(self) -> str:
         """States the limit."""
-        return f"This is nested more than {self.limit} levels deep."
+        return f"This expression is nested more than {self.limit} levels deep."
 
     @property
     def hint(self) -> str:
         """Suggests to name a part."""
         return "Name a part of it with 'let'."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ChainedComparison(Diagnostic):
+    """`a < b < c`."""
+
+    code: ClassVar[str] = "KG0108"
+    rule: ClassVar[str] = "Comparisons are not chained."
+
+    @property
+    def headline(self) -> str:
+        """States the rule."""
+        return "Comparisons can't be chained."
+
+    @property
+    def label(self) -> str:
+        """Marks the second one."""
+        return "a second comparison"
+
+    @property
+    def hint(self) -> str:
+        """Shows the two comparisons."""
+        return "Join two comparisons with 'and', as in 'a < b and b < c'."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AssignmentInExpression(Diagnostic):
+    """`=` where a value is wanted."""
+
+    code: ClassVar[str] = "KG0109"
+    rule: ClassVar[str] = "'=' assigns and is no operator; '==' compares."
+
+    @property
+    def headline(self) -> str:
+        """Says what `=` is."""
+        return "'=' assigns; it can't stand inside an expression."
+
+    @property
+    def hint(self) -> str:
+        """Names the other."""
+        return "To compare, write '=='."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ComparisonAsStatement(Diagnostic):
+    """`==` where `=` is wanted."""
+
+    code: ClassVar[str] = "KG0110"
+    rule: ClassVar[str] = "A statement assigns with '='; '==' compares."
+
+    @property
+    def headline(self) -> str:
+        """Says what `==` is."""
+        return "'==' compares; a statement assigns with '='."
+
+    @property
+    def hint(self) -> str:
+        """Names the other."""
+        return "Write '='."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MissingSemicolon(Diagnostic):
+    """A statement that runs into what follows."""
+
+    code: ClassVar[str] = "KG0111"
+    rule: ClassVar[str] = "Statements, constants and 'use' end with ';'."
+
+    @property
+    def headline(self) -> str:
+        """Says what is missing."""
+        return "A ';' is missing."
+
+    @property
+    def label(self) -> str:
+        """Marks the place."""
+        return "expected ';' here"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SemicolonAfterValue(Diagnostic):
+    """`{ x; }` where the braces hold a value."""
+
+    code: ClassVar[str] = "KG0112"
+    rule: ClassVar[str] = "The value of a function or branch is not followed by ';'."
+
+    @property
+    def headline(self) -> str:
+        """States the rule."""
+        return "The value of a function or branch is not followed by ';'."
+
+    @property
+    def hint(self) -> str:
+        """Says what to do."""
+        return "Remove the ';'."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ReservedWord(Diagnostic):
+    """A word of the language where a name is wanted."""
+
+    code: ClassVar[str] = "KG0113"
+    rule: ClassVar[str] = "Keywords and 'sum', 'prod', 'max', 'min' can't name values."
+
+    word: str
+
+    @property
+    def headline(self) -> str:
+        """Names the word."""
+        return f"'{self.word}' is a word of the language and can't be a name here."
+
+    @property
+    def hint(self) -> str:
+        """Offers a name."""
+        return f"Choose another name, such as '{self.word}_'."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ForeignSpelling(Diagnostic):
+    """Something that other languages write this way."""
+
+    code: ClassVar[str] = "KG0114"
+    rule: ClassVar[str] = "Each operator and keyword has one spelling."
+
+    found: str
+    instead: str
+
+    @property
+    def headline(self) -> str:
+        """Names what was written."""
+        return f"The language has no '{self.found}'."
+
+    @property
+    def hint(self) -> str:
+        """Names what it has."""
+        return f"Write {self.instead}."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MalformedNumber(Diagnostic):
+    """A number with a suffix, a prefix or a bare point."""
+
+    code: ClassVar[str] = "KG0115"
+    rule: ClassVar[str] = "A number is written as '1', '1.0', '0.5' or '1e-8'."
+
+    number: str
+
+    @property
+    def headline(self) -> str:
+        """Quotes it."""
+        return f"'{self.number}' is not a number of the language."
+
+    @property
+    def hint(self) -> str:
+        """Shows the forms there are."""
+        return (
+            "Numbers look like '1', '1.0', '0.5' or '1e-8'; they have no suffix, for "
+            "their place gives their type."
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class IndexNotBare(Diagnostic):
+    """Something else than a name where a `let` or reduction introduces an index."""
+
+    code: ClassVar[str] = "KG0116"
+    rule: ClassVar[str] = "A 'let' or a reduction introduces each index by a bare name."
+
+    @property
+    def headline(self) -> str:
+        """States the rule."""
+        return "A 'let' or a reduction introduces each index by a bare name."
+
+    @property
+    def hint(self) -> str:
+        """Shows a range."""
+        return "Write a name, with a range if need be: 'sum[i]', 'sum[i < n]'."
 
 
 def _alternatives(words: tuple[str, ...]) -> str:

@@ -1,24 +1,20 @@
 """Lark's parse tree to the abstract syntax tree, one method per rule of the grammar.
 
-The walk is lark's non-recursive one, so that deep input can't exhaust Python's stack.
-Lists of the grammar become tuples, `[x]` becomes None where it is left out.
+Lists of the grammar become tuples; `[x]` becomes None where it is left out.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, cast, final
+from typing import TypeAlias, cast, final
 
-from lark import Token, v_args
-from lark.visitors import Transformer_NonRecursive
+from lark import Token, Tree
+from lark.tree import Meta
 
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
-from kerngen.syntax.faults import TrailingDoc
-
-if TYPE_CHECKING:
-    from lark.tree import Meta
+from kerngen.syntax.faults import MisplacedDoc
 
 Described: TypeAlias = ast.UseItem | ast.ScheduleItem
 Documented: TypeAlias = (
@@ -31,31 +27,46 @@ Documented: TypeAlias = (
 )
 
 
+def tree_to_ast(tree: Tree[Token], source: Source, faults: Faults) -> ast.Program:
+    """Turn the tree of `source` into a `Program`; `faults` gets what is wrong."""
+    rules = Rules(source, faults)
+    # Without recursion, so that deep input can't exhaust Python's stack: a node waits
+    # until its children have left their results on `done`.
+    todo: list[tuple[Tree[Token] | Token | None, bool]] = [(tree, False)]
+    done: list[object] = []
+    while todo:
+        node, children_done = todo.pop()
+        if not isinstance(node, Tree):
+            done.append(node if node is None else rules.token(node))
+        elif not children_done:
+            todo.append((node, True))
+            todo.extend((child, False) for child in reversed(node.children))
+        else:
+            first = len(done) - len(node.children)
+            result = getattr(rules, node.data)(node.meta, *done[first:])
+            done[first:] = [result]
+    return cast("ast.Program", done.pop())
+
+
 @final
-@v_args(inline=True, meta=True)
-class TreeToAst(Transformer_NonRecursive[Token, ast.Program]):
-    """Turns the tree of one source into a `Program`; `faults` gets what is wrong."""
+class Rules:
+    """What each rule of the grammar, or alias in it, becomes."""
 
     def __init__(self, source: Source, faults: Faults) -> None:
-        super().__init__()
         self._source = source
         self._faults = faults
 
-    def _span(self, meta: Meta) -> Span:
-        return Span(self._source, meta.start_pos, meta.end_pos)
-
-    def _token_span(self, token: Token) -> Span:
-        start, end = token.start_pos, token.end_pos
-        assert start is not None and end is not None
+    def _span(self, place: Meta | Token) -> Span:
+        start, end = place.start_pos, place.end_pos
+        assert start is not None
+        assert end is not None
         return Span(self._source, start, end)
 
-    # Terminals
-
-    def NAME(self, token: Token) -> ast.Identifier:
-        return ast.Identifier(str(token), self._token_span(token))
-
-    def REDUCE(self, token: Token) -> ast.Identifier:
-        return ast.Identifier(str(token), self._token_span(token))
+    def token(self, token: Token) -> ast.Identifier | Token:
+        """Make names identifiers; other tokens stay as they are."""
+        if token.type in {"NAME", "REDUCE"}:
+            return ast.Identifier(str(token), self._span(token))
+        return token
 
     # Documentation
 
@@ -64,10 +75,10 @@ class TreeToAst(Transformer_NonRecursive[Token, ast.Program]):
 
     def docs(self, _meta: Meta, *lines: Token) -> str:
         for line in lines:
-            span = self._token_span(line)
+            span = self._span(line)
             _, column = self._source.position(span.start)
             if self._source.text[span.start - column + 1 : span.start].strip():
-                self._faults.add(TrailingDoc(span=span))
+                self._faults.add(MisplacedDoc(span=span))
         return _doc_text(lines)
 
     def documented(self, _meta: Meta, doc: str | None, node: Documented) -> Documented:

@@ -1,0 +1,74 @@
+"""Terminals of the grammar in the user's words, and long lists of them made short."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+COMPARISONS = frozenset({"EQUAL", "UNEQUAL", "LESS", "AT_MOST", "GREATER", "AT_LEAST"})
+
+ITEMS = frozenset({"USE", "CONST", "STRUCT", "FN", "KERNEL", "SCHEDULE"})
+
+KEYWORDS = ITEMS | {
+    "WHEN", "MUT", "LET", "HOST", "IF", "ELSE", "TRUE", "FALSE", "OR", "AND", "NOT",
+    "REDUCE",
+}  # fmt: skip
+
+CLOSERS = frozenset({"CLOSE_PAREN", "CLOSE_BRACKET", "CLOSE_BRACE", "$END"})
+
+_OPERATORS = COMPARISONS | {
+    "OR", "AND", "PIPE", "CARET", "AMPERSAND", "SHIFT_LEFT", "SHIFT_RIGHT",
+    "PLUS", "MINUS", "STAR", "SLASH", "PERCENT",
+}  # fmt: skip
+
+_OPERANDS = frozenset(
+    {"NAME", "REDUCE", "INT", "FLOAT", "TRUE", "FALSE", "IF", "OPEN_PAREN", "MINUS"}
+)
+
+# If all of the first are expected, they and the second are told by the phrase.
+_PHRASES: tuple[tuple[AbstractSet[str], AbstractSet[str], str], ...] = (
+    (ITEMS, frozenset({"$END"}), "an item such as 'kernel' or 'fn'"),
+    (ITEMS - {"USE", "SCHEDULE"}, frozenset(), "an item such as 'kernel' or 'fn'"),
+    (frozenset({"LET", "HOST", "NAME"}), frozenset(), "a statement"),
+    (_OPERANDS, frozenset({"NOT", "TILDE"}), "an expression"),
+    (
+        frozenset({"PLUS", "STAR"}),
+        _OPERATORS | {"DOT", "OPEN_BRACKET", "OPEN_PAREN"},
+        "an operator",
+    ),
+    (frozenset({"NAME"}), frozenset({"REDUCE"}), "a name"),
+    (frozenset({"ASSIGN"}), frozenset({"ASSIGN_OP"}), "'='"),
+)
+
+_WORDS = {
+    "INT": "a whole number",
+    "STRING": "a file in double quotes",
+    "$END": "the end of the file",
+    "OPEN_PAREN": "'('",
+    "OPEN_BRACKET": "'['",
+    "OPEN_BRACE": "'{'",
+    "CLOSE_PAREN": "')'",
+    "CLOSE_BRACKET": "']'",
+    "CLOSE_BRACE": "'}'",
+    "SEMICOLON": "';'",
+    "COLON": "':'",
+    "COMMA": "','",
+    "DOT": "'.'",
+    "AT": "'@'",
+    "ARROW": "'->'",
+    "LESS": "'<'",
+    "STAR": "'*'",
+}
+
+_DOCS = frozenset({"DOC", "FILE_DOC"})
+
+
+def describe(expected: AbstractSet[str]) -> tuple[str, ...]:
+    """Say in few words which terminals are expected."""
+    rest = set(expected - _DOCS)
+    phrases: list[str] = []
+    for needed, covered, phrase in _PHRASES:
+        if needed <= rest:
+            phrases.append(phrase)
+            rest -= needed | covered
+    words = sorted(_WORDS.get(terminal, f"'{terminal.lower()}'") for terminal in rest)
+    return tuple(phrases + words)
