@@ -128,7 +128,7 @@ INTEGER_ROWS = (
         "extractBits({0}, {1}, {2})",
         "ref.extract_bits({0}, {1}, {2})",
         EXACT,
-        "The bits from place {1} on, {2} of them; of an i32, with their sign.",
+        "Bits of the first argument: from which place on, how many; an i32 keeps the sign.",
         wide=False,
     ),
     Builtin(
@@ -137,7 +137,7 @@ INTEGER_ROWS = (
         "insertBits({0}, {1}, {2}, {3})",
         "ref.insert_bits({0}, {1}, {2}, {3})",
         EXACT,
-        "{0} with {3} bits from place {2} on replaced by the lowest of {1}.",
+        "The first argument with bits of the second put in: from which place on, how many.",
         wide=False,
     ),
 )

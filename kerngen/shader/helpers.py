@@ -1,0 +1,80 @@
+"""WGSL functions for built-ins that WGSL lacks, as text for one or four elements.
+
+Each is a format template: {T} is f32 or vec4f, {U} u32 or vec4u, {B} bool or vec4<bool>,
+and {S} a suffix of the name, empty or 4.  They choose by `select` alone, so that four
+elements may differ, and avoid formulas that a compiler's reassociation would spoil, such
+as `(1 + x) - 1`.  The polynomials are least-maximum fits made for kerngen; the rows of
+`kerngen.ir.builtins` state the measured error.
+"""
+
+from __future__ import annotations
+
+_ERF = """\
+// The error function: by x * p(x * x) up to 1, and from there by 1 - exp(-a * q(a)).
+fn erf{S}(x: {T}) -> {T} {{
+    let s = x * x;
+    var p = s * -0.00056601531 + 0.0049247891;
+    p = p * s - 0.026717708;
+    p = p * s + 0.11280411;
+    p = p * s - 0.37612355;
+    p = p * s + 1.1283791;
+    let a = min(abs(x), {T}(4.0));
+    var q = a * -0.00021018313 + 0.0031831255;
+    q = q * a - 0.022786111;
+    q = q * a + 0.10509671;
+    q = q * a + 0.63584638;
+    q = q * a + 1.1284755;
+    return select(sign(x) * (1.0 - exp(-a * q)), x * p, abs(x) < {T}(1.0));
+}}
+"""
+
+_LOG1P = """\
+// log(1 + x); near 0 it is 2 atanh(s) for s = x / (2 + x).
+fn log1p{S}(x: {T}) -> {T} {{
+    let s = x / (2.0 + x);
+    let t = s * s;
+    var p = t * 0.090909091 + 0.11111111;
+    p = p * t + 0.14285714;
+    p = p * t + 0.2;
+    p = p * t + 0.33333333;
+    let near = 2.0 * s + 2.0 * s * t * p;
+    return select(log(1.0 + x), near, abs(x) < {T}(0.5));
+}}
+"""
+
+_EXPM1 = """\
+// exp(x) - 1; near 0 by the series of exp without its first term.
+fn expm1{S}(x: {T}) -> {T} {{
+    var p = x * 2.4801587e-5 + 0.00019841270;
+    p = p * x + 0.0013888889;
+    p = p * x + 0.0083333333;
+    p = p * x + 0.041666667;
+    p = p * x + 0.16666667;
+    p = p * x + 0.5;
+    let near = x + x * x * p;
+    return select(exp(x) - 1.0, near, abs(x) < {T}(0.5));
+}}
+"""
+
+_IS_NAN = """\
+// By the bits: an implementation may assume that no value is NaN.
+fn is_nan{S}(x: {T}) -> {B} {{
+    return (bitcast<{U}>(x) & {U}(0x7fffffffu)) > {U}(0x7f800000u);
+}}
+"""
+
+_IS_FINITE = """\
+// By the bits: an implementation may assume that every value is finite.
+fn is_finite{S}(x: {T}) -> {B} {{
+    return (bitcast<{U}>(x) & {U}(0x7fffffffu)) < {U}(0x7f800000u);
+}}
+"""
+
+HELPERS = {
+    "erf": _ERF,
+    "log1p": _LOG1P,
+    "expm1": _EXPM1,
+    "is_nan": _IS_NAN,
+    "is_finite": _IS_FINITE,
+}
+"""The text of each helper, by the name of its built-in."""
