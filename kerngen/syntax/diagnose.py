@@ -13,10 +13,20 @@ from typing import TypeAlias, final
 
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Source, Span
-from kerngen.syntax import faults, wording
+from kerngen.syntax import faults, habits, wording
 from kerngen.syntax.lexemes import Lexeme, lexemes
 
 _PAIRS = {")": "(", "]": "[", "}": "{"}
+
+_ENDS = wording.CLOSERS | wording.ITEMS
+_INNER_ENDS = _ENDS | {"SEMICOLON", "ARROW", "OPEN_BRACE", "LET", "HOST"}
+
+# The terminal that closes a bracket, and those that can't stand inside it.
+_CLOSING = {
+    "(": ("CLOSE_PAREN", _INNER_ENDS),
+    "[": ("CLOSE_BRACKET", _INNER_ENDS),
+    "{": ("CLOSE_BRACE", _ENDS),
+}
 
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _LIKE_A_NUMBER = re.compile(r"(?<![\w.\])])(?:[0-9][\w.]*|\.[0-9][\w.]*)")
@@ -119,14 +129,22 @@ def _unexpected(mistake: Mistake) -> Diagnostic:
     span = mistake.span
     if mistake.kind == "CHARACTER":
         return faults.UnexpectedCharacter(span=span, character=span.text)
-    blamed = (
-        mistake.opening if mistake.kind in wording.CLOSERS | wording.ITEMS else None
-    )
+    blamed = _unclosed(mistake)
     return faults.UnexpectedToken(
         span=span,
         found=f"'{_short(span.text)}'" if span.text else "the end of the file",
         expected=wording.describe(mistake.accepts),
         opening=mistake.lexeme_span(blamed) if blamed else None,
+    )
+
+
+def _unclosed(mistake: Mistake) -> Lexeme | None:
+    """The open bracket, if the token found shows that it was to be closed before."""
+    if mistake.opening is None:
+        return None
+    closer, ends = _CLOSING[mistake.opening.text]
+    return (
+        mistake.opening if closer in mistake.accepts and mistake.kind in ends else None
     )
 
 
@@ -172,7 +190,7 @@ def _foreign_operator(mistake: Mistake) -> Diagnostic | None:
                 continue
             if mistake.source.text.startswith(found, max(begin, 0)):
                 span = Span(mistake.source, begin, begin + len(found))
-                return faults.ForeignSpelling(span=span, found=found, instead=instead)
+                return habits.ForeignSpelling(span=span, found=found, instead=instead)
     return None
 
 
@@ -181,31 +199,44 @@ def _foreign_word(mistake: Mistake) -> Diagnostic | None:
     for lexeme in filter(None, (mistake.before, here)):
         if instead := _FOREIGN_WORDS.get(lexeme.text):
             span = mistake.lexeme_span(lexeme)
-            return faults.ForeignSpelling(span=span, found=lexeme.text, instead=instead)
+            return habits.ForeignSpelling(span=span, found=lexeme.text, instead=instead)
     return None
 
 
 def _chained_comparison(mistake: Mistake) -> Diagnostic | None:
     if mistake.kind in wording.COMPARISONS and "AND" in mistake.accepts:
-        return faults.ChainedComparison(span=mistake.span)
+        return habits.ChainedComparison(span=mistake.span)
     return None
 
 
 def _assign_or_compare(mistake: Mistake) -> Diagnostic | None:
-    if mistake.kind == "ASSIGN" and "EQUAL" in mistake.accepts:
-        return faults.AssignmentInExpression(span=mistake.span)
+    if mistake.kind == "ASSIGN" and "OR" in mistake.accepts:
+        return habits.AssignmentInExpression(span=mistake.span)
     if mistake.kind == "EQUAL" and "ASSIGN" in mistake.accepts:
-        return faults.ComparisonAsStatement(span=mistake.span)
+        return habits.ComparisonAsStatement(span=mistake.span)
     return None
 
 
 def _semicolon(mistake: Mistake) -> Diagnostic | None:
-    if mistake.kind == "SEMICOLON" and {"CLOSE_BRACE", "PLUS"} <= mistake.accepts:
-        return faults.SemicolonAfterValue(span=mistake.span)
+    if mistake.kind == "SEMICOLON" and {"CLOSE_BRACE", "OR"} <= mistake.accepts:
+        return habits.SemicolonAfterValue(span=mistake.span)
     ends = mistake.starts_line or mistake.kind in {"CLOSE_BRACE", "$END"}
     if "SEMICOLON" in mistake.accepts and ends and mistake.before:
         end = mistake.before.end
-        return faults.MissingSemicolon(span=Span(mistake.source, end, end))
+        return habits.MissingSemicolon(span=Span(mistake.source, end, end))
+    return None
+
+
+def _written_type(mistake: Mistake) -> Diagnostic | None:
+    if mistake.kind == "COLON" and "ASSIGN" in mistake.accepts:
+        return habits.WrittenType(span=mistake.span)
+    return None
+
+
+def _empty_brackets(mistake: Mistake) -> Diagnostic | None:
+    before = mistake.before
+    if mistake.kind == "CLOSE_BRACKET" and before and before.text == "[":
+        return habits.EmptyBrackets(span=mistake.lexeme_span(before).to(mistake.span))
     return None
 
 
@@ -213,7 +244,7 @@ def _reserved_word(mistake: Mistake) -> Diagnostic | None:
     starts = mistake.kind in wording.ITEMS | {"LET", "HOST"} and mistake.starts_line
     is_word = mistake.kind in wording.KEYWORDS
     if is_word and "NAME" in mistake.accepts and not starts:
-        return faults.ReservedWord(span=mistake.span, word=mistake.span.text)
+        return habits.ReservedWord(span=mistake.span, word=mistake.span.text)
     return None
 
 
@@ -225,7 +256,7 @@ def _index_not_bare(mistake: Mistake) -> Diagnostic | None:
     after_dot = mistake.before is not None and mistake.before.text == "."
     wants_name = mistake.accepts <= {"NAME", "CLOSE_BRACKET"} and not after_dot
     if wants_name or mistake.accepts == _AFTER_INDEX:
-        return faults.IndexNotBare(span=mistake.span)
+        return habits.IndexNotBare(span=mistake.span)
     return None
 
 
@@ -238,6 +269,8 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
     _chained_comparison,
     _assign_or_compare,
     _semicolon,
+    _written_type,
+    _empty_brackets,
     _reserved_word,
     _index_not_bare,
 )

@@ -1,4 +1,4 @@
-"""What can be wrong with a file before anything in it is looked up: codes KG01xx."""
+"""What can be wrong with the text of a file: codes KG01xx."""
 
 from __future__ import annotations
 
@@ -164,149 +164,6 @@ class NestedTooDeep(Diagnostic):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ChainedComparison(Diagnostic):
-    """`a < b < c`."""
-
-    code: ClassVar[str] = "KG0108"
-    rule: ClassVar[str] = "Comparisons are not chained."
-
-    @property
-    def headline(self) -> str:
-        """States the rule."""
-        return "Comparisons can't be chained."
-
-    @property
-    def label(self) -> str:
-        """Marks the second one."""
-        return "a second comparison"
-
-    @property
-    def hint(self) -> str:
-        """Shows the two comparisons."""
-        return "Join two comparisons with 'and', as in 'a < b and b < c'."
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class AssignmentInExpression(Diagnostic):
-    """`=` where a value is wanted."""
-
-    code: ClassVar[str] = "KG0109"
-    rule: ClassVar[str] = "'=' assigns and is no operator; '==' compares."
-
-    @property
-    def headline(self) -> str:
-        """Says what `=` is."""
-        return "'=' assigns; it can't stand inside an expression."
-
-    @property
-    def hint(self) -> str:
-        """Names the other."""
-        return "To compare, write '=='."
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class ComparisonAsStatement(Diagnostic):
-    """`==` where `=` is wanted."""
-
-    code: ClassVar[str] = "KG0110"
-    rule: ClassVar[str] = "A statement assigns with '='; '==' compares."
-
-    @property
-    def headline(self) -> str:
-        """Says what `==` is."""
-        return "'==' compares; a statement assigns with '='."
-
-    @property
-    def hint(self) -> str:
-        """Names the other."""
-        return "Write '='."
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class MissingSemicolon(Diagnostic):
-    """A statement that runs into what follows."""
-
-    code: ClassVar[str] = "KG0111"
-    rule: ClassVar[str] = "Statements, constants and 'use' end with ';'."
-
-    @property
-    def headline(self) -> str:
-        """Says what is missing."""
-        return "A ';' is missing."
-
-    @property
-    def label(self) -> str:
-        """Marks the place."""
-        return "expected ';' here"
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class SemicolonAfterValue(Diagnostic):
-    """`{ x; }` where the braces hold a value."""
-
-    code: ClassVar[str] = "KG0112"
-    rule: ClassVar[str] = "The value of a function or branch is not followed by ';'."
-
-    @property
-    def headline(self) -> str:
-        """States the rule."""
-        return "The value of a function or branch is not followed by ';'."
-
-    @property
-    def hint(self) -> str:
-        """Says what to do."""
-        return "Remove the ';'."
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class ReservedWord(Diagnostic):
-    """A word of the language where a name is wanted."""
-
-    code: ClassVar[str] = "KG0113"
-    rule: ClassVar[str] = "Keywords and 'sum', 'prod', 'max', 'min' can't name values."
-
-    word: str
-
-    @property
-    def headline(self) -> str:
-        """Names the word."""
-        return f"'{self.word}' is a word of the language and can't be a name here."
-
-    @property
-    def hint(self) -> str:
-        """Offers a name."""
-        return f"Choose another name, such as '{self.word}_'."
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class ForeignSpelling(Diagnostic):
-    """Something that other languages write this way."""
-
-    code: ClassVar[str] = "KG0114"
-    rule: ClassVar[str] = "Each operator and keyword has one spelling."
-
-    found: str
-    instead: str
-
-    @property
-    def headline(self) -> str:
-        """Names what was written."""
-        return f"The language has no '{self.found}'."
-
-    @property
-    def hint(self) -> str:
-        """Names what it has."""
-        return f"Write {self.instead}."
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
 class MalformedNumber(Diagnostic):
     """A number with a suffix, a prefix or a bare point."""
 
@@ -331,21 +188,23 @@ class MalformedNumber(Diagnostic):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class IndexNotBare(Diagnostic):
-    """Something else than a name where a `let` or reduction introduces an index."""
+class NumberTooLong(Diagnostic):
+    """A whole number beyond every type, and beyond what is worth converting."""
 
-    code: ClassVar[str] = "KG0116"
-    rule: ClassVar[str] = "A 'let' or a reduction introduces each index by a bare name."
+    code: ClassVar[str] = "KG0119"
+    rule: ClassVar[str] = "A whole number has at most 100 digits."
+
+    digits: int
 
     @property
     def headline(self) -> str:
-        """States the rule."""
-        return "A 'let' or a reduction introduces each index by a bare name."
+        """Counts the digits."""
+        return f"This number has {self.digits} digits, more than any type can hold."
 
     @property
     def hint(self) -> str:
-        """Shows a range."""
-        return "Write a name, with a range if need be: 'sum[i]', 'sum[i < n]'."
+        """Shows another form."""
+        return "A large value of type f32 is written as '1e30'."
 
 
 def _alternatives(words: tuple[str, ...]) -> str:

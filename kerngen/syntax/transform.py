@@ -14,7 +14,7 @@ from lark.tree import Meta
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
-from kerngen.syntax.faults import MisplacedDoc
+from kerngen.syntax.faults import MisplacedDoc, NumberTooLong
 
 Described: TypeAlias = ast.UseItem | ast.ScheduleItem
 Documented: TypeAlias = (
@@ -25,6 +25,9 @@ Documented: TypeAlias = (
     | ast.StructField
     | ast.Parameter
 )
+
+_MOST_DIGITS = 100
+"""Python itself refuses to convert more than some thousands."""
 
 
 def tree_to_ast(tree: Tree[Token], source: Source, faults: Faults) -> ast.Program:
@@ -67,6 +70,13 @@ class Rules:
         if token.type in {"NAME", "REDUCE"}:
             return ast.Identifier(str(token), self._span(token))
         return token
+
+    def _whole(self, token: Token) -> int:
+        if len(token) > _MOST_DIGITS:
+            span = self._span(token)
+            self._faults.add(NumberTooLong(span=span, digits=len(token)))
+            return 0
+        return int(token)
 
     # Documentation
 
@@ -177,7 +187,7 @@ class Rules:
         return options
 
     def option(self, meta: Meta, name: ast.Identifier, *values: Token) -> ast.Option:
-        return ast.Option(name, tuple(map(int, values)), self._span(meta))
+        return ast.Option(name, tuple(map(self._whole, values)), self._span(meta))
 
     # Parameters and types
 
@@ -298,7 +308,7 @@ class Rules:
         return ast.Call(function, arguments, self._span(meta))
 
     def number(self, meta: Meta, token: Token) -> ast.Number:
-        value = int(token) if token.type == "INT" else float(token)
+        value = self._whole(token) if token.type == "INT" else float(token)
         return ast.Number(value, self._span(meta))
 
     def boolean(self, meta: Meta, token: Token) -> ast.Boolean:

@@ -24,17 +24,16 @@ _OPERANDS = frozenset(
     {"NAME", "REDUCE", "INT", "FLOAT", "TRUE", "FALSE", "IF", "OPEN_PAREN", "MINUS"}
 )
 
+_MORE = _OPERATORS | {"DOT", "OPEN_BRACKET", "OPEN_PAREN"}
+
 # If all of the first are expected, they and the second are told by the phrase.
 _PHRASES: tuple[tuple[AbstractSet[str], AbstractSet[str], str], ...] = (
     (ITEMS, frozenset({"$END"}), "an item such as 'kernel' or 'fn'"),
     (ITEMS - {"USE", "SCHEDULE"}, frozenset(), "an item such as 'kernel' or 'fn'"),
     (frozenset({"LET", "HOST", "NAME"}), frozenset(), "a statement"),
     (_OPERANDS, frozenset({"NOT", "TILDE"}), "an expression"),
-    (
-        frozenset({"PLUS", "STAR"}),
-        _OPERATORS | {"DOT", "OPEN_BRACKET", "OPEN_PAREN"},
-        "an operator",
-    ),
+    (frozenset({"OR"}), _MORE, "an operator"),
+    (frozenset({"PIPE"}), _MORE, "an operator"),
     (frozenset({"NAME"}), frozenset({"REDUCE"}), "a name"),
     (frozenset({"ASSIGN"}), frozenset({"ASSIGN_OP"}), "'='"),
 )
@@ -71,4 +70,4 @@ def describe(expected: AbstractSet[str]) -> tuple[str, ...]:
             phrases.append(phrase)
             rest -= needed | covered
     words = sorted(_WORDS.get(terminal, f"'{terminal.lower()}'") for terminal in rest)
-    return tuple(phrases + words)
+    return tuple(words + phrases)
