@@ -103,9 +103,7 @@ class Lowerer:
             case Select():
                 return self._select(expr)
             case Cast(operand, type_):
-                value = self.lower(operand)
-                text = wgsl_type(type_, value.lanes)
-                return Value(t.call(text, value.expr), value.wide)
+                return self._cast(operand, type_)
             case BuiltinCall():
                 return self._builtin(expr)
             case FunctionCall():
@@ -141,6 +139,10 @@ class Lowerer:
         return Value(t.Binary("+", first, t.Call("vec4i", steps)), wide=True)
 
     # Operators
+
+    def _cast(self, operand: Expr, type_: Scalar) -> Value:
+        value = self.lower(operand)
+        return Value(t.call(wgsl_type(type_, value.lanes), value.expr), value.wide)
 
     def _unary(self, expr: Unary) -> Value:
         value = self.lower(expr.operand)
@@ -201,11 +203,10 @@ class Lowerer:
         inner.locals.update(
             {p.name: Value(t.Ident(names[p.name]), wide) for p in item.parameters}
         )
-        for local, value in item.lets:
-            inner.define(local, value)
+        for local, defined in item.lets:
+            inner.define(local, defined)
         result = inner.lower(item.body)
-        value = inner.widen(result, item.type) if wide else result.expr
-        body.append(t.Return(value))
+        body.append(t.Return(inner.widen(result, item.type) if wide else result.expr))
         parameters = tuple(
             (names[p.name], wgsl_type(p.type, lanes)) for p in item.parameters
         )
@@ -360,9 +361,9 @@ def element_of(buffer: t.Expr, address: t.Expr, lanes: int) -> t.Expr:
 
 def is_contiguous(load: Load, index: Index) -> bool:
     """Whether the last subscript is `index` itself, and no other mentions it."""
-    *outer, last = load.subscripts or (None,)
-    bare = isinstance(last, IndexValue) and last.index == index
-    return bare and not any(s and index in free_indices(s) for s in outer)
+    if not load.subscripts or load.subscripts[-1] != IndexValue(index):
+        return False
+    return not any(index in free_indices(s) for s in load.subscripts[:-1])
 
 
 def literal(value: float | bool, type_: Scalar) -> t.Expr:

@@ -29,7 +29,7 @@ def fits_generic(task: Task) -> str:
 def lower_generic(task: Task, options: Options) -> tuple[Variant, ...]:
     """Return one shader: one invocation per element, serial loops."""
     del options
-    shader = _scalar_shader(task, "generic", GENERIC_SIZE, variant="")
+    shader = _scalar_shader(task, GENERIC_SIZE, variant="")
     return (Variant("", "", (shader,)),)
 
 
@@ -43,7 +43,7 @@ def fits_map(task: Task) -> str:
 def lower_map(task: Task, options: Options) -> tuple[Variant, ...]:
     """Return a shader for four elements at once where it applies, and one for any."""
     del options
-    edge = Variant("edge", "", (_scalar_shader(task, "map", MAP_SIZE, variant="edge"),))
+    edge = Variant("edge", "", (_scalar_shader(task, MAP_SIZE, variant="edge"),))
     aligned = _vector_variant(task)
     return (aligned, edge) if aligned else (edge,)
 
@@ -69,8 +69,8 @@ def _vector_variant(task: Task) -> Variant | None:
     return Variant("aligned", aligned, (_row_vector_shader(task, names),))
 
 
-def _scalar_shader(task: Task, label: str, size: int, variant: str) -> Shader:
-    shader = ShaderBuilder(task, label, {})
+def _scalar_shader(task: Task, size: int, variant: str) -> Shader:
+    shader = ShaderBuilder(task, {})
     body, at = start_invocation(shader, size, shader.size(task.domain))
     lowerer = Lowerer(shader, {}, body)
     if is_flat(task.stage):
@@ -82,14 +82,14 @@ def _scalar_shader(task: Task, label: str, size: int, variant: str) -> Shader:
         body,
         groups=f"ceil_div({host_product(task.domain)}, {size})",
         workgroup_size=size,
-        summary=f"{label}, one invocation per element.",
+        summary="one invocation per element.",
         variant=variant,
     )
 
 
 def _flat_vector_shader(task: Task) -> Shader:
     tensors = vector_tensors(task.stage, task.values, task.domain[-1])
-    shader = ShaderBuilder(task, "map", dict.fromkeys(tensors, LANES))
+    shader = ShaderBuilder(task, dict.fromkeys(tensors, LANES))
     total = shader.size(task.domain) // LANES
     body, at = start_invocation(shader, MAP_SIZE, total)
     lane = task.domain[-1]
@@ -99,17 +99,17 @@ def _flat_vector_shader(task: Task) -> Shader:
         body,
         groups=f"ceil_div({host_product(task.domain)}, {MAP_SIZE * LANES})",
         workgroup_size=MAP_SIZE,
-        summary="map, four elements per invocation.",
+        summary="four elements per invocation.",
     )
 
 
 def _row_vector_shader(task: Task, names: set[str]) -> Shader:
-    shader = ShaderBuilder(task, "map", dict.fromkeys(names, LANES))
+    shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
     *outer, lane = task.domain
     per_row = shader.extent(lane.extent) // LANES
     total = shader.size(tuple(outer)) * per_row
     body, at = start_invocation(shader, MAP_SIZE, total)
-    column = at
+    column: t.Expr = at
     indices: dict[Index, t.Expr] = {}
     if outer:
         row = t.Ident(shader.fresh("row"))
@@ -125,7 +125,7 @@ def _row_vector_shader(task: Task, names: set[str]) -> Shader:
         body,
         groups=f"ceil_div({host_product(task.domain)}, {MAP_SIZE * LANES})",
         workgroup_size=MAP_SIZE,
-        summary=f"map, four elements along {lane.name} per invocation.",
+        summary=f"four elements along {lane.name} per invocation.",
     )
 
 

@@ -19,7 +19,8 @@ Options = dict[str, tuple[int, ...]]
 class Task:
     """One stage of a kernel, to be scheduled.
 
-    `stem` begins the names of its files; `origin` names the source and its hash.
+    `stem` begins the names of its files, and `label` (the strategy's name, numbered
+    where one stands twice) goes on; `origin` names the source and its hash.
     """
 
     staged: StagedKernel
@@ -28,6 +29,7 @@ class Task:
     layout: StructLayout
     stem: str
     origin: str
+    label: str = ""
 
     @property
     def kernel(self) -> Kernel:

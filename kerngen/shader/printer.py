@@ -19,7 +19,7 @@ _BARE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     **{op: (_MULTIPLICATIVE, frozenset()) for op in _MULTIPLICATIVE},
     "+": (_ARITHMETIC, _MULTIPLICATIVE),
     "-": (_ARITHMETIC, _MULTIPLICATIVE),
-    **{op: (_ARITHMETIC, _ARITHMETIC) for op in _COMPARISON},
+    **dict.fromkeys(_COMPARISON, (_ARITHMETIC, _ARITHMETIC)),
     **{op: (frozenset({op}), frozenset()) for op in ("&", "|", "^")},
     **{op: (_COMPARISON | {op}, _COMPARISON) for op in ("&&", "||")},
     **{op: (frozenset(), frozenset()) for op in ("<<", ">>")},
@@ -107,6 +107,10 @@ def _statement(statement: t.Stmt) -> Iterator[str]:
         case t.For(name, start, condition, update, body):
             head = f"var {name} = {expression(start)}; {expression(condition)}"
             yield f"for ({head}; {_assignment(update)}) {{"
+            yield from _block(body)
+            yield "}"
+        case t.Block(comment, body):
+            yield f"{{  // {comment}"
             yield from _block(body)
             yield "}"
         case t.Evaluate(call):

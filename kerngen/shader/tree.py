@@ -283,6 +283,15 @@ class For:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Block:
+    """`{ body }`: a scope of its own, behind a comment."""
+
+    comment: str
+    body: tuple[Stmt, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Evaluate:
     """A call for its effect: `workgroupBarrier();`."""
 
@@ -312,7 +321,7 @@ class Blank:
 
 
 Stmt: TypeAlias = (
-    Let | Var | Assign | If | For | Evaluate | Return | Comment | Blank
+    Let | Var | Assign | If | For | Block | Evaluate | Return | Comment | Blank
 )
 
 BARRIER = Evaluate(Call("workgroupBarrier", ()))

@@ -1,0 +1,129 @@
+"""What the lanes of a workgroup do together: stride over a reduction, then join.
+
+The order of every sum is fixed, so the same input gives the same bits each time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from kerngen.ir.nodes import Reduce
+from kerngen.ir.reads import outer_reductions
+from kerngen.ir.stages import Define
+from kerngen.schedule.builder import ShaderBuilder, wgsl_type
+from kerngen.schedule.identities import accumulate, across, combine, identity
+from kerngen.schedule.lowering import LANES, Lowerer, Value
+from kerngen.schedule.per_element import unravel
+from kerngen.schedule.steps import write_steps
+from kerngen.schedule.task import Task
+from kerngen.shader import tree as t
+
+_BYTES: Final = 4
+
+
+def reduction_of(task: Task) -> Reduce:
+    """Return the stage's reduction, which the caller has made sure of."""
+    reduce = task.reduction
+    if reduce is None:
+        message = f"stage '{task.stage.name}' holds no reduction"
+        raise AssertionError(message)
+    return reduce
+
+
+def reduction_label(task: Task) -> str:
+    """Return the name of the value that the reduction is part of."""
+    for step in task.stage.steps:
+        if any(outer_reductions(step.value)):
+            return step.local.name if isinstance(step, Define) else step.tensor.name
+    return task.stage.name
+
+
+def shared_array(
+    shader: ShaderBuilder, reduce: Reduce, lanes: int, width: int = 1
+) -> t.Expr:
+    """Declare one value per lane in workgroup memory."""
+    type_ = f"array<{wgsl_type(reduce.type, width)}, {lanes}>"
+    return shader.workgroup_array("shared", type_, lanes * width * _BYTES)
+
+
+def accumulate_strided(
+    lowerer: Lowerer,
+    reduce: Reduce,
+    *,
+    start: t.Expr,
+    stride: t.Expr,
+    width: int,
+) -> t.Ident:
+    """Let each lane take every `stride`-th term from `start` on; return its total.
+
+    With a width of 4 a term is a vector along the last reduction index, and the total
+    a vector too.
+    """
+    shader = lowerer.shader
+    total = t.Ident(shader.fresh(f"{lowerer.label}_{reduce.kind}"))
+    single = len(reduce.indices) == 1
+    name = shader.name(reduce.indices[0].name) if single else shader.fresh("term")
+    counter = t.Ident(name)
+    inner = lowerer.nested({})
+    if width > 1:
+        inner = replace(inner, vector=reduce.indices[-1])
+    if single:
+        inner.at[reduce.indices[0]] = counter
+    else:
+        inner.at.update(unravel(shader, inner.block, reduce.indices, counter))
+    term = inner.lower(reduce.body)
+    value = inner.widen(term, reduce.type) if width > 1 else term.expr
+    inner.block.append(accumulate(reduce.kind, total, value))
+    size = shader.size(reduce.indices)
+    lowerer.block.extend(
+        [
+            t.Var(total.name, identity(reduce.kind, reduce.type, width)),
+            t.count_up(counter.name, start * width, size, stride * width, *inner.block),
+        ]
+    )
+    return total
+
+
+def own_total(reduce: Reduce, total: t.Ident, width: int) -> t.Expr:
+    """Return a lane's total as one number."""
+    return across(reduce.kind, total) if width == LANES else total
+
+
+def join(
+    shader: ShaderBuilder,
+    reduce: Reduce,
+    shared: t.Expr,
+    *,
+    count: int,
+    position: t.Expr | None = None,
+    stride: int = 1,
+) -> list[t.Stmt]:
+    """Join `count` values of `shared`, `stride` apart, in a tree of barriers.
+
+    `position` is the lane's place among the `count` (default: the lane itself).  The
+    result is what the lanes at position 0 hold.
+    """
+    half = t.Ident(shader.fresh("half"))
+    lane = shader.lane
+    place = lane if position is None else position
+    other = shared[lane + half * stride]
+    merged = t.Assign(shared[lane], combine(reduce.kind, shared[lane], other))
+    loop = t.For(
+        half.name,
+        t.u32(count // 2),
+        t.Binary(">", half, t.ZERO),
+        t.Assign(half, t.ONE, ">>="),
+        (t.If(place < half, (merged,)), t.BARRIER),
+    )
+    return [t.BARRIER, loop]
+
+
+def finish_steps(
+    lowerer: Lowerer, task: Task, reduce: Reduce, value: Value, only: t.Expr
+) -> None:
+    """Do the stage's steps with the reduction's value, where `only` holds."""
+    inner = lowerer.nested({})
+    inner = replace(inner, reduced={reduce: value}, locals={})
+    write_steps(inner, task.stage)
+    lowerer.block.append(t.If(only, tuple(inner.block)))

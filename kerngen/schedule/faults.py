@@ -1,0 +1,78 @@
+"""Diagnostics about schedules that need the stages to be known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from kerngen.source.diagnostic import Diagnostic
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class StrategyDoesNotFit(Diagnostic):
+    """A schedule whose strategy suits no stage of its kernel."""
+
+    code: ClassVar[str] = "KG0751"
+    rule: ClassVar[str] = "A schedule's strategy suits a stage of its kernel."
+
+    strategy: str
+    kernel: str
+    reasons: tuple[tuple[str, str], ...]
+
+    @property
+    def headline(self) -> str:
+        """One sentence that says what is wrong."""
+        return f"Strategy '{self.strategy}' fits no stage of '{self.kernel}'."
+
+    @property
+    def label(self) -> str:
+        """Why, stage by stage."""
+        return "; ".join(f"{stage}: {reason}" for stage, reason in self.reasons)
+
+    @property
+    def hint(self) -> str:
+        """What to do."""
+        return "'generic' accepts every stage; without a schedule, kerngen picks one."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BadTiling(Diagnostic):
+    """Options of `gemm` that make no tiling."""
+
+    code: ClassVar[str] = "KG0752"
+    rule: ClassVar[str] = "gemm's options divide each other evenly."
+
+    fault: str
+
+    @property
+    def headline(self) -> str:
+        """One sentence that says what is wrong."""
+        return f"These options make no tiling: {self.fault}."
+
+    @property
+    def hint(self) -> str:
+        """What to do."""
+        return "The default is 'tile(128, 64, 16) micro(8, 4) pad(1) lanes(8, 4)'."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OptionNotSupported(Diagnostic):
+    """An option of the language that no strategy implements yet."""
+
+    code: ClassVar[str] = "KG0951"
+    rule: ClassVar[str] = "'buffers' and 'split' are not supported yet."
+
+    option: str
+
+    @property
+    def headline(self) -> str:
+        """One sentence that says what is wrong."""
+        return f"The option '{self.option}' is not supported yet."
+
+    @property
+    def hint(self) -> str:
+        """What to do."""
+        return f"Leave '{self.option}' out."

@@ -1,0 +1,56 @@
+"""The strategies: one row each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, final
+
+from kerngen.schedule.columnwise import lower_columnwise
+from kerngen.schedule.gemm import fits_gemm, lower_gemm
+from kerngen.schedule.gemv import fits_gemv, lower_gemv
+from kerngen.schedule.orientation import is_columnwise
+from kerngen.schedule.per_element import (
+    fits_generic,
+    fits_map,
+    lower_generic,
+    lower_map,
+)
+from kerngen.schedule.program import Variant
+from kerngen.schedule.rowwise import lower_rowwise
+from kerngen.schedule.task import Options, Task
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A way to run stages.
+
+    `fits` says why a stage does not suit it, or nothing; `lower` yields the variants of
+    one that does, the last of which takes any size.
+    """
+
+    name: str
+    fits: Callable[[Task], str]
+    lower: Callable[[Task, Options], tuple[Variant, ...]]
+
+
+def _fits_reduce(task: Task) -> str:
+    return "" if task.reduction is not None else "the stage holds no reduction"
+
+
+def _lower_reduce(task: Task, options: Options) -> tuple[Variant, ...]:
+    del options
+    return lower_columnwise(task) if is_columnwise(task) else lower_rowwise(task)
+
+
+STRATEGIES: Final = {
+    strategy.name: strategy
+    for strategy in (
+        Strategy("map", fits_map, lower_map),
+        Strategy("reduce", _fits_reduce, _lower_reduce),
+        Strategy("gemv", fits_gemv, lower_gemv),
+        Strategy("gemm", fits_gemm, lower_gemm),
+        Strategy("generic", fits_generic, lower_generic),
+    )
+}

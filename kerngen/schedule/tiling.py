@@ -1,0 +1,102 @@
+"""The numbers of a tiled matrix product, and what they must satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, final
+
+from kerngen.schedule.task import Options
+
+VECTOR: Final = 4
+_GROUP: Final = 32
+_VEC4_BYTES: Final = 16
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How a workgroup, and each of its invocations, cuts the product.
+
+    A workgroup computes `m x n` elements, `k` terms at a time.  An invocation computes
+    `micro_m x micro_n` of them, as vectors of 4.  Rows in workgroup memory are padded
+    by `pad` vectors.  Groups of 32 invocations lie `lane_columns x lane_rows`.
+    """
+
+    m: int = 128
+    n: int = 64
+    k: int = 16
+    micro_m: int = 8
+    micro_n: int = 4
+    pad: int = 1
+    lane_columns: int = 8
+    lane_rows: int = 4
+
+    @property
+    def columns(self) -> int:
+        """Invocations along n."""
+        return self.n // self.micro_n
+
+    @property
+    def rows(self) -> int:
+        """Invocations along m."""
+        return self.m // self.micro_m
+
+    @property
+    def invocations(self) -> int:
+        """Invocations of a workgroup."""
+        return self.rows * self.columns
+
+    @property
+    def a_row(self) -> int:
+        """Vectors in a padded row of the left tile, which holds k rows of m."""
+        return self.m // VECTOR + self.pad
+
+    @property
+    def b_row(self) -> int:
+        """Vectors in a padded row of the right tile, which holds k rows of n."""
+        return self.n // VECTOR + self.pad
+
+    def faults(self) -> Iterator[str]:
+        """Yield what is wrong with the numbers, in the user's words."""
+        if self.m % self.micro_m or self.n % self.micro_n:
+            yield (
+                f"micro({self.micro_m}, {self.micro_n}) does not divide "
+                f"tile({self.m}, {self.n}, {self.k})"
+            )
+            return
+        if any(
+            size % VECTOR or not size for size in (self.micro_m, self.micro_n, self.k)
+        ):
+            yield "micro's sizes and tile's k must be positive multiples of 4"
+            return
+        if self.lane_columns * self.lane_rows != _GROUP:
+            yield f"lanes({self.lane_columns}, {self.lane_rows}) are not {_GROUP}"
+        elif self.columns % self.lane_columns or self.rows % self.lane_rows:
+            yield (
+                f"lanes({self.lane_columns}, {self.lane_rows}) do not divide the "
+                f"{self.columns} x {self.rows} invocations of a tile"
+            )
+
+
+DEFAULT: Final = Tiling()
+"""12.5 KiB of workgroup memory and 256 invocations: inside WebGPU's default limits."""
+
+FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    "tile": ("m", "n", "k"),
+    "micro": ("micro_m", "micro_n"),
+    "pad": ("pad",),
+    "lanes": ("lane_columns", "lane_rows"),
+}
+"""The fields that each option of `gemm` sets, in the order of its values."""
+
+
+def tiling_of(options: Options) -> Tiling:
+    """Return the tiling that a schedule's options ask for."""
+    given = {
+        field: value
+        for option, values in options.items()
+        if option in FIELDS
+        for field, value in zip(FIELDS[option], values, strict=True)
+    }
+    return Tiling(**given)
