@@ -150,14 +150,18 @@ class Approx(NDArrayOperatorsMixin):
         return arithmetic.flushed(value, error + count * arithmetic.tiny)
 
     def max(self, axis: int = -1, *, initial: float) -> Approx:
-        """The largest along an axis: no worse than the worst of them."""
-        value = self.value.max(axis, initial=initial)
-        return Approx(self.arithmetic, value, self.error.max(axis, initial=0.0))
+        """The largest along an axis."""
+        ends = (self.value + k * self.error for k in (-1, 0, 1))
+        return _between(
+            self.arithmetic, *(end.max(axis, initial=initial) for end in ends)
+        )
 
     def min(self, axis: int = -1, *, initial: float) -> Approx:
-        """The smallest along an axis: no worse than the worst of them."""
-        value = self.value.min(axis, initial=initial)
-        return Approx(self.arithmetic, value, self.error.max(axis, initial=0.0))
+        """The smallest along an axis."""
+        ends = (self.value + k * self.error for k in (-1, 0, 1))
+        return _between(
+            self.arithmetic, *(end.min(axis, initial=initial) for end in ends)
+        )
 
 
 def _add(arithmetic: Arithmetic, a: Approx, b: Approx) -> Approx:
@@ -196,13 +200,21 @@ def _matmul(arithmetic: Arithmetic, a: Approx, b: Approx) -> Approx:
 
 
 def _maximum(arithmetic: Arithmetic, a: Approx, b: Approx) -> Approx:
-    error = np.maximum(a.error, b.error)
-    return Approx(arithmetic, np.maximum(a.value, b.value), error)
+    ends = (
+        np.maximum(a.value + k * a.error, b.value + k * b.error) for k in (-1, 0, 1)
+    )
+    return _between(arithmetic, *ends)
 
 
 def _minimum(arithmetic: Arithmetic, a: Approx, b: Approx) -> Approx:
-    error = np.maximum(a.error, b.error)
-    return Approx(arithmetic, np.minimum(a.value, b.value), error)
+    ends = (
+        np.minimum(a.value + k * a.error, b.value + k * b.error) for k in (-1, 0, 1)
+    )
+    return _between(arithmetic, *ends)
+
+
+def _between(arithmetic: Arithmetic, low: Array, value: Array, high: Array) -> Approx:
+    return Approx(arithmetic, value, np.maximum(high - value, value - low))
 
 
 def _negative(arithmetic: Arithmetic, a: Approx) -> Approx:

@@ -19,8 +19,8 @@ from .approx import Array
 Labels: TypeAlias = NDArray[np.uint32]
 LOWEST, HIGHEST = -float(np.finfo(np.float32).max), float(np.finfo(np.float32).max)
 
-ERF = np.frompyfunc(math.erf, 1, 1)
-"""NumPy has no error function; the standard library has."""
+ERF: Any = np.frompyfunc(math.erf, 1, 1)
+"""The error function, a ufunc; NumPy has none, the standard library has."""
 
 
 def erf(x: Array) -> Array:
@@ -32,7 +32,23 @@ def erf(x: Array) -> Array:
 def sigmoid(x: Array) -> Array:
     """The logistic function, without overflow."""
     e = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + e), e / (1 + e))
+    logistic: Array = np.where(x >= 0, 1 / (1 + e), e / (1 + e))
+    return logistic
+
+
+def relu(x: Array) -> Array:
+    """The positive part."""
+    return np.maximum(x, 0)
+
+
+def swish(x: Array) -> Array:
+    """The argument times its logistic function."""
+    return x * sigmoid(x)
+
+
+def scale(x: Array, *, alpha: float) -> Array:
+    """A multiple."""
+    return alpha * x
 
 
 def leaky_relu(x: Array, *, slope: float = 0.01) -> Array:
@@ -51,7 +67,8 @@ def _gelu_inner(x: Array) -> Array:
 
 def gelu_tanh(x: Array) -> Array:
     """The tanh approximation of gelu."""
-    return 0.5 * x * (1 + np.tanh(_gelu_inner(x)))
+    y: Array = 0.5 * x * (1 + np.tanh(_gelu_inner(x)))
+    return y
 
 
 def gelu_gradient(x: Array, dy: Array) -> Array:
@@ -60,11 +77,17 @@ def gelu_gradient(x: Array, dy: Array) -> Array:
     return dy * (0.5 * (1 + erf(x * math.sqrt(0.5))) + x * density)
 
 
+def relu_gradient(x: Array, dy: Array) -> Array:
+    """Passes where the input was positive."""
+    return np.where(x > 0, dy, 0.0)
+
+
 def gelu_tanh_gradient(x: Array, dy: Array) -> Array:
     """By the product and the chain rule; tanh' = 1 - tanh^2."""
     t = np.tanh(_gelu_inner(x))
     inner_slope = math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x)
-    return dy * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner_slope)
+    dx: Array = dy * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner_slope)
+    return dx
 
 
 def axpy(x: Array, y: Array, *, alpha: float) -> Array:
@@ -74,12 +97,54 @@ def axpy(x: Array, y: Array, *, alpha: float) -> Array:
 
 def clamp(x: Array, *, low: float, high: float) -> Array:
     """The nearest number in the interval."""
-    return np.minimum(np.maximum(x, low), high)
+    y: Array = np.minimum(np.maximum(x, low), high)
+    return y
+
+
+def total(x: Array) -> Array:
+    """The sum."""
+    y: Array = x.sum(-1)
+    return y
+
+
+def largest(x: Array) -> Array:
+    """The maximum; the lowest float32 of nothing."""
+    y: Array = x.max(-1, initial=LOWEST)
+    return y
+
+
+def smallest(x: Array) -> Array:
+    """The minimum; the highest float32 of nothing."""
+    y: Array = x.min(-1, initial=HIGHEST)
+    return y
+
+
+def dot(x: Array, y: Array) -> Array:
+    """The inner product."""
+    product: Array = x @ y
+    return product
+
+
+def sum_squares(x: Array) -> Array:
+    """The square of the norm."""
+    return dot(x, x)
+
+
+def add_sum_squares(total: Array, x: Array) -> Array:
+    """The square of the norm, added to others."""
+    return total + dot(x, x)
+
+
+def column_sum(x: Array) -> Array:
+    """The sum of the rows."""
+    y: Array = x.sum(0)
+    return y
 
 
 def mean(x: Array) -> Array:
     """The arithmetic mean; 0 of nothing."""
-    return np.divide(x.sum(-1), max(x.shape[0], 1))
+    average: Array = total(x) / max(x.shape[0], 1)
+    return average
 
 
 def matmul(form: str, activation: Callable[[Array], Array]) -> Callable[..., Array]:
@@ -124,7 +189,9 @@ def log_softmax(x: Array) -> Array:
 
 def _classes(logits: Array, labels: Labels) -> tuple[NDArray[np.intp], Labels]:
     rows, columns = logits.shape
-    return np.arange(rows), np.minimum(labels, max(columns - 1, 0))
+    last = np.full(rows, max(columns - 1, 0), np.uint32)
+    classes: Labels = np.minimum(labels, last)
+    return np.arange(rows), classes
 
 
 def cross_entropy(logits: Array, labels: Labels) -> Array:
@@ -175,11 +242,11 @@ def _identity(x: Array) -> Array:
 
 ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "elementwise": {
-        "relu": lambda x: np.maximum(x, 0),
+        "relu": relu,
         "leaky_relu": leaky_relu,
         "sigmoid": sigmoid,
         "tanh": np.tanh,
-        "swish": lambda x: x * sigmoid(x),
+        "swish": swish,
         "gelu": gelu,
         "gelu_tanh": gelu_tanh,
         "exp": np.exp,
@@ -187,7 +254,7 @@ ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "sqrt": np.sqrt,
         "abs": np.absolute,
         "neg": np.negative,
-        "scale": lambda x, *, alpha: alpha * x,
+        "scale": scale,
         "add": np.add,
         "sub": np.subtract,
         "mul": np.multiply,
@@ -196,12 +263,12 @@ ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "clamp": clamp,
     },
     "reduction": {
-        "sum": lambda x: x.sum(-1),
+        "sum": total,
         "mean": mean,
-        "max": lambda x: x.max(-1, initial=LOWEST),
-        "min": lambda x: x.min(-1, initial=HIGHEST),
-        "dot": lambda x, y: x @ y,
-        "sum_squares": lambda x: x @ x,
+        "max": largest,
+        "min": smallest,
+        "dot": dot,
+        "sum_squares": sum_squares,
     },
     "gemv": {"gemv": gemv, "gemv_t": gemv_t},
     "matmul": {
@@ -220,14 +287,14 @@ ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     },
     "optim": {"adamw": adamw},
     "clip": {
-        "add_sum_squares": lambda total, x: total + x @ x,
+        "add_sum_squares": add_sum_squares,
         "clip_by_norm": clip_by_norm,
     },
     "nn": {
         "gelu_gradient": gelu_gradient,
         "gelu_tanh_gradient": gelu_tanh_gradient,
-        "relu_gradient": lambda x, dy: np.where(x > 0, dy, 0.0),
-        "column_sum": lambda x: x.sum(0),
+        "relu_gradient": relu_gradient,
+        "column_sum": column_sum,
     },
 }
 """The oracle of each kernel, by module of `kerngen_kernels` and name."""

@@ -1,0 +1,105 @@
+"""Every standard kernel, by every schedule and variant of it, against its oracle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import kerngen_kernels
+from kerngen.runtime import Context
+
+from .cases import Case, standard_kernels
+from .oracles import ORACLES
+from .tolerance import SERIAL, expect, reference_arithmetic
+from .ways import Dims, Way, run_reference, ways
+
+CASES = standard_kernels()
+WAYS = [way for case in CASES for way in ways(case)]
+EXAMPLES = 6
+
+SEEDS = st.integers(0, 2**32 - 1)
+# At, just below and just above multiples of vectors, micro-tiles and tiles.
+EDGES = st.sampled_from(
+    (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 63, 64, 65, 127, 128, 129)
+)
+
+quick = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+def sizes(case: Case) -> st.SearchStrategy[Dims]:
+    """Lengths for every dim of a kernel; a single one may be long."""
+    longest = 20000 if len(case.kernel.dims) == 1 else 200
+    needed = 1 if case.kernel.name == "cross_entropy" else 0
+    lengths = (EDGES | st.integers(0, longest)).map(lambda n: max(n, needed))
+    return st.fixed_dictionaries(dict.fromkeys(case.kernel.dims, lengths))
+
+
+def fixed(case: Case, size: int) -> Dims:
+    return dict.fromkeys(case.kernel.dims, size)
+
+
+def test_no_kernel_is_forgotten() -> None:
+    listed = {
+        f"{module}.{name}" for module, oracles in ORACLES.items() for name in oracles
+    }
+    assert {str(case) for case in CASES} == listed
+    folder = next(iter(kerngen_kernels.__path__))
+    modules = {path.stem for path in Path(folder).glob("*.py")} - {"__init__"}
+    assert modules == set(ORACLES)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_schedule(ctx: Context, way: Way) -> None:
+    case = way.case
+
+    @quick
+    @example(lengths=fixed(case, 1), seed=1)
+    @example(lengths=fixed(case, 132), seed=2)
+    @given(lengths=sizes(case), seed=SEEDS)
+    def check(lengths: Dims, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        arrays = case.arrays(rng, way.suit(lengths))
+        scalars = case.scalars(rng)
+        actual = way.run(ctx, arrays, scalars)
+        expected = expect(case.oracle, way.arithmetic, arrays, scalars)
+        for want, got in zip(expected, actual, strict=True):
+            want.check(got, str(way))
+
+    check()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_reference(case: Case, dtype: type[np.floating[Any]]) -> None:
+    arithmetic = reference_arithmetic(dtype)
+
+    @quick
+    @example(lengths=fixed(case, 1), seed=1)
+    @given(lengths=sizes(case), seed=SEEDS)
+    def check(lengths: Dims, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        shortened = {
+            dim: min(length, SERIAL.longest) for dim, length in lengths.items()
+        }
+        arrays = case.arrays(rng, shortened)
+        arrays = {
+            name: array.astype(dtype) if array.dtype.kind == "f" else array
+            for name, array in arrays.items()
+        }
+        scalars = case.scalars(rng)
+        actual = run_reference(case, arrays, scalars)
+        expected = expect(case.oracle, arithmetic, arrays, scalars)
+        for want, got in zip(expected, actual, strict=True):
+            assert got.dtype == dtype
+            want.check(got, f"{case} in {np.dtype(dtype)}")
+
+    check()

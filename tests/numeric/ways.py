@@ -1,0 +1,117 @@
+"""Ways to run a kernel: one stage by one schedule's one variant, the rest as usual."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.runtime import Context
+from kerngen.runtime.kernel import Kernel, Schedule, Stage, Variant
+
+from .approx import Arithmetic
+from .cases import Arrays, Case
+from .tolerance import SUMMATIONS, Summation, shader_arithmetic
+
+Dims: TypeAlias = dict[str, int]
+
+
+@final
+@dataclass(frozen=True)
+class Way:
+    """The choice of `variant` of `schedule` for stage number `stage`."""
+
+    case: Case
+    stage: int
+    schedule: Schedule
+    variant: Variant
+
+    def __str__(self) -> str:
+        """Kernel, stage, strategy and variant."""
+        stage = self.case.kernel.stages[self.stage].name
+        return f"{self.case}.{stage} {self.schedule.strategy} {self.variant.name}"
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel, with no choice left for the stage, and no guards for the others."""
+        only = replace(
+            self.schedule, when=None, variants=(replace(self.variant, when=None),)
+        )
+        stages = [usual(stage) for stage in self.case.kernel.stages]
+        stages[self.stage] = replace(stages[self.stage], schedules=(only,))
+        return replace(self.case.kernel, stages=tuple(stages))
+
+    @property
+    def summations(self) -> tuple[Summation, ...]:
+        """How each stage sums."""
+        outputs = [spec for spec in self.case.kernel.tensors if spec.access != "read"]
+        whole = any(not spec.axes for spec in outputs)
+        schedules = [stage.schedules[0] for stage in self.kernel.stages]
+        return tuple(SUMMATIONS[schedule.strategy, whole] for schedule in schedules)
+
+    @property
+    def longest(self) -> int:
+        """The longest axis for which the bounds still see a single term."""
+        return min((s.longest for s in self.summations if s.longest), default=5000)
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """The arithmetic of the deepest stage."""
+        return shader_arithmetic(lambda n: max(s.depth(n) for s in self.summations))
+
+    def suit(self, sizes: Dims) -> Dims:
+        """The sizes, cut to what bounds allow, and rounded up where the variant asks."""
+        cut = {dim: min(size, self.longest) for dim, size in sizes.items()}
+        if self.variant.when is None or self.variant.when(cut):
+            return cut
+        rounded = {
+            dim: min(-(-size // 4) * 4, self.longest // 4 * 4)
+            for dim, size in cut.items()
+        }
+        assert self.variant.when(rounded), f"{self}: no sizes suit"
+        return rounded
+
+    def run(
+        self, ctx: Context, arrays: Arrays, scalars: Mapping[str, float]
+    ) -> tuple[NDArray[Any], ...]:
+        """What the device gives: the changed tensors, then the outputs."""
+        specs = self.case.kernel.tensors
+        tensors = {name: ctx.tensor(array) for name, array in arrays.items()}
+        outputs = self.kernel.launch(
+            ctx,
+            tuple(tensors.values()),
+            tuple(scalars.values()),
+            tuple(None for spec in specs if spec.access == "write"),
+        )
+        changed = [tensors[spec.name] for spec in specs if spec.access == "update"]
+        return tuple(tensor.numpy() for tensor in (*changed, *outputs))
+
+
+def usual(stage: Stage) -> Stage:
+    """The stage with its first schedule that has no guard, and no other."""
+    unguarded = next(s for s in stage.schedules if s.when is None)
+    return replace(stage, schedules=(unguarded,))
+
+
+def ways(case: Case) -> Iterator[Way]:
+    """Every way to run a kernel."""
+    for number, stage in enumerate(case.kernel.stages):
+        for schedule in stage.schedules:
+            for variant in schedule.variants:
+                yield Way(case, number, schedule, variant)
+
+
+def run_reference(
+    case: Case, arrays: Arrays, scalars: Mapping[str, float]
+) -> tuple[NDArray[Any], ...]:
+    """What the generated reference gives: the changed arrays, then the outputs."""
+    own = {name: array.copy() for name, array in arrays.items()}
+    result: Any = case.kernel.reference(*own.values(), **scalars)
+    specs = case.kernel.tensors
+    written = sum(spec.access == "write" for spec in specs)
+    outputs: list[Any] = [result] if written == 1 else [*result] if written else []
+    changed = [own[spec.name] for spec in specs if spec.access == "update"]
+    return tuple(map(np.asarray, (*changed, *outputs)))
