@@ -44,7 +44,7 @@ def shared_array(
 ) -> t.Expr:
     """Declare one value per lane in workgroup memory."""
     type_ = f"array<{wgsl_type(reduce.type, width)}, {lanes}>"
-    return shader.workgroup_array("shared", type_, lanes * width * _BYTES)
+    return shader.workgroup_array("partial", type_, lanes * width * _BYTES)
 
 
 def accumulate_strided(

@@ -68,12 +68,15 @@ def _whole_tiles(task: Task, found: Contraction, tiling: Tiling) -> str | None:
     """Return the Python text of "every tile is whole"; None if it never is."""
     *_, row, column = task.domain
     names = vector_tensors(task.stage, task.values, column)
+    names |= {found.left.tensor.name, found.right.tensor.name}
     widths = last_extents(task.stage, task.values, names)
+    tiled = (row.extent, column.extent, found.over.extent)
     parts = [
         host_multiple([row.extent], tiling.m),
         host_multiple([column.extent], tiling.n),
         host_multiple([found.over.extent], tiling.k),
-        host_multiple([w for w in widths if w != column.extent], VECTOR),
+        host_multiple([w for w in widths if w not in tiled], VECTOR),
+        f"{host_extent(found.over.extent)} > 0",
     ]
     if None in parts:
         return None
@@ -97,11 +100,15 @@ class _Gemm:
         self.builder = ShaderBuilder(self.task, self._lanes())
         self.left = self._operand(self.found.left, self.row, "a", self.tiling.m)
         self.right = self._operand(self.found.right, self.column, "b", self.tiling.n)
+        many = self.tiling.micro_n > VECTOR
         self.accumulators = [
-            (row, vector, t.Ident(self.builder.fresh(f"acc_{row}_{vector}")))
+            (row, vector, self._fresh(f"acc_{row}_{vector}" if many else f"acc_{row}"))
             for row in range(self.tiling.micro_m)
             for vector in range(self.tiling.micro_n // VECTOR)
         ]
+
+    def _fresh(self, wanted: str) -> t.Ident:
+        return t.Ident(self.builder.fresh(wanted))
 
     def _lanes(self) -> dict[str, int]:
         """Bind as vectors what whole tiles read and write in runs."""
@@ -243,6 +250,7 @@ class _Gemm:
         """Declare the function that does the steps for four neighbours in a row."""
         s = self.builder
         name = s.fresh("finish")
+        about = "What becomes of four neighbouring sums of a row."
         at = {index: t.Ident(s.name(index.name)) for index in self.task.domain}
         value = t.Ident(s.fresh(f"{reduction_label(self.task)}_sum"))
         parameters = tuple((i.name, "u32") for i in at.values())
@@ -260,13 +268,16 @@ class _Gemm:
                 one = t.Member(value, component)
                 body.append(t.Evaluate(t.call(element, *outer, j, one)))
         signature = (*parameters, (value.name, "vec4f"))
-        s.declare(f"function {name}", t.Function(name, signature, "", tuple(body)))
+        s.declare(
+            f"function {name}", t.Function(name, signature, "", tuple(body), about)
+        )
         return name
 
     def _declare_finish_one(self, at: dict[Index, t.Ident], value: t.Ident) -> str:
         """Declare the function that does the steps for one element inside the edge."""
         s = self.builder
         name = s.fresh("finish_one")
+        about = "What becomes of one sum, if it lies inside the edge."
         outside = t.any_of(
             *(at[x] >= s.extent(x.extent) for x in (self.row, self.column))
         )
@@ -275,5 +286,7 @@ class _Gemm:
         lowerer.reduced[reduction_of(self.task)] = Value(value)
         write_steps(lowerer, self.task.stage)
         signature = (*((i.name, "u32") for i in at.values()), (value.name, "f32"))
-        s.declare(f"function {name}", t.Function(name, signature, "", tuple(body)))
+        s.declare(
+            f"function {name}", t.Function(name, signature, "", tuple(body), about)
+        )
         return name

@@ -38,6 +38,7 @@ class Operand:
     origin: t.Expr = t.ZERO
     _at: dict[Index, t.Expr] = field(default_factory=dict)
     _units: list[_Unit] = field(default_factory=list)
+    _vector: str = ""
 
     def __post_init__(self) -> None:
         row = self.size // VECTOR + self.tiling.pad
@@ -59,11 +60,15 @@ class Operand:
         vectors = self.size * self.tiling.k // VECTOR
         return vectors // VECTOR if self.transposes else vectors
 
+    @property
+    def turns(self) -> int:
+        """How many units each invocation brings."""
+        return -(-self.count // self.tiling.invocations)
+
     def place(self, batch: dict[Index, t.Expr]) -> list[t.Stmt]:
         """Find this invocation's units in the tile, and hoist their addresses."""
         self._at = dict(batch)
-        turns = -(-self.count // self.tiling.invocations)
-        self._units = [_Unit(self, number) for number in range(turns)]
+        self._units = [_Unit(self, number) for number in range(self.turns)]
         return [stmt for unit in self._units for stmt in unit.place()]
 
     def declare(self) -> list[t.Stmt]:
@@ -106,33 +111,49 @@ class Operand:
 
     # The edge
 
-    def element(self, outer: t.Expr, over: t.Expr) -> t.Expr:
-        """Return one element, or 0 where it lies beyond the edge."""
-        return t.call(self._declare_element(), *self.positions(outer, over))
+    def vector(self, outer: t.Expr, over: t.Expr) -> t.Expr:
+        """Return four neighbours in memory, each 0 where it lies beyond the edge."""
+        if not self._vector:
+            self._vector = self._declare_vector(self._declare_element())
+        return t.call(self._vector, *self.positions(outer, over))
+
+    def _parameters(self) -> dict[Index, t.Expr]:
+        indices = [x.index for x in self.load.subscripts if isinstance(x, IndexValue)]
+        return {index: t.Ident(self.builder.name(index.name)) for index in indices}
+
+    def _signature(self) -> tuple[tuple[str, str], ...]:
+        return tuple(
+            (self.builder.name(index.name), "u32") for index in self._parameters()
+        )
 
     def _declare_element(self) -> str:
         """Declare the function that selects the edge away, whatever lies behind it."""
-        s = self.builder
-        tensor = self.load.tensor
-        name = s.name(f"{tensor.name}_or_zero_{self.name}", "function")
-        key = f"function {name}"
-        if s.has(key):
-            return name
-        indices = [x.index for x in self.load.subscripts if isinstance(x, IndexValue)]
-        named = [t.Ident(s.name(index.name)) for index in indices]
-        at = dict(zip(indices, named, strict=True))
+        s, tensor, at = self.builder, self.load.tensor, self._parameters()
+        name = s.fresh(f"{tensor.name}_or_zero")
         bounds = [at[x] < s.extent(x.extent) for x in (self.outer, self.over)]
-        inside, address = (t.Ident(s.fresh(x)) for x in ("inside", "address"))
-        position = row_major(s, tensor.extents, list(named))
-        buffer = s.buffer(tensor)
+        inside, address = (t.Ident(s.name(x, "local")) for x in ("inside", "address"))
+        position = row_major(s, tensor.extents, list(at.values()))
+        value = s.buffer(tensor).expr[address]
         body = (
             t.Let(inside.name, t.all_of(*bounds)),
             t.Let(address.name, t.call("select", t.ZERO, position, inside)),
-            t.Return(t.call("select", t.Literal("0.0"), buffer.expr[address], inside)),
+            t.Return(t.call("select", t.Literal("0.0"), value, inside)),
         )
-        parameters = tuple((ident.name, "u32") for ident in named)
-        comment = f"An element of {tensor.name}, or 0 beyond the edge."
-        s.declare(key, t.Function(name, parameters, "f32", body, comment))
+        about = f"An element of {tensor.name}, or 0 beyond the edge."
+        function = t.Function(name, self._signature(), "f32", body, about)
+        s.declare(f"function {name}", function)
+        return name
+
+    def _declare_vector(self, element: str) -> str:
+        """Declare the function that gathers four neighbours along the last axis."""
+        s, tensor = self.builder, self.load.tensor
+        name = s.fresh(f"{tensor.name}_vector")
+        *before, last = self._parameters().values()
+        elements = (t.call(element, *before, last + n) for n in range(VECTOR))
+        body = (t.Return(t.Call("vec4f", tuple(elements))),)
+        about = f"Four neighbouring elements of {tensor.name}, 0 beyond the edge."
+        function = t.Function(name, self._signature(), "vec4f", body, about)
+        s.declare(f"function {name}", function)
         return name
 
 
@@ -143,17 +164,17 @@ class _Unit:
     def __init__(self, operand: Operand, number: int) -> None:
         self._operand = operand
         self._number = number
-        s = operand.builder
-        name = f"{operand.name}_load_{number}"
-        vectors = range(VECTOR if operand.transposes else 1)
-        self.registers = [t.Ident(s.fresh(f"{name}_{v}")) for v in vectors]
-        self._unit, self._outer, self._over = (
-            t.Ident(s.fresh(f"{operand.name}_{what}_{number}"))
-            for what in ("unit", "outer", "over")
-        )
-        self._addresses = [
-            t.Ident(s.fresh(f"{operand.name}_at_{number}_{v}")) for v in vectors
-        ]
+        s, o = operand.builder, operand
+        turn = f"_{number}" if o.turns > 1 else ""
+        rows = [f"_{row}" for row in range(VECTOR)] if o.transposes else [""]
+
+        def name(what: str) -> t.Ident:
+            return t.Ident(s.fresh(f"{o.name}_{what}{turn}"))
+
+        self.registers = [name(f"load{row}") for row in rows]
+        self._addresses = [name(f"at{row}") for row in rows] if o.whole else []
+        self._unit = name("unit")
+        self._outer, self._over = name(o.outer.name), name(o.over.name)
 
     def place(self) -> list[t.Stmt]:
         o, tiling = self._operand, self._operand.tiling
@@ -194,19 +215,11 @@ class _Unit:
                     self.registers, self._addresses, strict=True
                 )
             ]
+        outer, over = o.origin + self._outer, first + self._over
         return [
-            t.Assign(register, self._edge_vector(row, first))
+            t.Assign(register, o.vector(outer + row, over))
             for row, register in enumerate(self.registers)
         ]
-
-    def _edge_vector(self, row: int, first: t.Expr) -> t.Expr:
-        o = self._operand
-        outer, over = o.origin + self._outer, first + self._over
-        if o.transposes:
-            places = [(outer + row, over + n) for n in range(VECTOR)]
-        else:
-            places = [(outer + n, over) for n in range(VECTOR)]
-        return t.Call("vec4f", tuple(o.element(*place) for place in places))
 
     def stage(self) -> list[t.Stmt]:
         o = self._operand

@@ -112,7 +112,7 @@ def _row_vector_shader(task: Task, names: set[str]) -> Shader:
     column: t.Expr = at
     indices: dict[Index, t.Expr] = {}
     if outer:
-        row = t.Ident(shader.fresh("row"))
+        row = t.Ident(position_name(shader, tuple(outer), "row"))
         body.append(t.Let(row.name, at // per_row))
         indices.update(unravel(shader, body, tuple(outer), row))
         column = at % per_row
@@ -143,6 +143,13 @@ def start_invocation(
     return body, element
 
 
+def position_name(
+    shader: ShaderBuilder, indices: tuple[Index, ...], wanted: str
+) -> str:
+    """Name the position in a domain: after its index where there is only one."""
+    return shader.name(indices[0].name) if len(indices) == 1 else shader.fresh(wanted)
+
+
 def linear_group(shader: ShaderBuilder) -> t.Expr:
     """Return the number of this workgroup in a grid folded into two dimensions."""
     rows = t.Member(shader.workgroup, "y") * t.Member(shader.grid, "x")
@@ -156,6 +163,8 @@ def unravel(
     position: t.Expr,
 ) -> dict[Index, t.Expr]:
     """Write a `let` per index of a row-major position; return what each is called."""
+    if len(indices) == 1 and isinstance(position, t.Ident):
+        return {indices[0]: position}
     named = {index: t.Ident(shader.name(index.name)) for index in indices}
     rest = position
     lets: list[t.Stmt] = []

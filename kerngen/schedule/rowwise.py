@@ -21,7 +21,7 @@ from kerngen.schedule.cooperation import (
 )
 from kerngen.schedule.identities import accumulate, identity
 from kerngen.schedule.lowering import LANES, Lowerer, Value
-from kerngen.schedule.per_element import linear_group, unravel
+from kerngen.schedule.per_element import linear_group, position_name, unravel
 from kerngen.schedule.program import Scratch, Shader, Variant
 from kerngen.schedule.steps import last_extents, vector_tensors
 from kerngen.schedule.task import Task, host_multiple, host_product
@@ -70,7 +70,7 @@ def _row_shader(task: Task, names: set[str]) -> Shader:
     reduce = reduction_of(task)
     shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
     width = LANES if names else 1
-    row = t.Ident(shader.fresh("row"))
+    row = t.Ident(position_name(shader, task.domain, "row"))
     body: list[t.Stmt] = [
         t.Let(row.name, linear_group(shader)),
         t.If(row >= shader.size(task.domain), (t.Return(),)),

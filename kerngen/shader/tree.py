@@ -210,7 +210,7 @@ def divide(left: Expr, right: Expr) -> Expr:
         case _, 1:
             return left
         case _, int(b) if b & (b - 1) == 0:
-            return Binary(">>", left, u32(b.bit_length() - 1))
+            return _shift_right(left, b.bit_length() - 1)
         case _:
             return Binary("/", left, right)
 
@@ -223,9 +223,26 @@ def modulo(left: Expr, right: Expr) -> Expr:
         case _, 1:
             return ZERO
         case _, int(b) if b & (b - 1) == 0:
-            return Binary("&", left, u32(b - 1))
+            return _mask(left, b - 1)
         case _:
             return Binary("%", left, right)
+
+
+def _shift_right(left: Expr, count: int) -> Expr:
+    match left:
+        case Binary(">>", inner, Literal() as before) if as_int(before) is not None:
+            return Binary(">>", inner, add(before, u32(count)))
+        case _:
+            return Binary(">>", left, u32(count))
+
+
+def _mask(left: Expr, bits: int) -> Expr:
+    """Return `left & bits`, `bits` being all ones; a wider mask before it is dropped."""
+    match left:
+        case Binary("&", inner, Literal() as before) if (as_int(before) or 0) >= bits:
+            return Binary("&", inner, u32(bits))
+        case _:
+            return Binary("&", left, u32(bits))
 
 
 # Statements
