@@ -1,0 +1,99 @@
+"""Which sources need no rebuilding.
+
+A source is fresh if its text is the one in the manifest, its files are on the disk as the
+manifest lists them, and this very compiler made them.  The last is noted in a stamp, which
+is a cache and no output: it lies in `__pycache__`, where no version control looks, so that
+a new compiler which generates the same files changes none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+from typing import final
+
+from kerngen.output.manifest import Entry, digest, read_manifest
+
+_PACKAGE = Path(__file__).parent.parent
+_NO_COMPILER = ("cli", "runtime")
+"""Parts of the package that no generated file depends on."""
+
+
+@cache
+def compiler_fingerprint() -> str:
+    """Return a hash of the compiler's own sources and of the tools that it uses."""
+    total = sha256()
+    for tool in ("black", "lark"):
+        total.update(f"{tool} {metadata.version(tool)}\n".encode())
+    for file in _compiler_sources():
+        total.update(f"{file.relative_to(_PACKAGE).as_posix()}\n".encode())
+        total.update(digest(file.read_bytes()).encode())
+    return total.hexdigest()
+
+
+def _compiler_sources() -> Iterator[Path]:
+    for file in sorted(_PACKAGE.rglob("*")):
+        part = file.relative_to(_PACKAGE).parts[0]
+        if file.suffix in {".py", ".lark"} and part not in _NO_COMPILER:
+            yield file
+
+
+@final
+class Freshness:
+    """What the manifest, the disk and the stamp say of the sources built before."""
+
+    def __init__(self, out: Path) -> None:
+        self._out = out
+        self._entries = read_manifest(out).sources
+        self._stamps = _read_stamps(out)
+
+    def is_fresh(self, source: str, text_hash: str) -> bool:
+        """Whether building `source` again would change nothing."""
+        entry = self._entries.get(source)
+        return (
+            entry is not None
+            and entry.sha256 == text_hash
+            and self._stamps.get(source) == _stamp(entry)
+            and all(self._is_intact(path, sha) for path, sha in entry.files.items())
+        )
+
+    def _is_intact(self, path: str, sha: str) -> bool:
+        file = self._out / path
+        return file.is_file() and digest(file.read_bytes()) == sha
+
+
+def stamp_all(out: Path, built: set[str]) -> None:
+    """Note that this compiler made the files of the sources `built`."""
+    entries = read_manifest(out).sources
+    old = _read_stamps(out)
+    stamps = {
+        name: _stamp(entry) if name in built else old.get(name, "")
+        for name, entry in entries.items()
+    }
+    with suppress(
+        OSError
+    ):  # a cache: without it, the next build does more than it must
+        _stamp_file(out).parent.mkdir(exist_ok=True)
+        _stamp_file(out).write_text(json.dumps(stamps), encoding="utf-8")
+
+
+def _stamp(entry: Entry) -> str:
+    files = json.dumps(dict(entry.files), sort_keys=True)
+    return digest(f"{compiler_fingerprint()} {entry.sha256} {files}".encode())
+
+
+def _stamp_file(out: Path) -> Path:
+    return out / "__pycache__" / "kerngen.json"
+
+
+def _read_stamps(out: Path) -> dict[str, str]:
+    try:
+        value = json.loads(_stamp_file(out).read_bytes())
+        return {str(name): str(stamp) for name, stamp in value.items()}
+    except (OSError, ValueError, AttributeError):
+        return {}

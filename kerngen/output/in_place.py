@@ -1,0 +1,68 @@
+"""Changing a folder file by file, with the old files saved first.
+
+For where folders can't be exchanged.  While the journal stands, the folder may hold old
+and new files; `undo` makes it the old one again, and may itself be cut short and repeated.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from kerngen.output.changes import Changes, remove_empty_folders, write_files
+
+
+def journal_of(staging: Path) -> Path:
+    """The file that stands while the folder may be half changed."""
+    return staging / "journal.json"
+
+
+def change_in_place(changes: Changes, out: Path, staging: Path) -> None:
+    """Make the changes, or raise and leave the folder as it was."""
+    new = staging / "new"
+    write_files(changes.write, new)
+    _save(changes, out, staging)
+    try:
+        for path in changes.write:
+            (out / path).parent.mkdir(parents=True, exist_ok=True)
+            (new / path).replace(out / path)
+        for path in changes.remove:
+            (out / path).unlink()
+        remove_empty_folders(changes.remove, out)
+    except BaseException:
+        undo(out, staging)
+        raise
+    journal_of(staging).unlink()
+
+
+def _save(changes: Changes, out: Path, staging: Path) -> None:
+    """Copy what will be overwritten or removed, and note what is new; journal last."""
+    added: list[str] = []
+    for path in changes.paths:
+        saved = staging / "old" / path
+        saved.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            shutil.copy2(out / path, saved)
+        except FileNotFoundError:
+            added.append(path)
+    draft = staging / "journal.draft"
+    draft.write_text(json.dumps(sorted(added)), encoding="utf-8")
+    draft.replace(journal_of(staging))
+
+
+def undo(out: Path, staging: Path) -> None:
+    """Put the old files back, if the journal stands."""
+    journal = journal_of(staging)
+    if not journal.exists():
+        return
+    added: list[str] = json.loads(journal.read_text("utf-8"))
+    for path in added:
+        (out / path).unlink(missing_ok=True)
+    remove_empty_folders(added, out)
+    for saved in (staging / "old").rglob("*"):
+        if saved.is_file():
+            target = out / saved.relative_to(staging / "old")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            saved.replace(target)
+    journal.unlink()

@@ -1,0 +1,74 @@
+"""Changing many files of a folder as one, so that a killed build leaves the old output.
+
+The new files are first laid out in a staging folder beside the output.  Then one of two
+things happens:
+
+1. the output is exchanged for a changed twin by one rename (`by_exchange`): killed at any
+   moment, it is the old one or the new one, whole;
+2. where folders can't be exchanged (Windows, overlays and mounts, or where the caller's
+   working directory would be pulled from under its feet), files are replaced one by one
+   (`in_place`): a failure puts the old ones back; after a kill, the next build does so.
+
+A staging folder that a killed build left behind is removed by the next one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kerngen.output.by_exchange import change_by_exchange
+from kerngen.output.changes import Changes
+from kerngen.output.in_place import change_in_place, journal_of, undo
+
+
+@contextmanager
+def locked(out: Path) -> Generator[None]:
+    """Let one process at a time change `out`, once what a killed one left is undone."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with _file_lock(out.parent):
+        _clean_up(out)
+        yield
+
+
+def commit(changes: Changes, out: Path) -> None:
+    """Make all the changes, or raise and make none.  Call it under `locked(out)`."""
+    if not changes:
+        return
+    _staging(out).mkdir()
+    try:
+        if not change_by_exchange(changes, out, _staging(out)):
+            change_in_place(changes, out, _staging(out))
+    finally:
+        if not journal_of(_staging(out)).exists():
+            shutil.rmtree(_staging(out))
+
+
+def _staging(out: Path) -> Path:
+    return out.with_name(f".{out.name}.kerngen")
+
+
+def _clean_up(out: Path) -> None:
+    if _staging(out).exists():
+        undo(out, _staging(out))
+        shutil.rmtree(_staging(out))
+
+
+@contextmanager
+def _file_lock(folder: Path) -> Generator[None]:
+    """Lock a folder itself: no lock file stays behind, and a kill unlocks it."""
+    if sys.platform == "win32":
+        yield  # no such lock: two builds at a time are the user's to avoid
+        return
+    import fcntl  # noqa: PLC0415 (Windows has none)
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,144 @@
+"""Writing generated files, and checking that they are as they should be."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path, PurePosixPath
+from typing import Literal, final
+
+from kerngen.output.changes import Changes
+from kerngen.output.errors import OutputError
+from kerngen.output.files import FileSet, Generated, declare
+from kerngen.output.manifest import Manifest, digest, read_manifest
+from kerngen.output.transaction import commit, locked
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a build did to the output folder, by path."""
+
+    written: tuple[str, ...]
+    removed: tuple[str, ...]
+    unchanged: int
+    left: tuple[str, ...]
+    """No longer generated, but changed by hand since: left alone, and disowned."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One file that is not as a build would make it."""
+
+    path: str
+    kind: Literal["stale", "missing", "left over"]
+    diff: str
+
+
+def write(
+    generated: Iterable[Generated], out: Path, *, keep: Callable[[str], bool]
+) -> Summary:
+    """Make `out` hold what was generated, and the files of older sources to `keep`.
+
+    Files that didn't change aren't written.  What the old manifest lists and the new one
+    doesn't is removed.  Anything else in the folder is a user's and stays; if it is in
+    the way, `OutputError` is raised.  On any error the folder is as it was.
+    """
+    out = _resolve(out)
+    with locked(out):
+        old = read_manifest(out)
+        entries = {name: entry for name, entry in old.sources.items() if keep(name)}
+        files = declare(generated, entries)
+        changes, left = _changes(files, old, out)
+        commit(changes, out)
+    total = len(dict(files.manifest.files())) + 1
+    written, removed = sorted(changes.write), sorted(changes.remove)
+    return Summary(tuple(written), tuple(removed), total - len(written), tuple(left))
+
+
+def check(generated: Iterable[Generated], out: Path) -> list[Difference]:
+    """Return every file of `out` that a build of all sources would change."""
+    files = declare(generated, {})
+    differences = [
+        _difference(path, content, out / path)
+        for path, content in sorted(files.content.items())
+        if _read(out / path) != content
+    ]
+    return differences + [
+        Difference(path, "left over", "")
+        for path in sorted(_owned(read_manifest(out)) - files.content.keys())
+        if os.path.lexists(out / path)
+    ]
+
+
+def _resolve(out: Path) -> Path:
+    """Follow links, so that what a link points to is changed and not the link."""
+    out = out.resolve()
+    if out.exists() and not out.is_dir():
+        raise OutputError(f"'{out}' is a file, not a folder.")
+    return out
+
+
+def _changes(files: FileSet, old: Manifest, out: Path) -> tuple[Changes, list[str]]:
+    """What differs, and the orphans that were changed by hand."""
+    write = {p: c for p, c in files.content.items() if _read(out / p) != c}
+    for path in write:
+        _refuse_foreign(path, old, out)
+    hashes = dict(old.files())
+    orphans = {
+        path: content
+        for path in sorted(hashes.keys() - dict(files.manifest.files()).keys())
+        if (content := _read(out / path)) is not None
+    }
+    left = [
+        path for path, content in orphans.items() if digest(content) != hashes[path]
+    ]
+    return Changes(write, frozenset(orphans.keys() - set(left))), left
+
+
+def _refuse_foreign(path: str, old: Manifest, out: Path) -> None:
+    """Refuse to write over, or through, what kerngen did not make."""
+    for obstacle in _obstacles(path, _owned(old), out):
+        raise OutputError(
+            f"'{obstacle}' is in the way of a generated file, and kerngen's manifest "
+            f"doesn't list it: move it, rename it, or delete it if it is an old output."
+        )
+
+
+def _obstacles(path: str, owned: set[str], out: Path) -> Iterator[Path]:
+    for parent in PurePosixPath(path).parents:
+        folder = out / parent
+        real = folder.is_dir() and not folder.is_symlink()
+        if parent.parts and os.path.lexists(folder) and not real:
+            yield folder
+    target = out / path
+    if os.path.lexists(target) and (
+        path not in owned or target.is_symlink() or target.is_dir()
+    ):
+        yield target
+
+
+def _owned(manifest: Manifest) -> set[str]:
+    return {Manifest.NAME, *dict(manifest.files())}
+
+
+def _read(path: Path) -> bytes | None:
+    """The content of a regular file; None if there is none."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    return path.read_bytes()
+
+
+def _difference(path: str, content: bytes, target: Path) -> Difference:
+    present = _read(target)
+    lines = unified_diff(
+        (present or b"").decode("utf-8", "replace").splitlines(keepends=True),
+        content.decode("utf-8", "replace").splitlines(keepends=True),
+        f"{path} (on disk)",
+        f"{path} (fresh)",
+    )
+    kind: Literal["stale", "missing"] = "missing" if present is None else "stale"
+    return Difference(path, kind, "".join(lines))
