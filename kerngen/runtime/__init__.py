@@ -14,6 +14,7 @@ from __future__ import annotations
 from kerngen.runtime.abi import ABI, check_abi
 from kerngen.runtime.context import Context
 from kerngen.runtime.counters import Counters
+from kerngen.runtime.device import WEBGPU_LIMITS, open
 from kerngen.runtime.elements import Element, f16, f32, i32, u32
 from kerngen.runtime.errors import (
     AbiError,
@@ -35,6 +36,7 @@ from kerngen.runtime.tensor import Matrix, Scalar, Tensor, Tensor3, Tensor4, Vec
 
 __all__ = [
     "ABI",
+    "WEBGPU_LIMITS",
     "AbiError",
     "AliasError",
     "Context",
@@ -62,5 +64,6 @@ __all__ = [
     "f16",
     "f32",
     "i32",
+    "open",
     "u32",
 ]

@@ -12,27 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kerngen.runtime.caches import Cache
+    from kerngen.runtime.context import Context
     from kerngen.runtime.counters import Counters
     from kerngen.runtime.gpu import GPUBuffer
     from kerngen.runtime.kernel import Kernel
+    from kerngen.runtime.limits import Limits
     from kerngen.runtime.storage import Lease
     from kerngen.runtime.tensor import Tensor
 
 Kind: TypeAlias = Literal["gpu", "software", "reference"]
 Bytes: TypeAlias = NDArray[np.uint8]
 AnyTensor: TypeAlias = "Tensor[Any, Any]"
-
-
-class Limits:
-    """When recorded work is submitted unasked, and how much memory the pool keeps."""
-
-    __slots__ = ("dispatches", "pooled_bytes", "temporary_bytes")
-
-    def __init__(self) -> None:
-        """Start with the documented defaults."""
-        self.dispatches = 4096
-        self.temporary_bytes = 256 << 20
-        self.pooled_bytes = 1 << 30
 
 
 class Backend(Protocol):
@@ -107,6 +97,7 @@ class Backend(Protocol):
 
     def launch(
         self,
+        ctx: Context,
         kernel: Kernel,
         tensors: tuple[AnyTensor, ...],
         scalars: tuple[Any, ...],

@@ -24,10 +24,11 @@ from kerngen.runtime.tensor import (
 )
 
 if TYPE_CHECKING:
-    from kerngen.runtime.backend import Backend, Kind, Limits
+    from kerngen.runtime.backend import Backend, Kind
     from kerngen.runtime.caches import Cache
     from kerngen.runtime.counters import Counters
     from kerngen.runtime.gpu import GPUBuffer
+    from kerngen.runtime.limits import Limits
 
 
 @final

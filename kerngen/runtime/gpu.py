@@ -1,14 +1,214 @@
 """A typed facade over the part of wgpu that the runtime uses.
 
-wgpu ships no type information; these protocols keep its `Any` at the door.
+wgpu ships no type information; these protocols keep its `Any` at the door.  Devices
+enter through `device.py`, by a cast; everything else comes from a device.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from typing import Any, NewType, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.runtime.errors import (
+    DeviceLost,
+    Error,
+    OutOfMemoryError,
+    ValidationError,
+)
 
 GPUBuffer: TypeAlias = Any
 """A caller's `wgpu.GPUBuffer`."""
 
 GPUDevice: TypeAlias = Any
 """A caller's `wgpu.GPUDevice`."""
+
+BindGroup = NewType("BindGroup", object)
+BindGroupLayout = NewType("BindGroupLayout", object)
+CommandBuffer = NewType("CommandBuffer", object)
+Pipeline = NewType("Pipeline", object)
+PipelineLayout = NewType("PipelineLayout", object)
+ShaderModule = NewType("ShaderModule", object)
+
+MAP_READ = 0x1
+COPY_SRC = 0x4
+COPY_DST = 0x8
+UNIFORM = 0x40
+STORAGE = 0x80
+
+Descriptor: TypeAlias = Mapping[str, object]
+
+
+class Promise(Awaitable[None], Protocol):
+    """The end of a mapping."""
+
+    def sync_wait(self) -> None:
+        """Wait for it."""
+        ...
+
+
+class Buffer(Protocol):
+    """A buffer on the device."""
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        ...
+
+    @property
+    def usage(self) -> int:
+        """What it may be used for."""
+        ...
+
+    def map_async(self, mode: str, offset: int, size: int) -> Promise:
+        """Begin to map a range."""
+        ...
+
+    def read_mapped(self, buffer_offset: int, size: int, *, copy: bool) -> memoryview:
+        """Return the bytes of a mapped range."""
+        ...
+
+    def unmap(self) -> None:
+        """Give the mapped range back."""
+        ...
+
+    def destroy(self) -> None:
+        """Free the memory as soon as submitted work is done with it."""
+        ...
+
+
+class ComputePass(Protocol):
+    """An open compute pass."""
+
+    def set_pipeline(self, pipeline: Pipeline) -> None:
+        """Choose the shader."""
+        ...
+
+    def set_bind_group(
+        self, index: int, bind_group: BindGroup, offsets: Sequence[int]
+    ) -> None:
+        """Choose the buffers."""
+        ...
+
+    def dispatch_workgroups(self, x: int, y: int) -> None:
+        """Run x times y workgroups."""
+        ...
+
+    def end(self) -> None:
+        """Close the pass."""
+        ...
+
+
+class Encoder(Protocol):
+    """An open command encoder."""
+
+    def begin_compute_pass(self) -> ComputePass:
+        """Open a compute pass."""
+        ...
+
+    def copy_buffer_to_buffer(
+        self,
+        source: Buffer,
+        source_offset: int,
+        destination: Buffer,
+        destination_offset: int,
+        size: int,
+    ) -> None:
+        """Record a copy."""
+        ...
+
+    def clear_buffer(self, buffer: Buffer, offset: int, size: int) -> None:
+        """Record a fill with zeros."""
+        ...
+
+    def finish(self) -> CommandBuffer:
+        """Close the encoder."""
+        ...
+
+
+class Queue(Protocol):
+    """The device's queue."""
+
+    def submit(self, command_buffers: Sequence[CommandBuffer]) -> None:
+        """Run recorded work."""
+        ...
+
+    def write_buffer(
+        self, buffer: Buffer, offset: int, data: memoryview | NDArray[np.uint8]
+    ) -> None:
+        """Write before the next submission, after all earlier ones."""
+        ...
+
+
+class Device(Protocol):
+    """An open device."""
+
+    @property
+    def queue(self) -> Queue:
+        """Its queue."""
+        ...
+
+    @property
+    def limits(self) -> Mapping[str, int]:
+        """Its limits, by names such as 'max-buffer-size'."""
+        ...
+
+    @property
+    def features(self) -> Iterable[str]:
+        """Its features."""
+        ...
+
+    def create_buffer(self, *, size: int, usage: int) -> Buffer:
+        """Create a buffer."""
+        ...
+
+    def create_shader_module(self, *, label: str, code: str) -> ShaderModule:
+        """Compile WGSL."""
+        ...
+
+    def create_bind_group_layout(
+        self, *, entries: Sequence[Descriptor]
+    ) -> BindGroupLayout:
+        """Describe the buffers of a shader."""
+        ...
+
+    def create_pipeline_layout(
+        self, *, bind_group_layouts: Sequence[BindGroupLayout]
+    ) -> PipelineLayout:
+        """Describe the bind groups of a pipeline."""
+        ...
+
+    def create_compute_pipeline(
+        self, *, label: str, layout: PipelineLayout, compute: Descriptor
+    ) -> Pipeline:
+        """Make a shader ready to run."""
+        ...
+
+    def create_bind_group(
+        self, *, label: str, layout: BindGroupLayout, entries: Sequence[Descriptor]
+    ) -> BindGroup:
+        """Bind buffers."""
+        ...
+
+    def create_command_encoder(self) -> Encoder:
+        """Begin to record."""
+        ...
+
+    def destroy(self) -> None:
+        """Free the device and everything on it."""
+        ...
+
+
+def translate(error: Exception, doing: str) -> Error:
+    """Return an error of ours for what wgpu raised while `doing`."""
+    if isinstance(error, Error):
+        return error
+    text = str(error)
+    kind = type(error).__name__
+    if "lost" in text.lower() or "destroyed" in text and "device" in text.lower():
+        return DeviceLost(f"The device was lost while {doing}: {text}")
+    if kind == "GPUOutOfMemoryError":
+        return OutOfMemoryError(f"The device ran out of memory while {doing}: {text}")
+    return ValidationError(f"The adapter refused {doing}: {text}")

@@ -96,6 +96,11 @@ def sqrt(x: float) -> float:
     return math.nan if x < 0 else math.sqrt(x)
 
 
+def absolute(x: _Number) -> _Number:
+    """Return the number without its sign."""
+    return abs(x)
+
+
 def minimum(x: _Number, y: _Number) -> _Number:
     """Return the smaller number."""
     return min(x, y)

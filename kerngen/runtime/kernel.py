@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+
+from kerngen.runtime.checks import find_context
 
 if TYPE_CHECKING:
     from kerngen.runtime.context import Context
@@ -167,6 +170,30 @@ class Kernel:
     guard_scalars: tuple[str, ...] = field(default=())
     """Names of the integer scalars that guards read: part of a launch's plan key."""
 
+    @cached_property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """The tensor parameters."""
+        return tuple(spec for spec in self.tensors if spec.access != "write")
+
+    @cached_property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """The outputs."""
+        return tuple(spec for spec in self.tensors if spec.access == "write")
+
+    @cached_property
+    def guard_slots(self) -> tuple[int, ...]:
+        """The positions of `guard_scalars` among the scalars."""
+        names = [spec.name for spec in self.scalars]
+        return tuple(names.index(name) for name in self.guard_scalars)
+
+    @cached_property
+    def scalar_types(self) -> tuple[type, ...]:
+        """The Python types of scalars that need no conversion."""
+        return tuple(
+            tuple if spec.width > 1 else int if spec.element.is_integer else float
+            for spec in self.scalars
+        )
+
     def launch(
         self,
         ctx: Context | None,
@@ -179,4 +206,6 @@ class Kernel:
         `out` has one entry per output.  Raises the classes of `kerngen.runtime.errors`,
         before anything is recorded.
         """
-        raise NotImplementedError
+        if ctx is None:
+            ctx = find_context(self, tensors)
+        return ctx.backend.launch(ctx, self, tensors, scalars, out)

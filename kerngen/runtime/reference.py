@@ -40,6 +40,10 @@ class Real:
         return np.asarray(x, dtype=self.dtype)
 
 
+DOUBLE = Real(np.dtype(np.float64))
+"""The type of what the host computes."""
+
+
 def real(*arrays: ArrayLike) -> Real:
     """Return float64 if any of the arrays is float64, else float32."""
     wide = any(np.asarray(array).dtype == np.float64 for array in arrays)

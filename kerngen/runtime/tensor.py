@@ -43,9 +43,10 @@ STORAGE_ALIGNMENT = 16
 class Tensor(Generic[E, R]):
     """A tensor of elements `E` and rank `R`.
 
-    Made by a context, not by hand.  `lease`, `offset`, `binding` and `direct` are the
-    runtime's: the memory, where in it the tensor starts, what a bind group binds
-    (buffer number, offset, bytes), and whether the adapter can bind it in place.
+    Made by a context, not by hand.  `lease`, `offset`, `binding`, `direct` and
+    `signature` are the runtime's: the memory, where in it the tensor starts, what a bind
+    group binds (buffer number, offset, bytes), whether the adapter can bind it in place,
+    and what call plans are found by.
     """
 
     __slots__ = (
@@ -58,6 +59,7 @@ class Tensor(Generic[E, R]):
         "nbytes",
         "offset",
         "shape",
+        "signature",
     )
 
     ctx: Context
@@ -68,6 +70,7 @@ class Tensor(Generic[E, R]):
     nbytes: int
     binding: tuple[int, int, int]
     direct: bool
+    signature: tuple[type[E], Shape]
 
     def __init__(
         self,
@@ -81,6 +84,7 @@ class Tensor(Generic[E, R]):
         self.ctx = ctx
         self.element = element
         self.shape = shape
+        self.signature = (element, shape)
         self.lease = lease
         self.offset = offset
         self.nbytes = nbytes = math.prod(shape) * element.dtype.itemsize

@@ -1,0 +1,58 @@
+"""Caches: named, counted and bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar, final
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+@final
+class Cache(Generic[K, V]):
+    """A dictionary that counts and that forgets its oldest entries when full."""
+
+    __slots__ = ("_capacity", "_entries", "hits", "misses", "name")
+
+    def __init__(self, name: str, capacity: int) -> None:
+        """Start empty."""
+        self.name = name
+        self.hits = 0
+        self.misses = 0
+        self._capacity = capacity
+        self._entries: dict[K, V] = {}
+
+    def get(self, key: K) -> V | None:
+        """Return the value of a key, if it is known."""
+        value = self._entries.get(key)
+        if value is None:
+            self.misses += 1
+        else:
+            self.hits += 1
+        return value
+
+    def put(self, key: K, value: V) -> None:
+        """Remember a value."""
+        if len(self._entries) >= self._capacity:
+            del self._entries[next(iter(self._entries))]
+        self._entries[key] = value
+
+    def discard(self, key: K) -> None:
+        """Forget a key."""
+        self._entries.pop(key, None)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._entries.clear()
+
+    def __len__(self) -> int:
+        """Count the entries."""
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        """Say how well the cache does."""
+        return (
+            f"Cache({self.name}: {len(self)} entries, {self.hits} hits, "
+            f"{self.misses} misses)"
+        )

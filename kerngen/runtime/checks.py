@@ -1,0 +1,207 @@
+"""What is checked about the tensors of a call, in the user's words.
+
+Everything here depends on element types and shapes alone (and on the scalars that
+guards read), so that a call like an earlier one needs none of it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from kerngen.runtime.elements import Element
+from kerngen.runtime.errors import ContextError, DtypeError, ShapeError
+from kerngen.runtime.shapes import Shape
+from kerngen.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from kerngen.runtime.context import Context
+    from kerngen.runtime.kernel import Kernel, RangeCheck, TensorSpec
+
+_MAKERS = ("scalar", "vector", "matrix", "tensor3", "tensor4")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What the shapes of a call determine.
+
+    `dims` holds the kernel's dims, then its guard scalars; `values` the dims alone, in
+    the kernel's order.
+    """
+
+    dims: Mapping[str, int]
+    values: tuple[int, ...]
+    outputs: tuple[Shape, ...]
+    temporaries: tuple[Shape, ...]
+
+
+def find_context(kernel: Kernel, tensors: Iterable[object]) -> Context:
+    """Return the context of the first tensor."""
+    for tensor in tensors:
+        if type(tensor) is Tensor:
+            return tensor.ctx
+    raise ContextError(f"{kernel.name}: no tensor says where to run; pass ctx=.")
+
+
+def check_arguments(
+    kernel: Kernel, ctx: Context, tensors: Sequence[object], out: Sequence[object]
+) -> None:
+    """Refuse arguments that are no tensors, or that belong to another context."""
+    _check_count(kernel, "tensors", len(kernel.inputs), len(tensors))
+    for spec, tensor in zip(kernel.inputs, tensors, strict=True):
+        _check_tensor(kernel, ctx, spec, tensor, f"argument '{spec.name}'")
+    if out:
+        _check_count(kernel, "out tensors", len(kernel.outputs), len(out))
+    for spec, tensor in zip(kernel.outputs, out, strict=False):
+        if tensor is not None:
+            _check_tensor(kernel, ctx, spec, tensor, f"out '{spec.name}'")
+
+
+def _check_count(kernel: Kernel, what: str, expected: int, actual: int) -> None:
+    if actual != expected:
+        raise ShapeError(f"{kernel.name}: expected {expected} {what}, got {actual}.")
+
+
+def _check_tensor(
+    kernel: Kernel, ctx: Context, spec: TensorSpec, tensor: object, role: str
+) -> None:
+    if type(tensor) is not Tensor:
+        rank = len(spec.axes)
+        maker = _MAKERS[rank] if rank < len(_MAKERS) else "tensor"
+        raise DtypeError(
+            f"{kernel.name}: {role} is a {type(tensor).__name__}; expected a tensor. "
+            f"Make one by ctx.{maker}({spec.name}, {spec.element.name})."
+        )
+    other: Tensor[Any, Any] = tensor
+    if other.ctx is not ctx:
+        raise ContextError(
+            f"{kernel.name}: {role} belongs to {other.ctx!r}; expected {ctx!r}. "
+            f"Read it there and upload it here."
+        )
+
+
+def resolve(
+    kernel: Kernel, tensors: Sequence[Tensor[Any, Any]], guards: Mapping[str, int]
+) -> Signature:
+    """Check elements, ranks and dims against the kernel, and find all shapes."""
+    lengths: dict[str, int] = dict(guards)
+    sources: dict[str, str] = dict.fromkeys(guards, "the argument")
+    for spec, tensor in zip(kernel.inputs, tensors, strict=True):
+        _check_element(kernel, spec, tensor.element, f"argument '{spec.name}'")
+        _match_shape(kernel, spec, tensor.shape, lengths, sources)
+    _check_ranges(kernel, tensors, lengths)
+    return Signature(
+        dims=lengths,
+        values=tuple(lengths[dim] for dim in kernel.dims),
+        outputs=tuple(shape_of(spec.axes, lengths) for spec in kernel.outputs),
+        temporaries=tuple(shape_of(t.axes, lengths) for t in kernel.temporaries),
+    )
+
+
+def check_out(
+    kernel: Kernel, signature: Signature, out: Sequence[Tensor[Any, Any] | None]
+) -> None:
+    """Refuse `out=` tensors of another shape or element type."""
+    if not out:
+        return
+    for spec, shape, tensor in zip(kernel.outputs, signature.outputs, out, strict=True):
+        if tensor is None:
+            continue
+        _check_element(kernel, spec, tensor.element, f"out '{spec.name}'")
+        if tensor.shape != shape:
+            raise ShapeError(
+                f"{kernel.name}: out '{spec.name}' has shape {tensor.shape}; expected "
+                f"{_show_axes(spec.axes, signature.dims)}."
+            )
+
+
+def shape_of(axes: tuple[str | int, ...], lengths: Mapping[str, int]) -> Shape:
+    """Return the lengths of axes."""
+    return tuple(axis if isinstance(axis, int) else lengths[axis] for axis in axes)
+
+
+def _check_element(
+    kernel: Kernel, spec: TensorSpec, actual: type[Element], role: str
+) -> None:
+    if actual is not spec.element:
+        raise DtypeError(
+            f"{kernel.name}: {role} has {actual.name} elements; expected "
+            f"{spec.element.name}."
+        )
+
+
+def _match_shape(
+    kernel: Kernel,
+    spec: TensorSpec,
+    shape: Shape,
+    lengths: dict[str, int],
+    sources: dict[str, str],
+) -> None:
+    known = dict(lengths)
+    if len(shape) != len(spec.axes):
+        raise ShapeError(
+            f"{kernel.name}: argument '{spec.name}' has shape {shape} (rank "
+            f"{len(shape)}); expected {_show_axes(spec.axes, known)} (rank "
+            f"{len(spec.axes)})."
+        )
+    for number, (axis, length) in enumerate(zip(spec.axes, shape, strict=True)):
+        if isinstance(axis, int):
+            expected, reason = axis, f"axis {number} is always {axis}"
+        elif axis in lengths:
+            expected = lengths[axis]
+            reason = f"{axis} is {expected} from {sources[axis]}"
+        else:
+            lengths[axis] = length
+            sources[axis] = f"'{spec.name}' axis {number}"
+            continue
+        if length != expected:
+            raise ShapeError(
+                f"{kernel.name}: argument '{spec.name}' has shape {shape}; expected "
+                f"{_show_axes(spec.axes, known)}: {reason}."
+            )
+
+
+def _show_axes(axes: tuple[str | int, ...], lengths: Mapping[str, int]) -> str:
+    """Write axes with what is known of them: `(k=4, n)`."""
+    words = [
+        f"{axis}={lengths[axis]}" if axis in lengths else str(axis) for axis in axes
+    ]
+    return f"({', '.join(words)}{',' if len(words) == 1 else ''})"
+
+
+def _check_ranges(
+    kernel: Kernel, tensors: Sequence[Tensor[Any, Any]], lengths: Mapping[str, int]
+) -> None:
+    shapes = {
+        spec.name: tensor.shape
+        for spec, tensor in zip(kernel.inputs, tensors, strict=True)
+    }
+    for check in kernel.checks:
+        shape = shapes.get(check.tensor)
+        if shape is None:
+            shape = _inner_shape(kernel, check, lengths)
+        (extent,) = shape_of((check.extent,), lengths)
+        if extent > shape[check.axis]:
+            raise ShapeError(
+                f"{kernel.name}: index '{check.index}' ranges over "
+                f"{_show_extent(check, extent)}, but axis {check.axis} of "
+                f"'{check.tensor}' has length {shape[check.axis]}."
+            )
+
+
+def _inner_shape(
+    kernel: Kernel, check: RangeCheck, lengths: Mapping[str, int]
+) -> Shape:
+    """Return the shape of an output or a temporary that a check names."""
+    (axes,) = (
+        spec.axes
+        for spec in (*kernel.tensors, *kernel.temporaries)
+        if spec.name == check.tensor
+    )
+    return shape_of(axes, lengths)
+
+
+def _show_extent(check: RangeCheck, extent: int) -> str:
+    return str(extent) if isinstance(check.extent, int) else f"{check.extent}={extent}"

@@ -1,0 +1,168 @@
+"""Opening a context: which adapter, with which limits and features."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+from kerngen.runtime.backend import Kind
+from kerngen.runtime.context import Context
+from kerngen.runtime.errors import Error, NoAdapter, ReferenceFallbackWarning
+from kerngen.runtime.gpu import Device, GPUDevice
+from kerngen.runtime.gpu_backend import GpuBackend
+from kerngen.runtime.kernel import AdapterInfo
+from kerngen.runtime.numpy_backend import NumpyBackend
+from kerngen.runtime.plan import Capabilities
+
+AdapterChoice: TypeAlias = Literal["gpu", "software", "reference"]
+
+VARIABLE = "KERNGEN_ADAPTER"
+"""The environment variable that forces a choice."""
+
+FEATURES = ("shader-f16", "subgroup", "timestamp-query")
+"""What is asked of an adapter that has it."""
+
+WEBGPU_LIMITS: Mapping[str, int] = {
+    "max-bind-groups": 4,
+    "max-storage-buffers-per-shader-stage": 8,
+    "max-uniform-buffers-per-shader-stage": 12,
+    "max-dynamic-uniform-buffers-per-pipeline-layout": 8,
+    "max-uniform-buffer-binding-size": 65536,
+    "max-storage-buffer-binding-size": 134217728,
+    "max-buffer-size": 268435456,
+    "min-uniform-buffer-offset-alignment": 256,
+    "min-storage-buffer-offset-alignment": 256,
+    "max-compute-workgroup-storage-size": 16384,
+    "max-compute-invocations-per-workgroup": 256,
+    "max-compute-workgroup-size-x": 256,
+    "max-compute-workgroup-size-y": 256,
+    "max-compute-workgroup-size-z": 64,
+    "max-compute-workgroups-per-dimension": 65535,
+}
+"""What WebGPU guarantees everywhere; pass it as `limits=` to test for it."""
+
+_TYPES = ("DiscreteGPU", "IntegratedGPU", "unknown", "CPU")
+_BACKENDS = ("Metal", "D3D12", "Vulkan")
+_INSTALL = (
+    "Debian and Ubuntu have a software adapter: apt-get install mesa-vulkan-drivers"
+)
+
+
+def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
+    device: GPUDevice | None = None,
+    *,
+    adapter: AdapterChoice | None = None,
+    limits: Mapping[str, int] | None = None,
+) -> Context:
+    """Open a context on the best adapter, or on the caller's own `wgpu.GPUDevice`.
+
+    Without a choice by `adapter`, or by the environment variable KERNGEN_ADAPTER, that is
+    a GPU, else a software adapter, else NumPy, which is announced by a warning.
+    `limits` asks for other limits than the adapter's own, `WEBGPU_LIMITS` for one.
+    """
+    if device is not None:
+        return _open_device(device, owned=False)
+    choice = adapter or _choice_of_environment()
+    if choice not in (None, *get_args(AdapterChoice)):
+        raise NoAdapter(
+            f"'{choice}' is no kind of adapter; expected one of "
+            f"{', '.join(get_args(AdapterChoice))}."
+        )
+    if choice == "reference":
+        return Context(NumpyBackend())
+    found, reason = _find_adapter(choice)
+    if found is not None:
+        return _open_device(_request(found, limits), owned=True)
+    if choice is not None:
+        raise NoAdapter(f"No {choice} adapter was found: {reason}.")
+    warnings.warn(
+        f"No adapter was found ({reason}): kernels run as their NumPy reference, slowly. "
+        f"{_INSTALL}.",
+        ReferenceFallbackWarning,
+        stacklevel=2,
+    )
+    return Context(NumpyBackend())
+
+
+def _choice_of_environment() -> AdapterChoice | None:
+    value = os.environ.get(VARIABLE, "").strip().lower()
+    return cast("AdapterChoice", value) if value else None
+
+
+def _find_adapter(choice: AdapterChoice | None) -> tuple[Any, str]:
+    """Return the best adapter of the wanted kind, or the reason why there is none."""
+    try:
+        import wgpu  # noqa: PLC0415 - importing kerngen.runtime must stay cheap
+
+        adapters: Sequence[Any] = wgpu.gpu.enumerate_adapters_sync()
+    except (ImportError, OSError, RuntimeError) as error:
+        return None, f"wgpu does not start: {error}"
+    fitting = [a for a in adapters if choice is None or _kind(a) == choice]
+    if not fitting:
+        names = ", ".join(_name(a) for a in adapters) or "none"
+        return None, f"wgpu lists {names}"
+    return min(fitting, key=_preference), ""
+
+
+def _preference(adapter: Any) -> tuple[int, int]:
+    info = adapter.info
+    return _rank(_TYPES, info["adapter_type"]), _rank(_BACKENDS, info["backend_type"])
+
+
+def _rank(order: Sequence[str], value: str) -> int:
+    return order.index(value) if value in order else len(order)
+
+
+def _kind(adapter: Any) -> Kind:
+    return "software" if adapter.info["adapter_type"] == "CPU" else "gpu"
+
+
+def _name(adapter: Any) -> str:
+    info = adapter.info
+    return str(info["device"] or info["description"] or "unnamed adapter")
+
+
+def _request(adapter: Any, limits: Mapping[str, int] | None) -> GPUDevice:
+    features = [name for name in FEATURES if name in adapter.features]
+    try:
+        return adapter.request_device_sync(
+            label="kerngen",
+            required_features=features,
+            required_limits=None if limits is None else dict(limits),
+        )
+    except (KeyError, RuntimeError) as error:
+        raise Error(
+            f"The adapter '{_name(adapter)}' opens no device: {error}"
+        ) from error
+
+
+def _open_device(device: GPUDevice, *, owned: bool) -> Context:
+    backend = GpuBackend(
+        cast("Device", device),
+        capabilities(cast("Device", device)),
+        kind=_kind(device.adapter),
+        adapter_name=_name(device.adapter),
+        owned=owned,
+    )
+    return Context(backend)
+
+
+def capabilities(device: Device) -> Capabilities:
+    """Read what a device allows."""
+    limits, features = device.limits, set(device.features)
+    return Capabilities(
+        info=AdapterInfo(
+            workgroup_bytes=limits["max-compute-workgroup-storage-size"],
+            invocations=limits["max-compute-invocations-per-workgroup"],
+            subgroups="subgroup" in features,
+            f16="shader-f16" in features,
+        ),
+        storage_buffers=limits["max-storage-buffers-per-shader-stage"],
+        binding_bytes=limits["max-storage-buffer-binding-size"],
+        buffer_bytes=limits["max-buffer-size"],
+        workgroups=limits["max-compute-workgroups-per-dimension"],
+        uniform_alignment=limits["min-uniform-buffer-offset-alignment"],
+        storage_alignment=limits["min-storage-buffer-offset-alignment"],
+    )

@@ -1,0 +1,226 @@
+"""The backend that runs on a wgpu device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import RLock
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from kerngen.runtime.arena import UniformArena
+from kerngen.runtime.backend import AnyTensor, Bytes, Kind
+from kerngen.runtime.caches import Cache
+from kerngen.runtime.counters import Counters
+from kerngen.runtime.errors import ContextError
+from kerngen.runtime.gpu import Buffer, Device, GPUBuffer, translate
+from kerngen.runtime.launch import Launcher
+from kerngen.runtime.limits import Limits
+from kerngen.runtime.memory import Memory
+from kerngen.runtime.plan import Capabilities, Planner
+from kerngen.runtime.recorder import Recorder
+from kerngen.runtime.shaders import BindGroups, Shaders
+from kerngen.runtime.storage import Lease
+from kerngen.runtime.transfer import Reading, Transfers
+
+if TYPE_CHECKING:
+    from kerngen.runtime.context import Context
+    from kerngen.runtime.kernel import Kernel
+
+
+@final
+class GpuBackend:
+    """A device with its memory, caches and recording, behind one lock.
+
+    An open batch holds the lock, so that calls from other threads wait for its end.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        capabilities: Capabilities,
+        *,
+        kind: Kind,
+        adapter_name: str,
+        owned: bool,
+    ) -> None:
+        """Take a device into use; one that is `owned` goes when the backend closes."""
+        self.kind: Kind = kind
+        self.adapter_name = adapter_name
+        self.alignment = capabilities.storage_alignment
+        self.counters = Counters()
+        self.limits = Limits()
+        self._device = device
+        self._owned = owned
+        self._closed = False
+        self._lock = RLock()
+        self._bind_groups = BindGroups(device, self.counters)
+        self._shaders = Shaders(device, self.counters)
+        self._memory = Memory(
+            device,
+            bind_groups=self._bind_groups,
+            counters=self.counters,
+            limits=self.limits,
+            largest=capabilities.buffer_bytes,
+        )
+        arena = UniformArena(self._memory.uniform_chunk)
+        self._recorder = Recorder(
+            device,
+            arena=arena,
+            staging=self._memory.uploads,
+            counters=self.counters,
+            limits=self.limits,
+        )
+        self._transfers = Transfers(
+            device.queue, self._memory, self._recorder, self.counters
+        )
+        self._launcher = Launcher(
+            planner=Planner(capabilities, self._shaders),
+            memory=self._memory,
+            bind_groups=self._bind_groups,
+            arena=arena,
+            recorder=self._recorder,
+            transfers=self._transfers,
+            counters=self.counters,
+        )
+
+    @property
+    def caches(self) -> Mapping[str, Cache[Any, Any]]:
+        """The caches by name."""
+        caches: list[Cache[Any, Any]] = [
+            self._launcher.plans,
+            self._shaders.cache,
+            self._bind_groups.cache,
+        ]
+        return {cache.name: cache for cache in caches}
+
+    def lease(self, nbytes: int) -> Lease[Buffer]:
+        """Return padded storage for `nbytes`, with any contents."""
+        with self._lock:
+            self._check_open()
+            return self._memory.lease(nbytes)
+
+    def wrap(self, buffer: GPUBuffer, offset: int, nbytes: int) -> Lease[Buffer]:
+        """Return a lease of a caller's buffer."""
+        with self._lock:
+            self._check_open()
+            return self._memory.wrap(buffer, offset, nbytes)
+
+    def hand_out(self, lease: Lease[Buffer]) -> GPUBuffer:
+        """Return the buffer of a lease, with all recorded work on it submitted."""
+        with self._lock:
+            self._check_open()
+            if lease.block.used_in == self._recorder.serial:
+                self._recorder.submit()
+            return self._memory.hand_out(lease)
+
+    def clear(self, lease: Lease[Buffer]) -> None:
+        """Fill a whole padded lease with zeros."""
+        with self._lock:
+            self._check_open()
+            self._transfers.clear(lease)
+
+    def upload(self, lease: Lease[Buffer], offset: int, data: Bytes) -> None:
+        """Write `data` at `offset` bytes of a lease."""
+        with self._lock:
+            self._check_open()
+            self._transfers.upload(lease, offset, data)
+
+    def download(self, lease: Lease[Buffer], offset: int, nbytes: int) -> Bytes:
+        """Return a copy of a range of a lease; other threads may record meanwhile."""
+        if nbytes == 0:
+            return np.empty(0, np.uint8)
+        reading = self._begin_read(lease, offset, nbytes)
+        try:
+            reading.promise.sync_wait()
+        except Exception as error:
+            raise translate(error, "to read a tensor") from error
+        return self._end_read(reading)
+
+    async def download_async(
+        self, lease: Lease[Buffer], offset: int, nbytes: int
+    ) -> Bytes:
+        """Return a copy of a range of a lease, without blocking the event loop."""
+        if nbytes == 0:
+            return np.empty(0, np.uint8)
+        reading = self._begin_read(lease, offset, nbytes)
+        try:
+            await reading.promise
+        except Exception as error:
+            raise translate(error, "to read a tensor") from error
+        return self._end_read(reading)
+
+    def copy(self, source: AnyTensor, target: AnyTensor) -> None:
+        """Copy the elements of a tensor to another of the same size."""
+        with self._lock:
+            self._check_open()
+            self._transfers.copy(source, target)
+
+    def launch(
+        self,
+        ctx: Context,
+        kernel: Kernel,
+        tensors: tuple[AnyTensor, ...],
+        scalars: tuple[Any, ...],
+        out: tuple[AnyTensor | None, ...],
+    ) -> tuple[AnyTensor, ...]:
+        """Check the arguments, record the kernel and return its outputs."""
+        with self._lock:
+            if self._closed:
+                self._check_open()
+            return self._launcher.launch(ctx, kernel, tensors, scalars, out)
+
+    def submit(self) -> None:
+        """Submit what is recorded."""
+        with self._lock:
+            self._check_open()
+            self._recorder.submit()
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Hold back submission until the end of a block; calls made before an error count."""
+        with self._lock:
+            self._check_open()
+            self._recorder.held += 1
+            try:
+                yield
+            finally:
+                self._recorder.held -= 1
+                if not self._recorder.held:
+                    self._recorder.submit()
+
+    def trim(self) -> None:
+        """Free the memory that no tensor uses."""
+        with self._lock:
+            self._check_open()
+            self._memory.trim()
+
+    def close(self) -> None:
+        """Submit what is recorded and free everything; closing twice is fine."""
+        with self._lock:
+            if self._closed:
+                return
+            try:
+                self._recorder.submit()
+            finally:
+                self._closed = True
+                self._memory.trim()
+                self._bind_groups.clear()
+                if self._owned:
+                    self._device.destroy()
+
+    def _begin_read(self, lease: Lease[Buffer], offset: int, nbytes: int) -> Reading:
+        with self._lock:
+            self._check_open()
+            return self._transfers.begin_read(lease, offset, nbytes)
+
+    def _end_read(self, reading: Reading) -> Bytes:
+        data = reading.finish()
+        with self._lock:
+            self._transfers.end_read(reading)
+        return data
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ContextError("The context is closed.")

@@ -1,0 +1,255 @@
+"""The steady state: what every call of a kernel does on a device.
+
+The order is: check, plan, compute the uniforms, lease memory, bind, and only then
+record, so that whatever raises leaves the recording as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+from kerngen.runtime.aliasing import Detour, check_overlap, find_detours
+from kerngen.runtime.arena import Chunk, UniformArena
+from kerngen.runtime.backend import AnyTensor
+from kerngen.runtime.caches import Cache
+from kerngen.runtime.checks import check_arguments, check_out, resolve
+from kerngen.runtime.counters import Counters
+from kerngen.runtime.gpu import BindGroup, Buffer, translate
+from kerngen.runtime.memory import Memory
+from kerngen.runtime.plan import Plan, Planner, Step
+from kerngen.runtime.recorder import Recorder
+from kerngen.runtime.scalars import check_scalars, pack, prepare
+from kerngen.runtime.shaders import BindGroups
+from kerngen.runtime.tensor import Tensor
+from kerngen.runtime.transfer import Transfers
+
+if TYPE_CHECKING:
+    from kerngen.runtime.context import Context
+    from kerngen.runtime.kernel import Kernel
+
+PlanKey: TypeAlias = tuple[object, ...]
+
+_NO_OFFSETS: tuple[int, ...] = ()
+
+
+@final
+class Launcher:
+    """Launches kernels; needs the context's lock throughout."""
+
+    def __init__(
+        self,
+        *,
+        planner: Planner,
+        memory: Memory,
+        bind_groups: BindGroups,
+        arena: UniformArena,
+        recorder: Recorder,
+        transfers: Transfers,
+        counters: Counters,
+    ) -> None:
+        """Launch with these parts of a backend."""
+        self.plans: Cache[PlanKey, Plan] = Cache("plans", 4096)
+        self._planner = planner
+        self._memory = memory
+        self._bind_groups = bind_groups
+        self._arena = arena
+        self._recorder = recorder
+        self._transfers = transfers
+        self._counters = counters
+
+    def launch(
+        self,
+        ctx: Context,
+        kernel: Kernel,
+        tensors: tuple[AnyTensor, ...],
+        scalars: tuple[Any, ...],
+        out: tuple[AnyTensor | None, ...],
+    ) -> tuple[AnyTensor, ...]:
+        """Check the arguments, record the kernel and return its outputs."""
+        direct = True
+        for tensor in tensors:
+            if type(tensor) is not Tensor or tensor.ctx is not ctx:
+                check_arguments(kernel, ctx, tensors, out)
+            direct = direct and tensor.direct
+        scalars = prepare(kernel, scalars)
+        plan = self._find_plan(ctx, kernel, tensors, scalars, out)
+        outputs = plan.outputs
+        given: list[AnyTensor | None] = [*tensors, *(out or (None,) * len(outputs))]
+        for tensor, signature in zip(out, outputs, strict=False):
+            if tensor is not None:
+                if (
+                    type(tensor) is not Tensor
+                    or tensor.ctx is not ctx
+                    or tensor.signature != signature
+                ):
+                    check_arguments(kernel, ctx, tensors, out)
+                    check_out(kernel, plan.signature, out)
+                direct = direct and tensor.direct
+        shared = self._check_aliases(kernel, plan, given)
+        detours = [] if direct and not shared else find_detours(kernel, given, shared)
+        if detours or not plan.stride:
+            # Copies may submit and so restart the arena: check first, pack later.
+            check_scalars(kernel, plan.signature.values, scalars)
+        slots, results = self._place(ctx, plan, given, detours, len(tensors))
+        if plan.steps:
+            for detour in detours:
+                if detour.copy_in:
+                    self._transfers.copy(detour.tensor, slots[detour.slot])
+            chunk, offset = self._pack(kernel, plan, scalars)
+            groups = self._bind(plan, slots, chunk)
+            self._record(kernel, plan, slots, groups, offset)
+            for detour in detours:
+                if detour.copy_back:
+                    self._transfers.copy(slots[detour.slot], detour.tensor)
+        self._counters.calls += 1
+        return results
+
+    def _find_plan(
+        self,
+        ctx: Context,
+        kernel: Kernel,
+        tensors: tuple[AnyTensor, ...],
+        scalars: tuple[Any, ...],
+        out: tuple[AnyTensor | None, ...],
+    ) -> Plan:
+        guards = kernel.guard_slots
+        key: PlanKey = (
+            kernel,
+            *[tensor.signature for tensor in tensors],
+            *[scalars[slot] for slot in guards],
+        )
+        plan = self.plans.get(key)
+        if plan is None:
+            check_arguments(kernel, ctx, tensors, out)
+            values = dict(
+                zip(
+                    kernel.guard_scalars,
+                    (scalars[slot] for slot in guards),
+                    strict=True,
+                )
+            )
+            signature = resolve(kernel, tensors, values)
+            check_out(kernel, signature, out)
+            plan = self._planner.plan(kernel, signature)
+            self.plans.put(key, plan)
+        return plan
+
+    def _check_aliases(
+        self, kernel: Kernel, plan: Plan, given: Sequence[AnyTensor | None]
+    ) -> list[tuple[int, int]]:
+        """Refuse overlaps; return the pairs that may not share a buffer but do."""
+        shared: list[tuple[int, int]] = []
+        for pair in plan.conflicts:
+            first, second = given[pair[0]], given[pair[1]]
+            if (
+                first is not None
+                and second is not None
+                and first.lease.block is second.lease.block
+            ):
+                check_overlap(kernel, given, *pair)
+                if pair in plan.mixed:
+                    shared.append(pair)
+        return shared
+
+    def _pack(
+        self, kernel: Kernel, plan: Plan, scalars: tuple[Any, ...]
+    ) -> tuple[Chunk | None, int]:
+        """Pack the uniform struct; return where it lies."""
+        serial = self._recorder.serial
+        if plan.packed_in == serial:
+            return plan.packed_at
+        if not plan.stride:
+            return None, 0
+        chunk = self._arena.room(plan.stride)
+        offset = chunk.used
+        pack(kernel, plan.signature.values, scalars, chunk.data, offset)
+        chunk.used = offset + plan.stride
+        if not scalars:
+            # Dims alone decide, so that later calls of this recording can share it.
+            plan.packed_in, plan.packed_at = serial, (chunk, offset)
+        return chunk, offset
+
+    def _place(
+        self,
+        ctx: Context,
+        plan: Plan,
+        given: Sequence[AnyTensor | None],
+        detours: Sequence[Detour],
+        inputs: int,
+    ) -> tuple[list[AnyTensor], tuple[AnyTensor, ...]]:
+        """Lease outputs, temporaries and stand-ins; return all slots and the outputs."""
+        lease = self._memory.lease
+        slots: list[AnyTensor] = []
+        for number, tensor in enumerate(given):
+            if tensor is None:
+                element, shape = plan.outputs[number - inputs]
+                nbytes = plan.output_bytes[number - inputs]
+                tensor = Tensor(ctx, element, shape, lease(nbytes))
+            slots.append(tensor)
+        results = tuple(slots[inputs:])
+        for detour in detours:
+            element, shape = detour.tensor.signature
+            slots[detour.slot] = Tensor(
+                ctx, element, shape, lease(detour.tensor.nbytes)
+            )
+        for item in plan.inner:
+            slots.append(Tensor(ctx, item.element, item.shape, lease(item.nbytes)))
+        return slots, results
+
+    def _bind(
+        self, plan: Plan, slots: Sequence[AnyTensor], chunk: Chunk | None
+    ) -> list[BindGroup]:
+        bindings = [tensor.binding for tensor in slots]
+        chunk_uid = -1 if chunk is None else chunk.block.uid
+        groups: list[BindGroup] = []
+        for step in plan.steps:
+            key = (step.shader.uid, chunk_uid, step.pick(bindings))
+            group = self._bind_groups.cache.get(key)
+            if group is None:
+                buffers: list[Buffer] = [
+                    slots[i].lease.block.memory for i in step.slots
+                ]
+                uniforms = None if chunk is None else chunk.block.memory
+                group = self._bind_groups.create(key, step.shader, uniforms, buffers)
+            groups.append(group)
+        return groups
+
+    def _record(
+        self,
+        kernel: Kernel,
+        plan: Plan,
+        slots: Sequence[AnyTensor],
+        groups: Sequence[BindGroup],
+        offset: int,
+    ) -> None:
+        recorder = self._recorder
+        recorder.names[kernel.name] = None
+        try:
+            self._dispatch(plan.steps, groups, (offset,))
+        except Exception as error:
+            names = recorder.describe()
+            recorder.drop()
+            raise translate(error, f"to record {names}") from error
+        serial = recorder.serial
+        for tensor in slots:
+            tensor.lease.block.used_in = serial
+        self._counters.dispatches += len(groups)
+        recorder.dispatches += len(groups)
+        recorder.temporary_bytes += plan.inner_bytes
+        recorder.relieve()
+
+    def _dispatch(
+        self, steps: Sequence[Step], groups: Sequence[BindGroup], offsets: tuple[int]
+    ) -> None:
+        recorder = self._recorder
+        compute = recorder.compute or recorder.open_pass()
+        for step, group in zip(steps, groups, strict=True):
+            shader = step.shader
+            if recorder.bound is not shader:
+                compute.set_pipeline(shader.pipeline)
+                recorder.bound = shader
+            compute.set_bind_group(
+                0, group, offsets if shader.uniform_bytes else _NO_OFFSETS
+            )
+            compute.dispatch_workgroups(step.x, step.y)

@@ -1,0 +1,21 @@
+"""When a context submits unasked, and how much memory it keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+
+@final
+@dataclass(slots=True)
+class Limits:
+    """The settable limits of a context.
+
+    Recorded work is submitted after `dispatches` dispatches, or when the temporaries
+    and staging that it needs reach `temporary_bytes`; a batch holds it back.  The pool
+    keeps at most `pooled_bytes` of free memory.
+    """
+
+    dispatches: int = 4096
+    temporary_bytes: int = 256 << 20
+    pooled_bytes: int = 1 << 30

@@ -1,0 +1,226 @@
+"""The backend without a device: NumPy runs each kernel's reference, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import combinations, count
+from threading import RLock
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.runtime.aliasing import check_overlap
+from kerngen.runtime.backend import AnyTensor, Bytes, Kind
+from kerngen.runtime.caches import Cache
+from kerngen.runtime.checks import Signature, check_arguments, check_out, resolve
+from kerngen.runtime.counters import Counters
+from kerngen.runtime.elements import Element
+from kerngen.runtime.errors import ContextError
+from kerngen.runtime.gpu import GPUBuffer
+from kerngen.runtime.limits import Limits
+from kerngen.runtime.pool import Pool
+from kerngen.runtime.scalars import check_scalars, prepare
+from kerngen.runtime.storage import Block, Lease
+from kerngen.runtime.tensor import Tensor
+
+if TYPE_CHECKING:
+    from kerngen.runtime.context import Context
+    from kerngen.runtime.kernel import Kernel
+
+
+@final
+class NumpyBackend:
+    """Host memory and NumPy, with the checks and the errors of a device."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.kind: Kind = "reference"
+        self.adapter_name = f"NumPy {np.__version__}"
+        self.alignment = 1
+        self.counters = Counters()
+        self.limits = Limits()
+        self.caches: Mapping[str, Cache[Any, Any]] = {}
+        self._closed = False
+        self._lock = RLock()
+        self._pool: Pool[Bytes] = Pool(
+            "storage",
+            numbers=count(),
+            create=self._create,
+            destroy=_drop,
+            limits=self.limits,
+            largest=1 << 62,
+        )
+
+    def lease(self, nbytes: int) -> Lease[Bytes]:
+        """Return storage for `nbytes`, with any contents."""
+        with self._locked():
+            block = self._pool.acquire(max(nbytes, 16))
+            return Lease(block, nbytes, self._pool.returned, padded=True)
+
+    def wrap(self, buffer: GPUBuffer, offset: int, nbytes: int) -> Lease[Bytes]:
+        """Refuse: there is no device."""
+        raise ContextError(
+            f"wrap: the reference context has no device that could use {nbytes} bytes "
+            f"at {offset} of a {type(buffer).__name__}."
+        )
+
+    def hand_out(self, lease: Lease[Bytes]) -> GPUBuffer:
+        """Refuse: there is no device."""
+        raise ContextError(
+            f"buffer: the reference context holds these {lease.nbytes} bytes in NumPy; "
+            f"use numpy()."
+        )
+
+    def clear(self, lease: Lease[Bytes]) -> None:
+        """Fill a lease with zeros."""
+        with self._locked():
+            lease.block.memory.fill(0)
+            self.counters.copies += 1
+
+    def upload(self, lease: Lease[Bytes], offset: int, data: Bytes) -> None:
+        """Write `data` at `offset` bytes of a lease."""
+        with self._locked():
+            lease.block.memory[offset : offset + data.nbytes] = data
+            self.counters.uploads += 1
+
+    def download(self, lease: Lease[Bytes], offset: int, nbytes: int) -> Bytes:
+        """Return a copy of a range of a lease."""
+        with self._locked():
+            self.counters.readbacks += 1
+            return lease.block.memory[offset : offset + nbytes].copy()
+
+    async def download_async(
+        self, lease: Lease[Bytes], offset: int, nbytes: int
+    ) -> Bytes:
+        """Return a copy of a range of a lease."""
+        return self.download(lease, offset, nbytes)
+
+    def copy(self, source: AnyTensor, target: AnyTensor) -> None:
+        """Copy the elements of a tensor to another of the same size."""
+        with self._locked():
+            _array(target)[...] = _array(source).copy()
+            self.counters.copies += 1
+
+    def launch(
+        self,
+        ctx: Context,
+        kernel: Kernel,
+        tensors: tuple[AnyTensor, ...],
+        scalars: tuple[Any, ...],
+        out: tuple[AnyTensor | None, ...],
+    ) -> tuple[AnyTensor, ...]:
+        """Check the arguments, run the reference and return the outputs."""
+        with self._locked():
+            check_arguments(kernel, ctx, tensors, out)
+            scalars = prepare(kernel, scalars)
+            guards = {
+                name: scalars[slot]
+                for name, slot in zip(
+                    kernel.guard_scalars, kernel.guard_slots, strict=True
+                )
+            }
+            signature = resolve(kernel, tensors, guards)
+            check_out(kernel, signature, out)
+            _check_aliases(kernel, [*tensors, *out])
+            check_scalars(kernel, signature.values, scalars)
+            results = _run(kernel, tensors, scalars, signature)
+            self.counters.calls += 1
+            return tuple(
+                self._store(ctx, spec.element, array, tensor)
+                for spec, array, tensor in zip(
+                    kernel.outputs,
+                    results,
+                    out or (None,) * len(results),
+                    strict=True,
+                )
+            )
+
+    def submit(self) -> None:
+        """Do nothing: every call has run already."""
+        self._check_open()
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Keep other threads waiting until the end of a block."""
+        with self._locked():
+            yield
+
+    def trim(self) -> None:
+        """Free the memory that no tensor uses."""
+        with self._locked():
+            self._pool.trim()
+
+    def close(self) -> None:
+        """Free everything."""
+        with self._lock:
+            self._closed = True
+            self._pool.trim()
+
+    def _store(
+        self,
+        ctx: Context,
+        element: type[Element],
+        array: NDArray[Any],
+        tensor: AnyTensor | None,
+    ) -> AnyTensor:
+        if tensor is None:
+            tensor = Tensor(ctx, element, array.shape, self.lease(array.nbytes))
+        _array(tensor)[...] = array
+        return tensor
+
+    def _create(self, nbytes: int) -> Bytes:
+        self.counters.buffers_created += 1
+        return np.zeros(nbytes, np.uint8)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self._lock:
+            self._check_open()
+            yield
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ContextError("The context is closed.")
+
+
+def _drop(block: Block[Bytes]) -> None:
+    """Free a block, which is only to forget it."""
+
+
+def _array(tensor: AnyTensor) -> NDArray[Any]:
+    """Return the elements of a tensor as an array over its memory."""
+    memory: Bytes = tensor.lease.block.memory
+    data = memory[tensor.offset : tensor.offset + tensor.nbytes]
+    return data.view(tensor.element.dtype).reshape(tensor.shape)
+
+
+def _check_aliases(kernel: Kernel, given: Sequence[AnyTensor | None]) -> None:
+    for (i, first), (j, second) in combinations(enumerate(given), 2):
+        if first is None or second is None:
+            continue
+        only_read = kernel.tensors[i].access == kernel.tensors[j].access == "read"
+        if first.lease.block is second.lease.block and not only_read:
+            check_overlap(kernel, given, i, j)
+
+
+def _run(
+    kernel: Kernel,
+    tensors: Sequence[AnyTensor],
+    scalars: Sequence[Any],
+    signature: Signature,
+) -> list[NDArray[Any]]:
+    """Return the outputs as arrays of the kernel's shapes and elements."""
+    names = [spec.name for spec in kernel.scalars]
+    named = dict(zip(names, scalars, strict=True))
+    value = kernel.reference(*map(_array, tensors), **named)
+    if not kernel.outputs:
+        return []
+    values = value if isinstance(value, tuple) else (value,)
+    return [
+        np.asarray(item, dtype=spec.element.dtype).reshape(shape)
+        for spec, shape, item in zip(
+            kernel.outputs, signature.outputs, values, strict=True
+        )
+    ]

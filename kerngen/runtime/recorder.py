@@ -1,0 +1,142 @@
+"""The recorder: one encoder, one compute pass between copies, one submission."""
+
+from __future__ import annotations
+
+from typing import final
+
+from kerngen.runtime.arena import UniformArena
+from kerngen.runtime.counters import Counters
+from kerngen.runtime.gpu import Buffer, ComputePass, Device, Encoder, translate
+from kerngen.runtime.limits import Limits
+from kerngen.runtime.pool import Pool
+from kerngen.runtime.shaders import CompiledShader
+from kerngen.runtime.storage import Block
+
+
+@final
+class Recorder:
+    """Records work until it is submitted; needs the context's lock throughout.
+
+    `serial` numbers the recordings: a block whose `used_in` equals it is in use by work
+    that is not submitted yet.  `names` holds the kernels of the recording.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        *,
+        arena: UniformArena,
+        staging: Pool[Buffer],
+        counters: Counters,
+        limits: Limits,
+    ) -> None:
+        """Start with nothing recorded."""
+        self.serial = 0
+        self.compute: ComputePass | None = None
+        self.bound: CompiledShader | None = None
+        self.names: dict[str, None] = {}
+        self.held = 0
+        self.dispatches = 0
+        self.temporary_bytes = 0
+        self._encoder: Encoder | None = None
+        self._staged: list[Block[Buffer]] = []
+        self._device = device
+        self._arena = arena
+        self._staging = staging
+        self._counters = counters
+        self._limits = limits
+
+    def open_pass(self) -> ComputePass:
+        """Return the open compute pass, beginning one if there is none."""
+        if self.compute is None:
+            self.compute = self._open_encoder().begin_compute_pass()
+            self.bound = None
+            self._counters.passes += 1
+        return self.compute
+
+    def copy(
+        self,
+        source: Block[Buffer],
+        start: int,
+        target: Block[Buffer],
+        offset: int,
+        nbytes: int,
+    ) -> None:
+        """Record a copy of `nbytes`, all of it in multiples of 4."""
+        encoder = self._open_copies()
+        encoder.copy_buffer_to_buffer(
+            source.memory, start, target.memory, offset, nbytes
+        )
+        source.used_in = target.used_in = self.serial
+        self._counters.copies += 1
+
+    def clear(self, target: Block[Buffer], nbytes: int) -> None:
+        """Record a fill with zeros from the start of a block."""
+        self._open_copies().clear_buffer(target.memory, 0, nbytes)
+        target.used_in = self.serial
+        self._counters.copies += 1
+
+    def stage(self, nbytes: int) -> Block[Buffer]:
+        """Return a staging buffer that is free until this recording is submitted."""
+        block = self._staging.acquire(nbytes)
+        self._staged.append(block)
+        self.temporary_bytes += block.capacity
+        return block
+
+    def relieve(self) -> None:
+        """Submit if the recording has grown past the limits and no batch holds it."""
+        if not self.held and (
+            self.dispatches >= self._limits.dispatches
+            or self.temporary_bytes >= self._limits.temporary_bytes
+        ):
+            self.submit()
+
+    def submit(self) -> None:
+        """Submit what is recorded; if that fails, drop it and say which kernels."""
+        if self._encoder is None:
+            return
+        try:
+            self._close_pass()
+            commands = self._encoder.finish()
+            self._arena.upload(self._device.queue)
+            self._device.queue.submit([commands])
+            self._counters.submits += 1
+        except Exception as error:
+            raise translate(error, f"to run {self.describe()}") from error
+        finally:
+            self.drop()
+
+    def drop(self) -> None:
+        """Forget what is recorded."""
+        self._encoder = None
+        self.compute = None
+        self.serial += 1
+        self.dispatches = 0
+        self.temporary_bytes = 0
+        self.names.clear()
+        self._arena.reset()
+        for block in self._staged:
+            self._staging.release(block)
+        self._staged.clear()
+
+    def describe(self) -> str:
+        """Name the kernels of the recording."""
+        if not self.names:
+            return "recorded copies"
+        names = ", ".join(f"'{name}'" for name in self.names)
+        return f"the recorded kernel{'s' if len(self.names) > 1 else ''} {names}"
+
+    def _open_encoder(self) -> Encoder:
+        if self._encoder is None:
+            self._encoder = self._device.create_command_encoder()
+            self._counters.encoders += 1
+        return self._encoder
+
+    def _open_copies(self) -> Encoder:
+        self._close_pass()
+        return self._open_encoder()
+
+    def _close_pass(self) -> None:
+        if self.compute is not None:
+            compute, self.compute = self.compute, None
+            compute.end()

@@ -1,0 +1,124 @@
+"""The scalar arguments of a call: their types, their ranges, and the uniform struct."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kerngen.runtime.elements import Element
+from kerngen.runtime.errors import DtypeError, UniformRangeError
+
+if TYPE_CHECKING:
+    from kerngen.runtime.kernel import Kernel, ScalarSpec
+
+
+def prepare(kernel: Kernel, scalars: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return checked scalars as Python numbers, and vectors as tuples of them."""
+    # Floats of the right type need no more: packing checks their range.
+    types = kernel.scalar_types
+    if types == tuple(map(type, scalars)) and not _NEEDS_CARE.intersection(types):
+        return scalars
+    return _normalise(kernel, scalars)
+
+
+_NEEDS_CARE: frozenset[type] = frozenset({int, tuple})
+
+
+def _normalise(kernel: Kernel, scalars: Sequence[object]) -> tuple[Any, ...]:
+    if len(scalars) != len(kernel.scalars):
+        raise DtypeError(
+            f"{kernel.name}: expected {len(kernel.scalars)} scalars, got "
+            f"{len(scalars)}."
+        )
+    return tuple(
+        (
+            _scalar(kernel, spec, value)
+            if spec.width == 1
+            else _vector(kernel, spec, value)
+        )
+        for spec, value in zip(kernel.scalars, scalars, strict=True)
+    )
+
+
+def _vector(kernel: Kernel, spec: ScalarSpec, value: object) -> tuple[Any, ...]:
+    parts = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(parts, Sequence) or len(parts) != spec.width:
+        raise DtypeError(
+            f"{kernel.name}: scalar argument '{spec.name}' is {value!r}; expected "
+            f"{spec.width} numbers ({spec.element.name})."
+        )
+    return tuple(_scalar(kernel, spec, part) for part in parts)
+
+
+def _scalar(kernel: Kernel, spec: ScalarSpec, value: object) -> float | int:
+    if isinstance(value, np.generic):
+        value = value.item()
+    allowed = int if spec.element.is_integer else (int, float)
+    if isinstance(value, bool) or not isinstance(value, allowed):
+        raise DtypeError(
+            f"{kernel.name}: scalar argument '{spec.name}' is {value!r} "
+            f"({type(value).__name__}); expected {_wanted(spec.element)}."
+        )
+    check_scalar(kernel, spec, value)
+    return value
+
+
+def check_scalar(kernel: Kernel, spec: ScalarSpec, value: float) -> None:
+    """Refuse a number that the element type cannot hold."""
+    low, high = bounds(spec.element)
+    if value > high or value < low:
+        if spec.element.is_integer or abs(value) != float("inf"):
+            raise UniformRangeError(
+                f"{kernel.name}: scalar argument '{spec.name}' is {value}; "
+                f"{spec.element.name} holds {low} to {high}."
+            )
+
+
+def bounds(element: type[Element]) -> tuple[float, float]:
+    """Return the least and the greatest finite value of an element type."""
+    if element.is_integer:
+        limits = np.iinfo(element.dtype)
+        return int(limits.min), int(limits.max)
+    # A double this large still rounds to the greatest f32.
+    greatest = float(np.finfo(np.float32).max) * (1 + 2.0**-25)
+    return -greatest, greatest
+
+
+def _wanted(element: type[Element]) -> str:
+    return f"an integer ({element.name})" if element.is_integer else "a number"
+
+
+def pack(
+    kernel: Kernel,
+    dims: tuple[int, ...],
+    scalars: tuple[Any, ...],
+    data: bytearray,
+    offset: int,
+) -> None:
+    """Compute the host values of a call and pack its uniform struct."""
+    try:
+        values = kernel.hosts(*dims, *scalars)
+        kernel.uniform.pack_values_into(data, offset, values)
+    except UniformRangeError as error:
+        raise UniformRangeError(
+            f"{kernel.name}: {error} Got {_given(kernel, scalars)}."
+        ) from error
+    except (ArithmeticError, ValueError, TypeError) as error:
+        raise UniformRangeError(
+            f"{kernel.name}: the host values can't be computed from "
+            f"{_given(kernel, scalars)}: {error}."
+        ) from error
+
+
+def check_scalars(
+    kernel: Kernel, dims: tuple[int, ...], scalars: tuple[Any, ...]
+) -> None:
+    """Raise what packing would raise."""
+    pack(kernel, dims, scalars, bytearray(kernel.uniform.SIZE), 0)
+
+
+def _given(kernel: Kernel, scalars: tuple[Any, ...]) -> str:
+    pairs = zip(kernel.scalars, scalars, strict=True)
+    return ", ".join(f"{spec.name}={value}" for spec, value in pairs) or "no scalars"

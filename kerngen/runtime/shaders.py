@@ -1,0 +1,180 @@
+"""Pipelines by what defines the shader, and bind groups by the buffers they bind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import TypeAlias, final
+
+from kerngen.runtime.caches import Cache
+from kerngen.runtime.counters import Counters
+from kerngen.runtime.gpu import (
+    BindGroup,
+    BindGroupLayout,
+    Buffer,
+    Descriptor,
+    Device,
+    Pipeline,
+    PipelineLayout,
+    translate,
+)
+
+Bound: TypeAlias = tuple[int, int, int]
+"""A binding: the block's number, the offset in it, and the bytes."""
+
+GroupKey: TypeAlias = tuple[int, int, tuple[Bound, ...]]
+"""A bind group: the shader's number, the uniform chunk's, and the storage bindings."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ShaderKey:
+    """What defines a pipeline on a device: its text and the layout of its bindings."""
+
+    text: str
+    uniform_bytes: int
+    writes: tuple[bool, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class CompiledShader:
+    """A pipeline, numbered, with the layout of its bind group."""
+
+    uid: int
+    label: str
+    pipeline: Pipeline
+    layout: BindGroupLayout
+    uniform_bytes: int
+
+
+@final
+class Shaders:
+    """Compiles shaders; the same text with the same layout is compiled once."""
+
+    def __init__(self, device: Device, counters: Counters) -> None:
+        """Start empty."""
+        self.cache: Cache[ShaderKey, CompiledShader] = Cache("pipelines", 4096)
+        self._device = device
+        self._counters = counters
+        self._numbers = count()
+        self._layouts: dict[
+            tuple[int, tuple[bool, ...]], tuple[BindGroupLayout, PipelineLayout]
+        ] = {}
+
+    def compile(self, key: ShaderKey, label: str) -> CompiledShader:
+        """Return the compiled shader; `label` names it in the adapter's errors."""
+        known = self.cache.get(key)
+        if known is not None:
+            return known
+        try:
+            shader = self._compile(key, label)
+        except Exception as error:
+            raise translate(error, f"to compile the shader of {label}") from error
+        self.cache.put(key, shader)
+        return shader
+
+    def _compile(self, key: ShaderKey, label: str) -> CompiledShader:
+        group_layout, pipeline_layout = self._layout(key.uniform_bytes, key.writes)
+        module = self._device.create_shader_module(label=label, code=key.text)
+        pipeline = self._device.create_compute_pipeline(
+            label=label,
+            layout=pipeline_layout,
+            compute={"module": module, "entry_point": "main"},
+        )
+        self._counters.pipelines_created += 1
+        return CompiledShader(
+            next(self._numbers), label, pipeline, group_layout, key.uniform_bytes
+        )
+
+    def _layout(
+        self, uniform_bytes: int, writes: tuple[bool, ...]
+    ) -> tuple[BindGroupLayout, PipelineLayout]:
+        known = self._layouts.get((uniform_bytes, writes))
+        if known is not None:
+            return known
+        entries = [_storage_entry(i, w) for i, w in enumerate(writes, start=1)]
+        if uniform_bytes:
+            entries.insert(0, _uniform_entry(uniform_bytes))
+        group_layout = self._device.create_bind_group_layout(entries=entries)
+        pipeline_layout = self._device.create_pipeline_layout(
+            bind_group_layouts=[group_layout]
+        )
+        self._layouts[uniform_bytes, writes] = group_layout, pipeline_layout
+        return group_layout, pipeline_layout
+
+
+def _uniform_entry(uniform_bytes: int) -> Descriptor:
+    buffer = {
+        "type": "uniform",
+        "has_dynamic_offset": True,
+        "min_binding_size": uniform_bytes,
+    }
+    return {"binding": 0, "visibility": "COMPUTE", "buffer": buffer}
+
+
+def _storage_entry(binding: int, writes: bool) -> Descriptor:
+    kind = "storage" if writes else "read-only-storage"
+    return {"binding": binding, "visibility": "COMPUTE", "buffer": {"type": kind}}
+
+
+@final
+class BindGroups:
+    """Bind groups by shader and buffers; they go when one of their buffers goes."""
+
+    def __init__(self, device: Device, counters: Counters) -> None:
+        """Start empty."""
+        self.cache: Cache[GroupKey, BindGroup] = Cache("bind groups", 16384)
+        self._device = device
+        self._counters = counters
+        self._users: dict[int, set[GroupKey]] = {}
+
+    def create(
+        self,
+        key: GroupKey,
+        shader: CompiledShader,
+        uniforms: Buffer | None,
+        buffers: Sequence[Buffer],
+    ) -> BindGroup:
+        """Create and remember the bind group of a key that the cache lacks."""
+        bound = key[2]
+        entries = [
+            _bind(i, buffer, offset, size)
+            for i, (buffer, (_, offset, size)) in enumerate(
+                zip(buffers, bound, strict=True), start=1
+            )
+        ]
+        if uniforms is not None and shader.uniform_bytes:
+            entries.insert(0, _bind(0, uniforms, 0, shader.uniform_bytes))
+        try:
+            group = self._device.create_bind_group(
+                label=shader.label, layout=shader.layout, entries=entries
+            )
+        except Exception as error:
+            raise translate(
+                error, f"to bind the arguments of {shader.label}"
+            ) from error
+        self._counters.bind_groups_created += 1
+        self.cache.put(key, group)
+        for uid, _, _ in bound:
+            self._users.setdefault(uid, set()).add(key)
+        return group
+
+    def forget(self, uid: int) -> None:
+        """Drop the bind groups of a block that is freed."""
+        for key in self._users.pop(uid, ()):
+            self.cache.discard(key)
+            for other, _, _ in key[2]:
+                if other in self._users:
+                    self._users[other].discard(key)
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self.cache.clear()
+        self._users.clear()
+
+
+def _bind(binding: int, buffer: Buffer, offset: int, size: int) -> Descriptor:
+    resource = {"buffer": buffer, "offset": offset, "size": size}
+    return {"binding": binding, "resource": resource}
