@@ -5,9 +5,9 @@ passes below keep that:
 
 1. `hoist_reductions` leaves at most one reduction in a statement, and only where it
    depends on every index of the statement; the others become lets of their own.
-2. `split_self_reads` computes a statement that reads other elements of its target into
-   a temporary first.
-3. `inline_lets` substitutes lets that are cheap and still true where they are used.
+2. `inline_lets` moves lets that are cheap and still true to where they are used.
+3. `split_self_reads` computes a statement that reads other elements of its target into
+   a temporary first; it comes after inlining, which may bring such reads in.
 4. `group` joins neighbours that work on the same element into one stage.
 5. `_Builder` gives each stage its steps, and values that outlive it a temporary.
 """
@@ -43,8 +43,8 @@ def form_stages(kernel: Kernel) -> StagedKernel:
     """Return the kernel's stages in order, and the temporaries that connect them."""
     fresh = Fresh(kernel)
     body = hoist_reductions(kernel.body, fresh)
-    body = split_self_reads(body, fresh)
     body = inline_lets(body)
+    body = split_self_reads(body, fresh)
     groups = list(group(body))
     outliving = _outliving(groups)
     stages = tuple(_Builder(fresh, outliving).build(members) for members in groups)
