@@ -14,7 +14,10 @@ from __future__ import annotations
 from kerngen.runtime.abi import ABI, check_abi
 from kerngen.runtime.context import Context
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.device import WEBGPU_LIMITS, open
+from kerngen.runtime.device import (
+    WEBGPU_LIMITS,
+    open,  # noqa: A004 - `kerngen.runtime.open` reads as what it does
+)
 from kerngen.runtime.elements import Element, f16, f32, i32, u32
 from kerngen.runtime.errors import (
     AbiError,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 from kerngen.runtime.elements import Element
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError
 from kerngen.runtime.shapes import Shape
-from kerngen.runtime.tensor import Tensor
+from kerngen.runtime.tensor import Tensor, is_tensor
 
 if TYPE_CHECKING:
     from kerngen.runtime.context import Context
@@ -40,7 +40,7 @@ class Signature:
 def find_context(kernel: Kernel, tensors: Iterable[object]) -> Context:
     """Return the context of the first tensor."""
     for tensor in tensors:
-        if type(tensor) is Tensor:
+        if is_tensor(tensor):
             return tensor.ctx
     raise ContextError(f"{kernel.name}: no tensor says where to run; pass ctx=.")
 
@@ -67,17 +67,16 @@ def _check_count(kernel: Kernel, what: str, expected: int, actual: int) -> None:
 def _check_tensor(
     kernel: Kernel, ctx: Context, spec: TensorSpec, tensor: object, role: str
 ) -> None:
-    if type(tensor) is not Tensor:
+    if not is_tensor(tensor):
         rank = len(spec.axes)
         maker = _MAKERS[rank] if rank < len(_MAKERS) else "tensor"
         raise DtypeError(
             f"{kernel.name}: {role} is a {type(tensor).__name__}; expected a tensor. "
             f"Make one by ctx.{maker}({spec.name}, {spec.element.name})."
         )
-    other: Tensor[Any, Any] = tensor
-    if other.ctx is not ctx:
+    if tensor.ctx is not ctx:
         raise ContextError(
-            f"{kernel.name}: {role} belongs to {other.ctx!r}; expected {ctx!r}. "
+            f"{kernel.name}: {role} belongs to {tensor.ctx!r}; expected {ctx!r}. "
             f"Read it there and upload it here."
         )
 
@@ -165,9 +164,7 @@ def _match_shape(
 
 def _show_axes(axes: tuple[str | int, ...], lengths: Mapping[str, int]) -> str:
     """Write axes with what is known of them: `(k=4, n)`."""
-    words = [
-        f"{axis}={lengths[axis]}" if axis in lengths else str(axis) for axis in axes
-    ]
+    words = [_show_axis(axis, lengths) for axis in axes]
     return f"({', '.join(words)}{',' if len(words) == 1 else ''})"
 
 
@@ -186,7 +183,7 @@ def _check_ranges(
         if extent > shape[check.axis]:
             raise ShapeError(
                 f"{kernel.name}: index '{check.index}' ranges over "
-                f"{_show_extent(check, extent)}, but axis {check.axis} of "
+                f"{_show_axis(check.extent, lengths)}, but axis {check.axis} of "
                 f"'{check.tensor}' has length {shape[check.axis]}."
             )
 
@@ -195,13 +192,12 @@ def _inner_shape(
     kernel: Kernel, check: RangeCheck, lengths: Mapping[str, int]
 ) -> Shape:
     """Return the shape of an output or a temporary that a check names."""
-    (axes,) = (
-        spec.axes
-        for spec in (*kernel.tensors, *kernel.temporaries)
-        if spec.name == check.tensor
-    )
-    return shape_of(axes, lengths)
+    axes = {spec.name: spec.axes for spec in kernel.outputs}
+    axes |= {spec.name: spec.axes for spec in kernel.temporaries}
+    return shape_of(axes[check.tensor], lengths)
 
 
-def _show_extent(check: RangeCheck, extent: int) -> str:
-    return str(extent) if isinstance(check.extent, int) else f"{check.extent}={extent}"
+def _show_axis(axis: str | int, lengths: Mapping[str, int]) -> str:
+    if isinstance(axis, int) or axis not in lengths:
+        return str(axis)
+    return f"{axis}={lengths[axis]}"

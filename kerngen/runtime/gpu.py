@@ -207,7 +207,7 @@ def translate(error: Exception, doing: str) -> Error:
         return error
     text = str(error)
     kind = type(error).__name__
-    if "lost" in text.lower() or "destroyed" in text and "device" in text.lower():
+    if "lost" in text.lower():
         return DeviceLost(f"The device was lost while {doing}: {text}")
     if kind == "GPUOutOfMemoryError":
         return OutOfMemoryError(f"The device ran out of memory while {doing}: {text}")

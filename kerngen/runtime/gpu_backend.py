@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any, final
@@ -178,7 +178,7 @@ class GpuBackend:
             self._recorder.submit()
 
     @contextmanager
-    def batch(self) -> Iterator[None]:
+    def batch(self) -> Generator[None, None, None]:
         """Hold back submission until the end of a block; calls made before an error count."""
         with self._lock:
             self._check_open()

@@ -69,23 +69,23 @@ class Launcher:
         """Check the arguments, record the kernel and return its outputs."""
         direct = True
         for tensor in tensors:
-            if type(tensor) is not Tensor or tensor.ctx is not ctx:
+            if tensor.__class__ is not Tensor or tensor.ctx is not ctx:
                 check_arguments(kernel, ctx, tensors, out)
             direct = direct and tensor.direct
         scalars = prepare(kernel, scalars)
         plan = self._find_plan(ctx, kernel, tensors, scalars, out)
         outputs = plan.outputs
         given: list[AnyTensor | None] = [*tensors, *(out or (None,) * len(outputs))]
-        for tensor, signature in zip(out, outputs, strict=False):
-            if tensor is not None:
+        for target, signature in zip(out, outputs, strict=False):
+            if target is not None:
                 if (
-                    type(tensor) is not Tensor
-                    or tensor.ctx is not ctx
-                    or tensor.signature != signature
+                    target.__class__ is not Tensor
+                    or target.ctx is not ctx
+                    or target.signature != signature
                 ):
                     check_arguments(kernel, ctx, tensors, out)
                     check_out(kernel, plan.signature, out)
-                direct = direct and tensor.direct
+                direct = direct and target.direct
         shared = self._check_aliases(kernel, plan, given)
         detours = [] if direct and not shared else find_detours(kernel, given, shared)
         if detours or not plan.stride:
@@ -181,20 +181,23 @@ class Launcher:
         """Lease outputs, temporaries and stand-ins; return all slots and the outputs."""
         lease = self._memory.lease
         slots: list[AnyTensor] = []
-        for number, tensor in enumerate(given):
-            if tensor is None:
-                element, shape = plan.outputs[number - inputs]
-                nbytes = plan.output_bytes[number - inputs]
-                tensor = Tensor(ctx, element, shape, lease(nbytes))
-            slots.append(tensor)
+        for number, tensor in enumerate(given, start=-inputs):
+            if tensor is not None:
+                slots.append(tensor)
+            else:
+                element, shape = plan.outputs[number]
+                memory = lease(plan.output_bytes[number])
+                slots.append(Tensor(ctx, element, shape, memory))
         results = tuple(slots[inputs:])
         for detour in detours:
             element, shape = detour.tensor.signature
             slots[detour.slot] = Tensor(
                 ctx, element, shape, lease(detour.tensor.nbytes)
             )
-        for item in plan.inner:
-            slots.append(Tensor(ctx, item.element, item.shape, lease(item.nbytes)))
+        slots += [
+            Tensor(ctx, item.element, item.shape, lease(item.nbytes))
+            for item in plan.inner
+        ]
         return slots, results
 
     def _bind(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import combinations, count
 from threading import RLock
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,7 +142,7 @@ class NumpyBackend:
         self._check_open()
 
     @contextmanager
-    def batch(self) -> Iterator[None]:
+    def batch(self) -> Generator[None, None, None]:
         """Keep other threads waiting until the end of a block."""
         with self._locked():
             yield
@@ -175,7 +175,7 @@ class NumpyBackend:
         return np.zeros(nbytes, np.uint8)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self) -> Generator[None, None, None]:
         with self._lock:
             self._check_open()
             yield
@@ -191,9 +191,10 @@ def _drop(block: Block[Bytes]) -> None:
 
 def _array(tensor: AnyTensor) -> NDArray[Any]:
     """Return the elements of a tensor as an array over its memory."""
-    memory: Bytes = tensor.lease.block.memory
-    data = memory[tensor.offset : tensor.offset + tensor.nbytes]
-    return data.view(tensor.element.dtype).reshape(tensor.shape)
+    lease: Lease[Bytes] = tensor.lease
+    data = lease.block.memory[tensor.offset : tensor.offset + tensor.nbytes]
+    array: NDArray[Any] = data.view(tensor.element.dtype)
+    return array.reshape(tensor.shape)
 
 
 def _check_aliases(kernel: Kernel, given: Sequence[AnyTensor | None]) -> None:
@@ -214,10 +215,10 @@ def _run(
     """Return the outputs as arrays of the kernel's shapes and elements."""
     names = [spec.name for spec in kernel.scalars]
     named = dict(zip(names, scalars, strict=True))
-    value = kernel.reference(*map(_array, tensors), **named)
-    if not kernel.outputs:
-        return []
-    values = value if isinstance(value, tuple) else (value,)
+    value: object = kernel.reference(*map(_array, tensors), **named)
+    values: tuple[Any, ...] = (value,)
+    if len(kernel.outputs) != 1:
+        values = cast("tuple[Any, ...]", value or ())
     return [
         np.asarray(item, dtype=spec.element.dtype).reshape(shape)
         for spec, shape, item in zip(

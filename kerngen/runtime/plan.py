@@ -148,11 +148,13 @@ class Planner:
     def _check_features(self, kernel: Kernel) -> None:
         if self._capabilities.info.f16:
             return
-        for spec in (*kernel.tensors, *kernel.temporaries):
-            if spec.element is f16:
+        elements = [(spec.name, spec.element) for spec in kernel.tensors]
+        elements += [(spec.name, spec.element) for spec in kernel.temporaries]
+        for name, element in elements:
+            if element is f16:
                 raise FeatureError(
-                    f"{kernel.name}: '{spec.name}' has f16 elements; the adapter lacks "
-                    f"the feature 'shader-f16'."
+                    f"{kernel.name}: '{name}' has f16 elements; the adapter lacks the "
+                    f"feature 'shader-f16'."
                 )
 
     def _choose_variants(self, kernel: Kernel, dims: Dims) -> list[Variant]:
@@ -285,7 +287,8 @@ def _slot_names(
     kernel: Kernel, variants: Sequence[Variant]
 ) -> dict[int, dict[str, int]]:
     """Number the tensors by name, for each variant: scratch is a variant's own."""
-    shared = [spec.name for spec in (*kernel.tensors, *kernel.temporaries)]
+    shared = [spec.name for spec in kernel.tensors]
+    shared += [spec.name for spec in kernel.temporaries]
     common = {name: number for number, name in enumerate(shared)}
     following = len(shared)
     names: dict[int, dict[str, int]] = {}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -43,8 +43,8 @@ def _normalise(kernel: Kernel, scalars: Sequence[object]) -> tuple[Any, ...]:
 
 
 def _vector(kernel: Kernel, spec: ScalarSpec, value: object) -> tuple[Any, ...]:
-    parts = value.tolist() if isinstance(value, np.ndarray) else value
-    if not isinstance(parts, Sequence) or len(parts) != spec.width:
+    parts = _parts(value)
+    if parts is None or len(parts) != spec.width:
         raise DtypeError(
             f"{kernel.name}: scalar argument '{spec.name}' is {value!r}; expected "
             f"{spec.width} numbers ({spec.element.name})."
@@ -52,28 +52,38 @@ def _vector(kernel: Kernel, spec: ScalarSpec, value: object) -> tuple[Any, ...]:
     return tuple(_scalar(kernel, spec, part) for part in parts)
 
 
+def _parts(value: object) -> tuple[object, ...] | None:
+    if not isinstance(value, list | tuple | np.ndarray):
+        return None
+    return tuple(cast("Iterable[object]", value))
+
+
 def _scalar(kernel: Kernel, spec: ScalarSpec, value: object) -> float | int:
-    if isinstance(value, np.generic):
-        value = value.item()
+    number = _number(value)
     allowed = int if spec.element.is_integer else (int, float)
-    if isinstance(value, bool) or not isinstance(value, allowed):
+    if isinstance(number, bool) or not isinstance(number, allowed):
         raise DtypeError(
             f"{kernel.name}: scalar argument '{spec.name}' is {value!r} "
             f"({type(value).__name__}); expected {_wanted(spec.element)}."
         )
-    check_scalar(kernel, spec, value)
-    return value
+    check_scalar(kernel, spec, number)
+    return number
+
+
+def _number(value: object) -> object:
+    """Return a NumPy scalar as Python's, and anything else as it is."""
+    return cast("Any", value).item() if isinstance(value, np.generic) else value
 
 
 def check_scalar(kernel: Kernel, spec: ScalarSpec, value: float) -> None:
     """Refuse a number that the element type cannot hold."""
     low, high = bounds(spec.element)
-    if value > high or value < low:
-        if spec.element.is_integer or abs(value) != float("inf"):
-            raise UniformRangeError(
-                f"{kernel.name}: scalar argument '{spec.name}' is {value}; "
-                f"{spec.element.name} holds {low} to {high}."
-            )
+    infinite = not spec.element.is_integer and abs(value) == float("inf")
+    if (value > high or value < low) and not infinite:
+        raise UniformRangeError(
+            f"{kernel.name}: scalar argument '{spec.name}' is {value}; "
+            f"{spec.element.name} holds {low} to {high}."
+        )
 
 
 def bounds(element: type[Element]) -> tuple[float, float]:

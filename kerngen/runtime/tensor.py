@@ -16,6 +16,7 @@ from typing import (
     Generic,
     Literal,
     TypeAlias,
+    TypeGuard,
     TypeVar,
     final,
     overload,
@@ -65,7 +66,7 @@ class Tensor(Generic[E, R]):
     ctx: Context
     element: type[E]
     shape: Shape
-    lease: Lease
+    lease: Lease[Any]
     offset: int
     nbytes: int
     binding: tuple[int, int, int]
@@ -77,7 +78,7 @@ class Tensor(Generic[E, R]):
         ctx: Context,
         element: type[E],
         shape: Shape,
-        lease: Lease,
+        lease: Lease[Any],
         offset: int = 0,
     ) -> None:
         """Describe the elements at `offset` bytes of a lease."""
@@ -174,7 +175,7 @@ class Tensor(Generic[E, R]):
 
     def __getitem__(self, rows: slice) -> Tensor[E, R]:
         """Return a view of a range of rows, as in NumPy; steps other than 1 are not."""
-        if type(rows) is not slice or not self.shape:
+        if not _is_slice(rows) or not self.shape:
             raise ShapeError(
                 f"Only a range of rows can be taken, t[2:5], not t[{rows!r}] of a "
                 f"tensor of rank {self.ndim}."
@@ -198,6 +199,15 @@ class Tensor(Generic[E, R]):
 
     def _array(self, data: NDArray[np.uint8]) -> NDArray[Any]:
         return data.view(self.element.dtype).reshape(self.shape)
+
+
+def is_tensor(value: object) -> TypeGuard[Tensor[Any, Any]]:
+    """Return whether a value is a tensor."""
+    return isinstance(value, Tensor)
+
+
+def _is_slice(rows: object) -> bool:
+    return isinstance(rows, slice)
 
 
 Scalar: TypeAlias = Tensor[E, Literal[0]]
