@@ -188,8 +188,8 @@ def log_softmax(x: Array) -> Array:
 
 
 def _classes(logits: Array, labels: Labels) -> tuple[NDArray[np.intp], Labels]:
-    rows, columns = logits.shape
-    last = np.full(rows, max(columns - 1, 0), np.uint32)
+    rows: int = logits.shape[0]
+    last = np.full(rows, max(logits.shape[1] - 1, 0), np.uint32)
     classes: Labels = np.minimum(labels, last)
     return np.arange(rows), classes
 

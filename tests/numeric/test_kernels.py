@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,19 @@ def test_no_kernel_is_forgotten() -> None:
     folder = next(iter(kerngen_kernels.__path__))
     modules = {path.stem for path in Path(folder).glob("*.py")} - {"__init__"}
     assert modules == set(ORACLES)
+
+
+def test_every_kernel_is_documented() -> None:
+    page = Path(__file__).parents[2] / "docs" / "kernels.md"
+    rows = [line for line in page.read_text("utf-8").splitlines() if line[:3] == "| `"]
+    for row in rows:
+        module, text = row.strip("| ").split(" | ")
+        names = set(re.findall(r"`(\w+)`", text)) - {"_bias", "_bias_gelu"}
+        suffixes = ("", "_bias", "_bias_gelu") if module == "`matmul`" else ("",)
+        assert {n + s for n in names for s in suffixes} == set(
+            ORACLES[module.strip("`")]
+        )
+    assert len(rows) == len(ORACLES)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)

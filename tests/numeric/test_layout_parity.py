@@ -1,0 +1,129 @@
+"""What the GPU reads from the uniform struct is what Python packed, bit by bit.
+
+Random parameter lists go through the whole compiler; judged are the struct in the
+generated WGSL and the dataclass in the generated Python.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+import wgpu
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.uniform import Field
+
+from .generated import build_kernel
+from .probe import Device, read_back, shader
+
+TYPES = tuple(
+    type_
+    for scalar in ("f32", "i32", "u32")
+    for type_ in (scalar, *(f"vec{width}{scalar[0]}" for width in (2, 3, 4)))
+)
+PARAMETERS = st.lists(st.sampled_from(TYPES), min_size=1, max_size=12)
+# Quiet and signalling patterns aside, every bit pattern is a value: -0.0, subnormals,
+# infinities, NaNs with payloads.
+NEGATIVE_ZERO, PAYLOAD_NAN, INFINITY, SUBNORMAL = 0x80000000, 0xFFC12345, 0x7F800000, 1
+PATTERNS = st.integers(0, 2**32 - 1) | st.sampled_from(
+    (NEGATIVE_ZERO, PAYLOAD_NAN, INFINITY, SUBNORMAL)
+)
+
+
+@pytest.fixture(scope="module")
+def device() -> Device:
+    """A device of the adapter that tests run on."""
+    adapters = wgpu.gpu.enumerate_adapters_sync()
+    assert adapters, "There is no adapter: install mesa-vulkan-drivers."
+    return adapters[0].request_device_sync()
+
+
+def source(types: list[str]) -> str:
+    parameters = "".join(f", p{i}: {type_}" for i, type_ in enumerate(types))
+    return f"kernel probe(x: f32[n]{parameters}) -> y: f32[n] {{ y[i] = x[i]; }}"
+
+
+def value_of(field: Field, words: list[int]) -> Any:
+    """The value of a field whose components have these bits."""
+    code = {"f32": "<f", "i32": "<i", "u32": "<I"}[field.scalar]
+    raw = (struct.pack("<I", quiet(word, field)) for word in words)
+    values = tuple(struct.unpack(code, data)[0] for data in raw)
+    return values if field.width > 1 else values[0]
+
+
+def quiet(word: int, field: Field) -> int:
+    """The bits, a signalling NaN made quiet: Python's floats can't carry the other."""
+    is_nan = field.scalar == "f32" and word & 0x7FFFFFFF > INFINITY
+    return word | 0x00400000 if is_nan else word
+
+
+def struct_text(kernel: Kernel) -> tuple[str, str]:
+    """The uniform struct as the generated shader has it, and its name."""
+    stem = kernel.stages[0].schedules[0].variants[0].dispatches[0].wgsl
+    code = (kernel.folder / f"{stem}.wgsl").read_text("utf-8")
+    found = re.search(r"^struct (\w+) \{.*?^\}", code, re.MULTILINE | re.DOTALL)
+    assert found, code
+    return found[0], found[1]
+
+
+@settings(max_examples=25, deadline=None)
+@example(types=["f32", "vec3f", "f32", "vec2u", "vec3i", "i32"], seed=0, pattern=0)
+@given(types=PARAMETERS, seed=st.integers(0, 2**32 - 1), pattern=PATTERNS)
+def test_gpu_reads_what_python_packed(
+    device: Device, types: list[str], seed: int, pattern: int
+) -> None:
+    with TemporaryDirectory() as folder:
+        kernel = build_kernel(source(types), Path(folder))
+        text, name = struct_text(kernel)
+    fields = kernel.uniform.FIELDS
+    assert [field.name for field in fields] == [
+        "n",
+        *(f"p{i}" for i in range(len(types))),
+    ]
+    count = sum(field.width for field in fields)
+    rng = np.random.default_rng(seed)
+    words = rng.integers(0, 2**32, count, dtype=np.uint32)
+    words[rng.integers(count)] = pattern
+    given_words = iter(words.tolist())
+    bits = [[next(given_words) for _ in range(field.width)] for field in fields]
+    expected = [
+        quiet(word, field)
+        for field, part in zip(fields, bits, strict=True)
+        for word in part
+    ]
+    values = [value_of(field, part) for field, part in zip(fields, bits, strict=True)]
+    data = kernel.uniform(*values).pack()
+    size = kernel.uniform.SIZE
+    assert len(data) == size
+
+    code = shader(text, name, fields)
+    assert read_back(device, code, data, size, count).tolist() == expected
+    with pytest.raises(wgpu.GPUValidationError):
+        read_back(device, code, data, size - 4, count)
+
+
+@settings(max_examples=25, deadline=None)
+@given(types=PARAMETERS, seed=st.integers(0, 2**32 - 1))
+def test_a_call_packs_as_the_struct_does(types: list[str], seed: int) -> None:
+    """`hosts`, by which calls fill the struct, and the dataclass agree."""
+    with TemporaryDirectory() as folder:
+        kernel = build_kernel(source(types), Path(folder))
+    rng = np.random.default_rng(seed)
+    fields = kernel.uniform.FIELDS
+    values = [
+        value_of(field, rng.integers(0, 2**32, field.width, dtype=np.uint32).tolist())
+        for field in fields
+    ]
+    packed = bytearray(kernel.uniform.SIZE)
+    kernel.uniform.pack_values_into(packed, 0, kernel.hosts(*values))
+    assert bytes(packed) == kernel.uniform(*values).pack()
+    again = kernel.uniform.unpack(bytes(packed))
+    assert again.pack() == bytes(packed)
