@@ -1,0 +1,57 @@
+"""Options and fixtures that every test may use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import kerngen.runtime as gpu
+
+INSTALL_SOFTWARE_ADAPTER = (
+    "These tests need a software adapter. Debian and Ubuntu have one: "
+    "apt-get install mesa-vulkan-drivers (then run them with XDG_RUNTIME_DIR set)."
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-goldens",
+        action="store_true",
+        help="write the golden files anew instead of comparing with them",
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Compare a text with a golden file, or write it with --update-goldens."""
+    update = bool(request.config.getoption("--update-goldens"))
+
+    def check(file: Path, text: str) -> None:
+        if update:
+            file.write_text(text, encoding="utf-8", newline="\n")
+        assert file.is_file(), f"{file.name} is missing; run with --update-goldens"
+        assert text == file.read_bytes().decode("utf-8")
+
+    return check
+
+
+def open_software_context() -> gpu.Context:
+    """Open the software adapter, or fail: a missing one must not look like success."""
+    try:
+        ctx = gpu.open(adapter="software")
+    except gpu.NoAdapter as error:
+        pytest.fail(f"{error} {INSTALL_SOFTWARE_ADAPTER}")
+    expected = os.environ.get("CI") or os.environ.get("KERNGEN_EXPECT_SOFTWARE") == "1"
+    if expected and "llvmpipe" not in ctx.adapter_name:
+        pytest.fail(f"Expected lavapipe, got {ctx!r}. {INSTALL_SOFTWARE_ADAPTER}")
+    return ctx
+
+
+@pytest.fixture(scope="session")
+def ctx() -> Iterator[gpu.Context]:
+    """Return one context on the software adapter, shared by all tests."""
+    with open_software_context() as ctx:
+        yield ctx
