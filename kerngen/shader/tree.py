@@ -237,12 +237,13 @@ def _shift_right(left: Expr, count: int) -> Expr:
 
 
 def _mask(left: Expr, bits: int) -> Expr:
-    """Return `left & bits`, `bits` being all ones; a wider mask before it is dropped."""
+    """Return `left & bits`, `bits` being all ones; of two masks the narrower stays."""
     match left:
-        case Binary("&", inner, Literal() as before) if (as_int(before) or 0) >= bits:
-            return Binary("&", inner, u32(bits))
-        case _:
-            return Binary("&", left, u32(bits))
+        case Binary("&", inner, Literal() as before):
+            width = as_int(before)
+            if width is not None and width & (width + 1) == 0:
+                return Binary("&", inner, u32(min(width, bits)))
+    return Binary("&", left, u32(bits))
 
 
 # Statements

@@ -1,0 +1,1 @@
+"""Tests of the shader tree, its printer and its namer."""

@@ -1,0 +1,40 @@
+"""Names of users' values in WGSL."""
+
+from __future__ import annotations
+
+from kerngen.shader.names import (
+    BUILTIN_FUNCTIONS,
+    KEYWORDS,
+    PREDECLARED_TYPES,
+    RESERVED_WORDS,
+    member_names,
+    value_namer,
+)
+
+
+def test_a_free_name_stays() -> None:
+    assert value_namer().claim("alpha") == "alpha"
+
+
+def test_a_taken_name_is_told_apart() -> None:
+    namer = value_namer()
+    assert [namer.claim("x") for _ in range(3)] == ["x", "x_", "x__"]
+
+
+def test_what_wgsl_reserves_or_predeclares_is_renamed() -> None:
+    taken = KEYWORDS | RESERVED_WORDS | PREDECLARED_TYPES | BUILTIN_FUNCTIONS
+    for name in sorted(taken):
+        assert value_namer().claim(name) == f"{name}_"
+
+
+def test_members_may_be_called_like_functions_but_not_like_keywords() -> None:
+    assert member_names(["step", "loop", "loop_"]) == {
+        "step": "step",
+        "loop": "loop_",
+        "loop_": "loop__",
+    }
+
+
+def test_no_name_begins_with_an_underscore() -> None:
+    assert value_namer().claim("__x") == "x"
+    assert value_namer().claim("_") == "value"
