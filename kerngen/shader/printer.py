@@ -93,11 +93,9 @@ def _statement(statement: t.Stmt) -> Iterator[str]:
     match statement:
         case t.Let(name, value):
             yield f"let {name} = {expression(value)};"
-        case t.Var(name, None, type_):
-            yield f"var {name}: {type_};"
         case t.Var(name, value, type_):
             typed = f"{name}: {type_}" if type_ else name
-            yield f"var {typed} = {expression(value)};"
+            yield f"var {typed}{_initial(value)};"
         case t.Assign():
             yield f"{_assignment(statement)};"
         case t.If(condition, then):
@@ -115,16 +113,18 @@ def _statement(statement: t.Stmt) -> Iterator[str]:
             yield "}"
         case t.Evaluate(call):
             yield f"{expression(call)};"
-        case t.Return(None):
-            yield "return;"
         case t.Return(value):
-            yield f"return {expression(value)};"
+            yield "return;" if value is None else f"return {expression(value)};"
         case t.Comment(text):
             yield f"// {text}"
         case t.Blank():
             yield ""
         case _:
             assert_never(statement)
+
+
+def _initial(value: t.Expr | None) -> str:
+    return "" if value is None else f" = {expression(value)}"
 
 
 def _assignment(assign: t.Assign) -> str:
