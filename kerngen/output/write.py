@@ -59,9 +59,13 @@ def write(
     return Summary(tuple(written), tuple(removed), total - len(written), tuple(left))
 
 
-def check(generated: Iterable[Generated], out: Path) -> list[Difference]:
-    """Return every file of `out` that a build of all sources would change."""
-    files = declare(generated, {})
+def check(
+    generated: Iterable[Generated], out: Path, *, keep: Callable[[str], bool]
+) -> list[Difference]:
+    """Return every file of `out` that `write` would change, and change nothing."""
+    old = read_manifest(out)
+    entries = {name: entry for name, entry in old.sources.items() if keep(name)}
+    files = declare(generated, entries)
     differences = [
         _difference(path, content, out / path)
         for path, content in sorted(files.content.items())
@@ -69,7 +73,7 @@ def check(generated: Iterable[Generated], out: Path) -> list[Difference]:
     ]
     return differences + [
         Difference(path, "left over", "")
-        for path in sorted(_owned(read_manifest(out)) - files.content.keys())
+        for path in sorted(_owned(old) - _owned(files.manifest))
         if os.path.lexists(out / path)
     ]
 

@@ -1,0 +1,28 @@
+"""The command line: `kerngen build`, `kerngen check` and `kerngen show`.
+
+Exit status: 0 done, 1 the user's input or a check failed, 2 wrong usage.  Commands import
+the compiler only once they need it, so that a build with nothing to do is quick.
+"""
+
+from __future__ import annotations
+
+import click
+
+from kerngen import __version__
+from kerngen.cli.build import build
+from kerngen.cli.check import check
+from kerngen.cli.show import show
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="kerngen")
+def main() -> None:
+    """Compile index equations to WGSL, typed Python bindings and a NumPy reference.
+
+    Defaults come from [tool.kerngen] in the nearest pyproject.toml: 'source' is the folder
+    of .kern files, 'out' the folder of generated files.
+    """
+
+
+for _command in (build, check, show):
+    main.add_command(_command)

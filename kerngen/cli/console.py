@@ -1,0 +1,67 @@
+"""How commands talk: colours and progress on a terminal, plain text in a pipe."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO, TypeVar
+
+import click
+
+from kerngen.output.errors import OutputError
+from kerngen.source.diagnostic import CompileError, Diagnostic
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+T = TypeVar("T")
+
+
+def console_for(stream: TextIO) -> Console:
+    """Return a console that neither wraps nor reads markup: what is printed is data."""
+    from rich.console import Console
+
+    return Console(file=stream, soft_wrap=True, markup=False, highlight=False)
+
+
+def print_diagnostics(diagnostics: Iterable[Diagnostic], stream: TextIO) -> None:
+    """Print diagnostics for people, and how many there are."""
+    from kerngen.source.render import render
+
+    found = list(diagnostics)
+    console = console_for(stream)
+    color = console.is_terminal and not console.no_color
+    stream.write(render(found, color=color))
+    stream.write(f"\n{count(len(found), 'error')}\n")
+
+
+def progress(items: Sequence[T], doing: str) -> Iterator[T]:
+    """Yield the items, with a progress bar if a person is watching."""
+    console = console_for(sys.stderr)
+    if not console.is_terminal or len(items) < 2:
+        yield from items
+        return
+    from rich.progress import track
+
+    yield from track(items, doing, console=console, transient=True)
+
+
+def count(number: int, noun: str) -> str:
+    """Return '1 file', '2 files'."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+@contextmanager
+def reporting(stream: TextIO) -> Generator[None]:
+    """Turn a user's faults into messages and exit status 1."""
+    try:
+        yield
+    except CompileError as error:
+        print_diagnostics(error.diagnostics, stream)
+        raise click.exceptions.Exit(1) from None
+    except OutputError as error:
+        raise click.ClickException(str(error)) from None
+    except OSError as error:
+        where = f"'{error.filename}': " if error.filename else ""
+        raise click.ClickException(f"{where}{error.strerror or error}.") from None

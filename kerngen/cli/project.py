@@ -1,0 +1,149 @@
+"""What a command works on: the sources that its arguments and the project's settings name.
+
+`Project` holds the settings, `Selection` the sources chosen for one run.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import final
+
+import click
+
+SUFFIX = ".kern"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Project:
+    """`[tool.kerngen]` of the nearest pyproject.toml, as absolute paths."""
+
+    source: Path | None = None
+    out: Path | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One `.kern` file.
+
+    `name` is its stable name, the same wherever the command runs: the source folder's
+    name and the path inside.  `shown` is how its user would find it from here.
+    """
+
+    file: Path
+    name: str
+    shown: str
+
+    @property
+    def folder(self) -> PurePosixPath:
+        """Where in the output its module belongs."""
+        return PurePosixPath(*PurePosixPath(self.name).parts[1:-1])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The sources of one run; `chosen` is the file or folder asked for, inside `base`."""
+
+    base: Path
+    chosen: Path
+    files: tuple[SourceFile, ...]
+
+    def covers(self, name: str) -> bool:
+        """Whether a source of that name, here or gone, is among those asked for."""
+        chosen = PurePosixPath(_stable_name(self.chosen, self.base))
+        return PurePosixPath(name).is_relative_to(chosen) or self.chosen == self.base
+
+
+def find_project() -> Project:
+    """Read the settings of the project around the working directory, if there is one."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "pyproject.toml").is_file():
+            return _read_project(folder / "pyproject.toml")
+    return Project()
+
+
+def _read_project(file: Path) -> Project:
+    try:
+        tools = tomllib.loads(file.read_text("utf-8")).get("tool", {})
+    except ValueError as error:
+        raise click.ClickException(f"'{file}' can't be read: {error}") from None
+    table = tools.get("kerngen", {})
+    for key, value in table.items():
+        if key not in {"source", "out"} or not isinstance(value, str):
+            raise click.ClickException(
+                f"'{file}': [tool.kerngen] takes the paths 'source' and 'out', "
+                f"not {key} = {value!r}."
+            )
+    paths = {key: (file.parent / value).resolve() for key, value in table.items()}
+    return Project(**paths)
+
+
+def select(src: Path | None, project: Project) -> Selection:
+    """Return the sources that SRC names, or else the project's."""
+    if src is None and project.source is None:
+        raise click.UsageError(
+            "Give SRC, a .kern file or a folder of them: no pyproject.toml here sets "
+            "'source' under [tool.kerngen]."
+        )
+    chosen = Path(src or project.source or "").resolve()
+    if not chosen.exists():
+        raise click.ClickException(f"'{src or chosen}' does not exist.")
+    if chosen.is_file() and chosen.suffix != SUFFIX:
+        raise click.ClickException(f"'{src or chosen}' is not a {SUFFIX} file.")
+    base = _base(chosen, project)
+    files = tuple(
+        SourceFile(f, _stable_name(f, base), _shown(f)) for f in _find(chosen)
+    )
+    if not files:
+        raise click.ClickException(f"There are no {SUFFIX} files in '{src or chosen}'.")
+    return Selection(base, chosen, files)
+
+
+def choose_out(out: Path | None, selection: Selection, project: Project) -> Path:
+    """Return the folder to write to: the one given, or the project's for its sources."""
+    if out is not None:
+        return out.resolve()
+    if project.out is None:
+        raise click.UsageError(
+            "Give --out, the folder to write to: no pyproject.toml here sets 'out' under "
+            "[tool.kerngen]."
+        )
+    if project.source not in {None, selection.base}:
+        raise click.UsageError(
+            f"Give --out: '{project.out}' is for the sources in '{project.source}', and "
+            f"'{selection.chosen}' is not one of them."
+        )
+    return project.out
+
+
+def _base(chosen: Path, project: Project) -> Path:
+    """The source folder: the project's if it holds what was chosen."""
+    if project.source is not None and chosen.is_relative_to(project.source):
+        return project.source
+    return chosen.parent if chosen.is_file() else chosen
+
+
+def _find(chosen: Path) -> Iterator[Path]:
+    """Every source below a folder, hidden ones left out, in an order that is stable."""
+    if chosen.is_file():
+        yield chosen
+        return
+    for file in sorted(chosen.rglob(f"*{SUFFIX}")):
+        hidden = any(p.startswith(".") for p in file.relative_to(chosen).parts)
+        if not hidden and not file.is_dir():
+            yield file
+
+
+def _stable_name(path: Path, base: Path) -> str:
+    return (PurePosixPath(base.name) / path.relative_to(base).as_posix()).as_posix()
+
+
+def _shown(file: Path) -> str:
+    here = Path.cwd()
+    return str(file.relative_to(here) if file.is_relative_to(here) else file)
