@@ -184,13 +184,15 @@ def _malformed_number(mistake: Mistake) -> Diagnostic | None:
 
 def _foreign_operator(mistake: Mistake) -> Diagnostic | None:
     """Find an operator of another language that begins at or just before the token."""
-    for begin in (mistake.span.start - 1, mistake.span.start):
-        for found, instead in _FOREIGN_OPERATORS.items():
-            if begin + len(found) <= mistake.span.start:
-                continue
-            if mistake.source.text.startswith(found, max(begin, 0)):
-                span = Span(mistake.source, begin, begin + len(found))
-                return habits.ForeignSpelling(span=span, found=found, instead=instead)
+    at = mistake.span.start
+    places = [(max(at - 1, 0), at + 1), (at, at + 2)]
+    if mistake.kind == "CHARACTER":
+        places.append((at, at + 1))
+    for start, end in places:
+        found = mistake.source.text[start:end]
+        if instead := _FOREIGN_OPERATORS.get(found):
+            span = Span(mistake.source, start, start + len(found))
+            return habits.ForeignSpelling(span=span, found=found, instead=instead)
     return None
 
 
@@ -241,9 +243,11 @@ def _empty_brackets(mistake: Mistake) -> Diagnostic | None:
 
 
 def _reserved_word(mistake: Mistake) -> Diagnostic | None:
+    if mistake.kind == "MUT":
+        return habits.MisplacedMut(span=mistake.span)
     starts = mistake.kind in wording.ITEMS | {"LET", "HOST"} and mistake.starts_line
-    is_word = mistake.kind in wording.KEYWORDS
-    if is_word and "NAME" in mistake.accepts and not starts:
+    is_word = mistake.kind in wording.KEYWORDS and not starts
+    if is_word and "NAME" in mistake.accepts:
         return habits.ReservedWord(span=mistake.span, word=mistake.span.text)
     return None
 

@@ -211,3 +211,22 @@ class EmptyBrackets(Diagnostic):
         return (
             "A value of rank 0 is read and written by its bare name, as in 's = 0.0;'."
         )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MisplacedMut(Diagnostic):
+    """`let mut`, or a `mut` output."""
+
+    code: ClassVar[str] = "KG0120"
+    rule: ClassVar[str] = "Only a tensor parameter of a kernel is marked 'mut'."
+
+    @property
+    def headline(self) -> str:
+        """States the rule."""
+        return "Only a tensor parameter of a kernel is marked 'mut'."
+
+    @property
+    def hint(self) -> str:
+        """Says what the others are."""
+        return "Remove it: an output can be written anyway, a 'let' never."

@@ -38,24 +38,22 @@ _PHRASES: tuple[tuple[AbstractSet[str], AbstractSet[str], str], ...] = (
     (frozenset({"ASSIGN"}), frozenset({"ASSIGN_OP"}), "'='"),
 )
 
-_WORDS = {
+_PUNCTUATION = {
+    "OPEN_PAREN": "(", "OPEN_BRACKET": "[", "OPEN_BRACE": "{",
+    "CLOSE_PAREN": ")", "CLOSE_BRACKET": "]", "CLOSE_BRACE": "}",
+    "SEMICOLON": ";", "COLON": ":", "COMMA": ",", "DOT": ".", "AT": "@", "ARROW": "->",
+    "ASSIGN": "=", "ASSIGN_OP": "+=", "EQUAL": "==", "UNEQUAL": "!=",
+    "LESS": "<", "AT_MOST": "<=", "GREATER": ">", "AT_LEAST": ">=",
+    "PIPE": "|", "CARET": "^", "AMPERSAND": "&", "SHIFT_LEFT": "<<", "SHIFT_RIGHT": ">>",
+    "PLUS": "+", "MINUS": "-", "STAR": "*", "SLASH": "/", "PERCENT": "%", "TILDE": "~",
+}  # fmt: skip
+
+_CLASSES = {
+    "REDUCE": "a reduction",
     "INT": "a whole number",
+    "FLOAT": "a number",
     "STRING": "a file in double quotes",
     "$END": "the end of the file",
-    "OPEN_PAREN": "'('",
-    "OPEN_BRACKET": "'['",
-    "OPEN_BRACE": "'{'",
-    "CLOSE_PAREN": "')'",
-    "CLOSE_BRACKET": "']'",
-    "CLOSE_BRACE": "'}'",
-    "SEMICOLON": "';'",
-    "COLON": "':'",
-    "COMMA": "','",
-    "DOT": "'.'",
-    "AT": "'@'",
-    "ARROW": "'->'",
-    "LESS": "'<'",
-    "STAR": "'*'",
 }
 
 _DOCS = frozenset({"DOC", "FILE_DOC"})
@@ -69,5 +67,11 @@ def describe(expected: AbstractSet[str]) -> tuple[str, ...]:
         if needed <= rest:
             phrases.append(phrase)
             rest -= needed | covered
-    words = sorted(_WORDS.get(terminal, f"'{terminal.lower()}'") for terminal in rest)
-    return tuple(words + phrases)
+    return (*sorted(map(_word, rest)), *phrases)
+
+
+def _word(terminal: str) -> str:
+    """The terminal alone; a keyword's is named like itself."""
+    if terminal in _CLASSES:
+        return _CLASSES[terminal]
+    return f"'{_PUNCTUATION.get(terminal, terminal.lower())}'"
