@@ -1,1 +1,7 @@
+"""Print what a build leaves behind: Python bindings with their NumPy references."""
 
+from __future__ import annotations
+
+from kerngen.emit.binding import emit_binding
+
+__all__ = ["emit_binding"]

@@ -1,0 +1,88 @@
+"""Docstrings and comments, from text that anybody may have written.
+
+Whatever the text holds, it stays text: it can't end a docstring or a comment, and its
+backslashes stand for themselves.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from kerngen.emit.writer import INDENT, Writer
+
+_WIDTH = 88
+_ROOM = 24
+"""The narrowest that a text is wrapped to, however deep it stands."""
+
+
+def plain(text: str) -> str:
+    """Return one line of text with unprintable characters spelled out."""
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    return " " if character.isspace() else f"<U+{ord(character):04X}>"
+
+
+def quoted(line: str) -> str:
+    """Return one line as it must stand between triple quotes."""
+    return plain(line).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+
+
+def write_docstring(writer: Writer, lines: Sequence[str]) -> None:
+    """Write a docstring; its first line is the summary."""
+    shown = [quoted(line).rstrip() for line in lines]
+    while shown and not shown[-1]:
+        shown.pop()
+    first, *rest = shown or [""]
+    if not rest:
+        end = " " if first.endswith(('"', "\\")) else ""
+        writer.line(f'"""{first}{end}"""')
+        return
+    writer.line(f'"""{first}')
+    for line in rest:
+        writer.line(line)
+    writer.line('"""')
+
+
+def write_comment(writer: Writer, text: str) -> None:
+    """Write a comment of as many lines as it needs."""
+    for line in wrapped(plain(text), writer.depth, indent="  "):
+        writer.line(f"# {line}")
+
+
+def wrapped(text: str, depth: int, indent: str = "") -> list[str]:
+    """Return the text in lines that fit at a depth; later lines are indented more."""
+    width = max(_WIDTH - len(INDENT) * depth - 2, _ROOM)
+    return textwrap.wrap(
+        text,
+        width,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def paragraphs(doc: str, depth: int) -> list[str]:
+    """Return a doc comment's lines, the long ones wrapped."""
+    return [line for text in doc.splitlines() for line in wrapped(text, depth) or [""]]
+
+
+def summary(doc: str, otherwise: str) -> list[str]:
+    """Return a doc comment's lines with a first line that ends as a sentence does."""
+    first, *rest = doc.strip().splitlines() or [otherwise]
+    ended = first if first.endswith((".", "!", "?")) else f"{first}."
+    if not rest or not rest[0].strip():
+        return [ended, *rest]
+    return [first, *rest]
+
+
+def section(title: str, entries: Iterable[tuple[str, str]], depth: int) -> list[str]:
+    """Return a section of a docstring with an entry for each name, or nothing."""
+    lines = [
+        INDENT + line
+        for name, text in entries
+        for line in wrapped(f"{name}: {plain(text)}", depth + 1, indent=INDENT)
+    ]
+    return ["", f"{title}:", *lines] if lines else []

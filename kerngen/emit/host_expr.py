@@ -1,0 +1,163 @@
+"""Print expressions that the host computes: hosts and the guards of schedules.
+
+They are computed in Python's own numbers: integers exactly, floats in double.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never, final
+
+from kerngen.emit.builtin_call import fill_template
+from kerngen.emit.functions import FunctionInfo
+from kerngen.emit.python_code import Code, Level, binary, call, number
+from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Cast,
+    Constant,
+    ConstRef,
+    DimValue,
+    Expr,
+    FunctionCall,
+    IndexValue,
+    Load,
+    LocalValue,
+    Reduce,
+    Select,
+    Unary,
+    UniformValue,
+)
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import walk
+
+ValueName: TypeAlias = Callable[[DimValue | UniformValue], str]
+"""How a dim or scalar is spelled where the expression stands."""
+
+HOST_FUNCTIONS = {
+    "abs": "hostmath.absolute",
+    "exp": "hostmath.exp",
+    "log": "hostmath.log",
+    "max": "hostmath.maximum",
+    "min": "hostmath.minimum",
+    "pow": "hostmath.power",
+    "sqrt": "hostmath.sqrt",
+}
+"""The built-ins that have a quick form for Python's numbers; others go by NumPy."""
+
+_CASTS = {
+    Scalar.F32: "float",
+    Scalar.I32: "hostmath.to_i32",
+    Scalar.U32: "hostmath.to_u32",
+    Scalar.BOOL: "bool",
+}
+_RESULTS = {**_CASTS, Scalar.I32: "int", Scalar.U32: "int"}
+_ARRAYS = {
+    Scalar.F32: "ref.DOUBLE",
+    Scalar.I32: "ref.i32",
+    Scalar.U32: "ref.u32",
+    Scalar.BOOL: "np.asarray",
+}
+_FUNCTIONS_OF_INTEGERS = {
+    "/": "hostmath.idiv",
+    "%": "hostmath.irem",
+    "<<": "hostmath.shift_left",
+    ">>": "hostmath.shift_right",
+}
+_FUNCTIONS_OF_FLOATS = {"/": "hostmath.divide", "%": "hostmath.remainder"}
+
+
+def component_suffix(component: str | None) -> str:
+    """Return the subscript of a vector's component, which is a tuple on the host."""
+    return "" if component is None else f"[{'xyzw'.index(component)}]"
+
+
+def warns(expr: Expr) -> bool:
+    """Return whether the host computes the expression by NumPy, which may warn."""
+    return any(
+        isinstance(node, FunctionCall)
+        or (isinstance(node, BuiltinCall) and node.builtin not in HOST_FUNCTIONS)
+        for node in walk(expr)
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HostPrinter:
+    """Prints host expressions, given how values, constants and functions are named."""
+
+    value: ValueName
+    constants: Mapping[str, str]
+    functions: Mapping[str, FunctionInfo]
+
+    def print(self, expr: Expr) -> Code:
+        """Return the expression in Python."""
+        match expr:
+            case Constant(value=value):
+                return number(value)
+            case ConstRef(name=name):
+                return Code(self.constants[name])
+            case DimValue():
+                return Code(self.value(expr))
+            case UniformValue(component=component):
+                return Code(self.value(expr) + component_suffix(component))
+            case Unary():
+                return self._unary(expr)
+            case Binary():
+                return self._binary(expr)
+            case Select():
+                return self._select(expr)
+            case Cast(operand=operand, type=type_):
+                return call(_CASTS[type_], [self.print(operand).text])
+            case BuiltinCall():
+                return self._builtin(expr)
+            case FunctionCall():
+                return self._function(expr)
+            case IndexValue() | LocalValue() | Load() | Reduce():
+                raise AssertionError(f"not a host expression: {expr}")
+            case _:
+                assert_never(expr)
+
+    def _unary(self, expr: Unary) -> Code:
+        operand = self.print(expr.operand)
+        if expr.op == "not":
+            return Code(f"not {operand.at(Level.NOT)}", Level.NOT)
+        return Code(f"{expr.op}{operand.at(Level.UNARY)}", Level.UNARY)
+
+    def _binary(self, expr: Binary) -> Code:
+        left, right = self.print(expr.left), self.print(expr.right)
+        integer = expr.type.is_integer
+        functions = _FUNCTIONS_OF_INTEGERS if integer else _FUNCTIONS_OF_FLOATS
+        if expr.op in functions:
+            return call(functions[expr.op], [left.text, right.text])
+        return binary(expr.op, left, right)
+
+    def _select(self, expr: Select) -> Code:
+        condition = self.print(expr.condition).at(Level.OR)
+        then = self.print(expr.then).at(Level.OR)
+        otherwise = self.print(expr.otherwise).text
+        return Code(f"{then} if {condition} else {otherwise}", Level.CONDITIONAL)
+
+    def _builtin(self, expr: BuiltinCall) -> Code:
+        arguments = [self.print(argument) for argument in expr.arguments]
+        if expr.builtin in HOST_FUNCTIONS:
+            return call(HOST_FUNCTIONS[expr.builtin], [a.text for a in arguments])
+        arrays = [
+            call(_ARRAYS[argument.type], [code.text])
+            for argument, code in zip(expr.arguments, arguments, strict=True)
+        ]
+        return self._number(expr, fill_template(BUILTINS[expr.builtin].numpy, arrays))
+
+    def _function(self, expr: FunctionCall) -> Code:
+        function = self.functions[expr.function]
+        arguments = ["ref.DOUBLE"] if function.needs_real else []
+        arguments += [
+            f"{_ARRAYS[argument.type]}({self.print(argument).text})"
+            for argument in expr.arguments
+        ]
+        return self._number(expr, call(function.name, arguments))
+
+    def _number(self, expr: Expr, code: Code) -> Code:
+        return call(_RESULTS[expr.type], [code.text])

@@ -1,0 +1,54 @@
+"""Print the function that computes the values of a kernel's uniform struct."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kerngen.emit.docs import write_docstring
+from kerngen.emit.functions import FunctionInfo
+from kerngen.emit.host_expr import HostPrinter, warns
+from kerngen.emit.python_code import tuple_text
+from kerngen.emit.python_names import KernelNames, ModuleNames
+from kerngen.emit.signature import scalar_annotation
+from kerngen.emit.writer import Writer
+from kerngen.ir.nodes import Kernel
+from kerngen.ir.types import Vector
+
+
+def write_hosts(
+    writer: Writer,
+    kernel: Kernel,
+    names: ModuleNames,
+    functions: Mapping[str, FunctionInfo],
+) -> None:
+    """Write the function: dims and scalars in, the struct's values out."""
+    own = names.kernels[kernel.name]
+    printer = HostPrinter(
+        lambda node: own.values[node.name], names.constants, functions
+    )
+    parameters = [f"{own.values[dim]}: int" for dim in kernel.dims]
+    parameters += [
+        f"{own.values[p.name]}: {scalar_annotation(p.type)}" for p in kernel.parameters
+    ]
+    body = Writer()
+    for host in kernel.hosts:
+        body.line(f"{own.values[host.name]} = {printer.print(host.value).text}")
+    body.line(f"return {tuple_text(_values(kernel, own))}")
+    with writer.block(
+        f"def {own.hosts}({', '.join(parameters)}) -> tuple[float, ...]:"
+    ):
+        write_docstring(writer, [f"The values of `{own.uniform}`, in double."])
+        if any(warns(host.value) for host in kernel.hosts):
+            with writer.block('with np.errstate(all="ignore"):'):
+                writer.lines(body.text)
+        else:
+            writer.lines(body.text)
+
+
+def _values(kernel: Kernel, names: KernelNames) -> Iterator[str]:
+    """Yield the struct's values in the order of its fields, vectors flattened."""
+    yield from (names.values[dim] for dim in kernel.dims)
+    for parameter in kernel.parameters:
+        star = "*" if isinstance(parameter.type, Vector) else ""
+        yield star + names.values[parameter.name]
+    yield from (names.values[host.name] for host in kernel.hosts)

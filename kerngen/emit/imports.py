@@ -1,0 +1,73 @@
+"""The imports of a generated module: what its text uses, and no more."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+_STANDARD = {
+    "dataclasses": ("dataclass",),
+    "pathlib": ("Path",),
+    "typing": ("Any", "ClassVar", "Literal", "NamedTuple"),
+}
+_NUMPY = {"numpy.typing": ("NDArray",)}
+_KERNGEN = {
+    "kerngen.runtime": (
+        *("Context", "Matrix", "Scalar", "Tensor", "Tensor3", "Tensor4", "Vector"),
+        *("check_abi", "f16", "f32", "hostmath", "i32", "u32"),
+    ),
+    "kerngen.runtime.hostmath": ("ceil_div",),
+    "kerngen.runtime.kernel": (
+        *("Binding", "Dispatch", "Kernel", "RangeCheck", "ScalarSpec", "Schedule"),
+        *("Scratch", "Stage", "Temporary", "TensorSpec", "Variant"),
+    ),
+    "kerngen.runtime.uniform": ("Field", "UniformStruct"),
+}
+_MODULES = {
+    "np": "import numpy as np",
+    "ref": "from kerngen.runtime import reference as ref",
+}
+
+IMPORTABLE = frozenset(
+    (
+        *_MODULES,
+        *(
+            name
+            for group in (_STANDARD, _NUMPY, _KERNGEN)
+            for names in group.values()
+            for name in names
+        ),
+    )
+)
+"""Every name that a generated module may import."""
+
+
+def import_lines(body: str) -> list[str]:
+    """Return the lines that import what a module's body uses, in isort's order."""
+    used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
+    groups = (
+        _from_lines(_STANDARD, used),
+        [*_module_lines("np", used), *_from_lines(_NUMPY, used)],
+        _kerngen_lines(used),
+    )
+    return [line for group in groups if group for line in (*group, "")]
+
+
+def _kerngen_lines(used: set[str]) -> list[str]:
+    first, *rest = _from_lines(_KERNGEN, used)
+    return [first, *_module_lines("ref", used), *rest]
+
+
+def _module_lines(name: str, used: set[str]) -> list[str]:
+    return [_MODULES[name]] if name in used else []
+
+
+def _from_lines(modules: dict[str, tuple[str, ...]], used: set[str]) -> list[str]:
+    return list(_imports(modules, used))
+
+
+def _imports(modules: dict[str, tuple[str, ...]], used: set[str]) -> Iterator[str]:
+    for module, names in modules.items():
+        wanted = [name for name in names if name in used]
+        if wanted:
+            yield f"from {module} import {', '.join(wanted)}"

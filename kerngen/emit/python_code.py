@@ -1,0 +1,99 @@
+"""Python expressions as text that knows how tightly it binds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import final
+
+from kerngen.ir.nodes import BinaryOp
+
+
+@final
+class Level(IntEnum):
+    """How tightly an expression's outermost operator binds, loosest first."""
+
+    CONDITIONAL = 0
+    OR = 1
+    AND = 2
+    NOT = 3
+    COMPARISON = 4
+    BIT_OR = 5
+    BIT_XOR = 6
+    BIT_AND = 7
+    SHIFT = 8
+    SUM = 9
+    PRODUCT = 10
+    UNARY = 11
+    ATOM = 12
+
+
+LEVELS: dict[BinaryOp, Level] = {
+    "or": Level.OR,
+    "and": Level.AND,
+    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), Level.COMPARISON),
+    "|": Level.BIT_OR,
+    "^": Level.BIT_XOR,
+    "&": Level.BIT_AND,
+    "<<": Level.SHIFT,
+    ">>": Level.SHIFT,
+    "+": Level.SUM,
+    "-": Level.SUM,
+    "*": Level.PRODUCT,
+    "/": Level.PRODUCT,
+    "%": Level.PRODUCT,
+}
+"""The level of each operator that Python spells as the kernel language does."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A Python expression.
+
+    A `weak` one is a Python number: it takes the type of the array that it meets.  A
+    `fresh` one is a new array, which no other name can reach.
+    """
+
+    text: str
+    level: Level = Level.ATOM
+    weak: bool = False
+    fresh: bool = False
+
+    def at(self, level: Level) -> str:
+        """Return the text, in parentheses if it binds less tightly than `level`."""
+        return self.text if self.level >= level else f"({self.text})"
+
+    @property
+    def atom(self) -> str:
+        """The text as something that a suffix can follow."""
+        return self.at(Level.ATOM)
+
+
+def binary(op: BinaryOp, left: Code, right: Code, *, weak: bool = False) -> Code:
+    """Return `left op right`.
+
+    The tree's shape is kept.  Comparisons don't chain: `a < b < c` means something else.
+    """
+    level = LEVELS[op]
+    left_level = Level(level + 1) if level is Level.COMPARISON else level
+    text = f"{left.at(left_level)} {op} {right.at(Level(level + 1))}"
+    return Code(text, level, weak=weak, fresh=not weak)
+
+
+def call(function: str, arguments: Iterable[str], *, fresh: bool = True) -> Code:
+    """Return a call."""
+    return Code(f"{function}({', '.join(arguments)})", fresh=fresh)
+
+
+def number(value: float | bool) -> Code:
+    """Return a literal; negative ones bind like a unary minus."""
+    text = repr(value)
+    return Code(text, Level.UNARY if text.startswith("-") else Level.ATOM, weak=True)
+
+
+def tuple_text(items: Iterable[str]) -> str:
+    """Return a tuple display: `()`, `(a,)`, `(a, b)`."""
+    listed = list(items)
+    return f"({listed[0]},)" if len(listed) == 1 else f"({', '.join(listed)})"

@@ -1,0 +1,187 @@
+"""Names in Python: which are taken, and what a user's name becomes where it is.
+
+The rules, all of them:
+
+- A keyword, a name that generated code relies on, or one that is already in use gets a
+  trailing `_`.  Names that need no change are handed out first, so they keep theirs.
+- Leading underscores are dropped: such names are private to generated modules, and in a
+  class body a pair of them would be mangled.
+- Kernels, functions and values are separate name spaces of the language; functions get
+  a leading `_`, which no kernel and no value can have.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import final
+
+from kerngen.emit.usage import used_constants, used_functions
+from kerngen.ir.nodes import Function, Kernel, Module, Reduce, Role
+from kerngen.ir.walk import walk
+from kerngen.layout.struct import pascal_case, uniform_layout, uniform_name
+
+KEYWORDS = frozenset(keyword.kwlist)
+
+BUILTINS_IN_USE = frozenset(
+    "AssertionError ImportError Warning bool classmethod dict float int object property "
+    "range staticmethod str tuple type".split()
+)
+"""Python's built-ins that generated modules, or what reads them, rely on."""
+
+MODULE_NAMES = frozenset(
+    "ABI Any Binding ClassVar Context Dispatch Field Kernel Literal NDArray NamedTuple "
+    "Path RangeCheck ScalarSpec Schedule Scratch Stage Temporary TensorSpec UniformStruct "
+    "Variant annotations ceil_div check_abi dataclass hostmath maximum minimum np ref "
+    "Matrix Scalar Tensor Tensor3 Tensor4 Vector f16 f32 i32 u32".split()
+)
+"""What generated modules import or define at their top."""
+
+FIELD_NAMES = frozenset(
+    "DTYPE FIELDS SIZE pack pack_into pack_values_into unpack".split()
+)
+"""The members of every uniform struct."""
+
+TUPLE_NAMES = frozenset(("count", "index"))
+"""The public methods of a tuple, which its fields must not hide."""
+
+_PRIVATE_NAMES = frozenset(("WGSL",))
+_RESERVED = KEYWORDS | BUILTINS_IN_USE
+_NOT_FOR_MODULE = _RESERVED | MODULE_NAMES
+_NOT_FOR_VALUES = _RESERVED | {"ctx", "hostmath", "np", "out", "real", "ref"}
+_NOT_FOR_FIELDS = _RESERVED | FIELD_NAMES
+_NOT_FOR_OUTPUTS = _RESERVED | TUPLE_NAMES
+
+
+@final
+class PythonNamer:
+    """Hands out names that are free in one scope."""
+
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
+        self._taken = set(reserved)
+
+    def claim(self, wanted: str) -> str:
+        """Return `wanted` or the nearest free name, and take it."""
+        name = _public(wanted)
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+    def claim_all(self, wanted: Iterable[str]) -> dict[str, str]:
+        """Claim several names; those that can stay as they are have precedence."""
+        listed = tuple(dict.fromkeys(wanted))
+        changed = [name for name in listed if self._changes(name)]
+        kept = [name for name in listed if name not in changed]
+        return {name: self.claim(name) for name in (*kept, *changed)}
+
+    def _changes(self, name: str) -> bool:
+        return name in self._taken or _public(name) != name
+
+
+def _public(name: str) -> str:
+    stripped = name.lstrip("_")
+    if stripped == name:
+        return name
+    return f"{stripped}_" if stripped and not stripped[0].isdigit() else f"v{stripped}_"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KernelNames:
+    """What one kernel is called in its module, and what is within it.
+
+    `values` maps every name of the kernel's own name space, `fields` those of its
+    uniform struct, `outputs` those of the tuple that it returns.
+    """
+
+    function: str
+    reference: str
+    uniform: str
+    output: str
+    description: str
+    hosts: str
+    values: dict[str, str]
+    fields: dict[str, str]
+    outputs: dict[str, str]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ModuleNames:
+    """What everything is called in one generated module."""
+
+    kernels: dict[str, KernelNames]
+    functions: dict[str, str]
+    constants: dict[str, str]
+
+
+def module_names(module: Module) -> ModuleNames:
+    """Name everything at the top of the module that a `.kern` file becomes."""
+    public = PythonNamer(_NOT_FOR_MODULE)
+    private = PythonNamer(_PRIVATE_NAMES)
+    shown = public.claim_all(kernel.name for kernel in module.kernels)
+    constants = public.claim_all(used_constants(module))
+    called = private.claim_all(function.name for function in used_functions(module))
+    return ModuleNames(
+        kernels={
+            kernel.name: _kernel_names(
+                kernel,
+                shown[kernel.name],
+                public,
+                private,
+                _value_namer(constants).claim_all(_kernel_values(kernel)),
+            )
+            for kernel in module.kernels
+        },
+        functions={name: f"_{shown}" for name, shown in called.items()},
+        constants=constants,
+    )
+
+
+def _kernel_names(
+    kernel: Kernel,
+    function: str,
+    public: PythonNamer,
+    private: PythonNamer,
+    values: dict[str, str],
+) -> KernelNames:
+    fields = (field.name for field in uniform_layout(kernel).fields)
+    outputs = (tensor.name for tensor in kernel.tensors if tensor.role is Role.OUTPUT)
+    return KernelNames(
+        function=function,
+        reference=public.claim(f"{function}_reference"),
+        uniform=public.claim(uniform_name(kernel.name)),
+        output=public.claim(f"{pascal_case(kernel.name)}Output"),
+        description=f"_{private.claim(function.upper())}",
+        hosts=f"_{private.claim(f'{function}_hosts')}",
+        values=values,
+        fields=PythonNamer(_NOT_FOR_FIELDS).claim_all(fields),
+        outputs=PythonNamer(_NOT_FOR_OUTPUTS).claim_all(outputs),
+    )
+
+
+def _value_namer(constants: dict[str, str]) -> PythonNamer:
+    return PythonNamer(_NOT_FOR_VALUES | set(constants.values()))
+
+
+def function_names(function: Function, constants: dict[str, str]) -> dict[str, str]:
+    """Name the parameters and lets of one of the user's functions."""
+    lets = (local.name for local, _ in function.lets)
+    parameters = (parameter.name for parameter in function.parameters)
+    return _value_namer(constants).claim_all((*parameters, *lets))
+
+
+def _kernel_values(kernel: Kernel) -> Iterator[str]:
+    """Yield every name of the kernel's one name space; an index may appear often."""
+    yield from (tensor.name for tensor in kernel.tensors)
+    yield from (parameter.name for parameter in kernel.parameters)
+    yield from kernel.dims
+    yield from (host.name for host in kernel.hosts)
+    for statement in kernel.body:
+        yield statement.target.name
+        yield from (index.name for index in statement.indices)
+        for node in walk(statement.value):
+            if isinstance(node, Reduce):
+                yield from (index.name for index in node.indices)

@@ -1,0 +1,81 @@
+"""Print the NumPy twins of functions and kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kerngen.emit.docs import summary, write_docstring
+from kerngen.emit.functions import FunctionInfo
+from kerngen.emit.python_names import KernelNames, ModuleNames, function_names
+from kerngen.emit.reference_body import reference_body
+from kerngen.emit.reference_expr import ReferencePrinter
+from kerngen.emit.reference_scope import Scope
+from kerngen.emit.signature import (
+    output_tensors,
+    scalar_parameter,
+    tensor_parameters,
+)
+from kerngen.emit.writer import Writer
+from kerngen.ir.nodes import Function, Kernel, Role
+
+ARRAY = "NDArray[Any]"
+
+
+def write_function(
+    writer: Writer,
+    function: Function,
+    names: ModuleNames,
+    functions: Mapping[str, FunctionInfo],
+) -> FunctionInfo:
+    """Write one of the user's functions over arrays, and return how to call it."""
+    own = function_names(function, names.constants)
+    scope = Scope(own, names.constants, functions)
+    printer = ReferencePrinter(scope)
+    for local, value in function.lets:
+        scope.writer.line(f"{own[local.name]} = {printer.array(value, ()).text}")
+    result = printer.array(function.body, ())
+    scope.writer.line(f"return {result.text}")
+    name = names.functions[function.name]
+    parameters = ["real: ref.Real"] if scope.uses_real else []
+    parameters += [f"{own[local.name]}: {ARRAY}" for local in function.parameters]
+    with writer.block(f"def {name}({', '.join(parameters)}) -> {ARRAY}:"):
+        if function.doc:
+            write_docstring(writer, summary(function.doc, function.name))
+        writer.lines(scope.writer.text)
+    return FunctionInfo(name, scope.uses_real, result.fresh)
+
+
+def write_reference(
+    writer: Writer,
+    kernel: Kernel,
+    names: ModuleNames,
+    functions: Mapping[str, FunctionInfo],
+) -> None:
+    """Write the NumPy twin of a kernel."""
+    own = names.kernels[kernel.name]
+    scope = Scope(own.values, names.constants, functions)
+    body = reference_body(kernel, scope)
+    with writer.block(
+        f"def {own.reference}({_parameters(kernel, own)}) -> {_result(kernel)}:"
+    ):
+        lines = [f"NumPy twin of `{own.function}`, in float64 where its arrays are."]
+        if any(tensor.role is Role.UPDATE for tensor in kernel.tensors):
+            lines += ["", "`mut` arrays change in place."]
+        write_docstring(writer, lines)
+        writer.lines(body)
+
+
+def _parameters(kernel: Kernel, names: KernelNames) -> str:
+    tensors = [f"{names.values[t.name]}: {ARRAY}" for t in tensor_parameters(kernel)]
+    scalars = [scalar_parameter(p, names.values[p.name]) for p in kernel.parameters]
+    return ", ".join([*tensors, *(["*"] if scalars else []), *scalars])
+
+
+def _result(kernel: Kernel) -> str:
+    match [ARRAY] * len(output_tensors(kernel)):
+        case []:
+            return "None"
+        case [single]:
+            return single
+        case several:
+            return f"tuple[{', '.join(several)}]"

@@ -1,0 +1,142 @@
+"""Print the body of a reference: what it needs of its arguments, then its statements.
+
+Statements run in order, each over its whole index domain.  What a name is given is
+always a new array: NumPy's views would let a later write change an earlier value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kerngen.emit.docs import write_comment
+from kerngen.emit.host_expr import HostPrinter
+from kerngen.emit.python_code import Code
+from kerngen.emit.reference_expr import ReferencePrinter
+from kerngen.emit.reference_scope import TYPED, Scope
+from kerngen.emit.signature import output_tensors, tensor_parameters
+from kerngen.emit.writer import Writer
+from kerngen.ir.nodes import (
+    DimValue,
+    Host,
+    Kernel,
+    Role,
+    Statement,
+    Tensor,
+    UniformValue,
+)
+from kerngen.ir.reads import free_indices, tensors_read
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import walk
+
+_NUMBERS = {Scalar.F32: "float", Scalar.I32: "int", Scalar.U32: "int"}
+
+
+def reference_body(kernel: Kernel, scope: Scope) -> str:
+    """Return the lines of a reference's body."""
+    for statement in kernel.body:
+        _write_statement(scope, statement)
+    hosts = list(_host_lines(kernel, scope))
+    writer = Writer()
+    _write_arguments(writer, kernel, scope)
+    with writer.block('with np.errstate(all="ignore"):'):
+        for line in hosts:
+            writer.line(line)
+        writer.lines(scope.writer.text)
+        returned = [scope.names[tensor.name] for tensor in output_tensors(kernel)]
+        if returned:
+            writer.line(f"return {', '.join(returned)}")
+    return writer.text
+
+
+def _write_statement(scope: Scope, statement: Statement) -> None:
+    write_comment(scope.writer, statement.text)
+    target = statement.target
+    value = ReferencePrinter(scope).array(statement.value, statement.indices)
+    name = scope.names[target.name]
+    if target.role is Role.UPDATE:
+        scope.writer.line(f"{name}[...] = {value.text}")
+    else:
+        scope.writer.line(f"{name} = {_new_array(scope, statement, value)}")
+
+
+def _new_array(scope: Scope, statement: Statement, value: Code) -> str:
+    """Return the value as an array of the target's shape that nothing else can reach."""
+    target = statement.target
+    covered = free_indices(statement.value).issuperset(statement.indices)
+    is_number = not statement.indices and target.role is Role.OUTPUT
+    if not covered or is_number:
+        shape = scope.shape(statement.indices)
+        return f"ref.filled({value.text}, {shape}, {scope.dtype(target.element)})"
+    return value.text if value.fresh else f"{value.atom}.copy()"
+
+
+# Hosts
+
+
+def _host_lines(kernel: Kernel, scope: Scope) -> Iterator[str]:
+    """Yield a line for each host that the statements need, also indirectly."""
+
+    def value(node: DimValue | UniformValue) -> str:
+        if isinstance(node, DimValue):
+            return scope.dim(node.name)
+        return scope.uniform(node)
+
+    printer = HostPrinter(value, scope.constants, scope.functions)
+    for host in _needed_hosts(kernel, scope):
+        yield f"{scope.names[host.name]} = {printer.print(host.value).text}"
+
+
+def _needed_hosts(kernel: Kernel, scope: Scope) -> list[Host]:
+    wanted = set(scope.scalars)
+    for host in reversed(kernel.hosts):
+        if host.name in wanted:
+            nodes = walk(host.value)
+            wanted |= {node.name for node in nodes if isinstance(node, UniformValue)}
+    return [host for host in kernel.hosts if host.name in wanted]
+
+
+# Arguments
+
+
+def _write_arguments(writer: Writer, kernel: Kernel, scope: Scope) -> None:
+    """Convert what the body reads to the kernel's types, and look dims up."""
+    names = scope.names
+    sources = _dim_sources(kernel, scope)
+    read = {t for s in kernel.body for t in tensors_read(s.value)} | set(sources)
+    inputs = [t for t in kernel.tensors if t.role is Role.INPUT and t in read]
+    if scope.uses_real or any(t.element is Scalar.F32 for t in inputs):
+        parameters = tensor_parameters(kernel)
+        floats = [names[t.name] for t in parameters if t.element is Scalar.F32]
+        writer.line(f"real = ref.real({', '.join(floats)})")
+    for tensor in inputs:
+        name = names[tensor.name]
+        writer.line(f"{name} = {TYPED[tensor.element]}({name})")
+    for tensor, dims in sources.items():
+        _write_dims(writer, scope, tensor, dims)
+    for parameter in kernel.parameters:
+        if parameter.name in scope.scalars and isinstance(parameter.type, Scalar):
+            name = names[parameter.name]
+            writer.line(f"{name} = {_NUMBERS[parameter.type]}({name})")
+
+
+def _dim_sources(kernel: Kernel, scope: Scope) -> dict[Tensor, list[str]]:
+    """Return the tensors that the needed dims are taken from, each with its dims."""
+    missing = set(scope.dims)
+    sources: dict[Tensor, list[str]] = {}
+    for tensor in tensor_parameters(kernel):
+        named = (dim for dim in tensor.extents if isinstance(dim, str))
+        dims = [dim for dim in dict.fromkeys(named) if dim in missing]
+        if dims:
+            sources[tensor] = dims
+            missing.difference_update(dims)
+    return sources
+
+
+def _write_dims(writer: Writer, scope: Scope, tensor: Tensor, dims: list[str]) -> None:
+    name = scope.names[tensor.name]
+    if tensor.rank > 1 and tuple(dims) == tensor.extents:
+        writer.line(f"{', '.join(scope.names[dim] for dim in dims)} = {name}.shape")
+        return
+    for dim in dims:
+        axis = tensor.extents.index(dim)
+        writer.line(f"{scope.names[dim]} = {name}.shape[{axis}]")

@@ -1,0 +1,47 @@
+"""A writer of indented text: it owns indentation and line breaks, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import final
+
+INDENT = "    "
+
+
+@final
+class Writer:
+    """Collects lines at the current depth."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._depth = 0
+
+    @property
+    def text(self) -> str:
+        """Everything written so far."""
+        return "".join(f"{line}\n" for line in self._lines)
+
+    @property
+    def depth(self) -> int:
+        """How many blocks are open."""
+        return self._depth
+
+    def line(self, text: str = "") -> None:
+        """Write one line; an empty one carries no indentation."""
+        self._lines.append(INDENT * self._depth + text if text else "")
+
+    def lines(self, text: str) -> None:
+        """Write several lines."""
+        for line in text.splitlines():
+            self.line(line)
+
+    @contextmanager
+    def block(self, head: str, close: str | None = None) -> Iterator[None]:
+        """Write `head`, then the lines of the block one deeper, then `close` if any."""
+        self.line(head)
+        self._depth += 1
+        yield
+        self._depth -= 1
+        if close is not None:
+            self.line(close)
