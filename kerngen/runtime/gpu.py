@@ -62,6 +62,11 @@ class Buffer(Protocol):
         """What it may be used for."""
         ...
 
+    @property
+    def map_state(self) -> str:
+        """Whether it is 'unmapped', 'pending' or 'mapped'."""
+        ...
+
     def map_async(self, mode: str, offset: int, size: int) -> Promise:
         """Begin to map a range."""
         ...

@@ -68,6 +68,7 @@ class GpuBackend:
         self._recorder = Recorder(
             device,
             arena=arena,
+            probe=self._bind_groups.probe,
             staging=self._memory.uploads,
             counters=self.counters,
             limits=self.limits,

@@ -21,6 +21,7 @@ from kerngen.runtime.plan import Plan, Planner, Step
 from kerngen.runtime.recorder import Recorder
 from kerngen.runtime.scalars import check_scalars, pack, prepare
 from kerngen.runtime.shaders import BindGroups
+from kerngen.runtime.storage import Block
 from kerngen.runtime.tensor import Tensor
 from kerngen.runtime.transfer import Transfers
 
@@ -236,7 +237,10 @@ class Launcher:
             raise translate(error, f"to record {names}") from error
         serial = recorder.serial
         for tensor in slots:
-            tensor.lease.block.used_in = serial
+            block: Block[Buffer] = tensor.lease.block
+            block.used_in = serial
+            if block.escaped:
+                recorder.escaped.add(block)
         self._counters.dispatches += len(groups)
         recorder.dispatches += len(groups)
         recorder.temporary_bytes += plan.inner_bytes

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import final
 
 from kerngen.runtime.arena import UniformArena
 from kerngen.runtime.counters import Counters
+from kerngen.runtime.errors import ValidationError
 from kerngen.runtime.gpu import Buffer, ComputePass, Device, Encoder, translate
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.pool import Pool
@@ -18,7 +20,9 @@ class Recorder:
     """Records work until it is submitted; needs the context's lock throughout.
 
     `serial` numbers the recordings: a block whose `used_in` equals it is in use by work
-    that is not submitted yet.  `names` holds the kernels of the recording.
+    that is not submitted yet.  `compute` is the open pass and `bound` its pipeline;
+    `names` are the kernels of the recording, `escaped` the callers' buffers that it uses;
+    `held` is the depth of open batches.
     """
 
     def __init__(
@@ -26,15 +30,17 @@ class Recorder:
         device: Device,
         *,
         arena: UniformArena,
+        probe: Callable[[Buffer], None],
         staging: Pool[Buffer],
         counters: Counters,
         limits: Limits,
     ) -> None:
-        """Start with nothing recorded."""
+        """Start with nothing recorded; `probe` raises if a buffer is destroyed."""
         self.serial = 0
         self.compute: ComputePass | None = None
         self.bound: CompiledShader | None = None
         self.names: dict[str, None] = {}
+        self.escaped: set[Block[Buffer]] = set()
         self.held = 0
         self.dispatches = 0
         self.temporary_bytes = 0
@@ -42,6 +48,7 @@ class Recorder:
         self._staged: list[Block[Buffer]] = []
         self._device = device
         self._arena = arena
+        self._probe = probe
         self._staging = staging
         self._counters = counters
         self._limits = limits
@@ -67,14 +74,21 @@ class Recorder:
         encoder.copy_buffer_to_buffer(
             source.memory, start, target.memory, offset, nbytes
         )
-        source.used_in = target.used_in = self.serial
+        self.use(source)
+        self.use(target)
         self._counters.copies += 1
 
     def clear(self, target: Block[Buffer], nbytes: int) -> None:
         """Record a fill with zeros from the start of a block."""
         self._open_copies().clear_buffer(target.memory, 0, nbytes)
-        target.used_in = self.serial
+        self.use(target)
         self._counters.copies += 1
+
+    def use(self, block: Block[Buffer]) -> None:
+        """Note that the recording uses a block."""
+        block.used_in = self.serial
+        if block.escaped:
+            self.escaped.add(block)
 
     def stage(self, nbytes: int) -> Block[Buffer]:
         """Return a staging buffer that is free until this recording is submitted."""
@@ -97,6 +111,7 @@ class Recorder:
             return
         try:
             self._close_pass()
+            self._check_escaped()
             commands = self._encoder.finish()
             self._arena.upload(self._device.queue)
             self._device.queue.submit([commands])
@@ -114,6 +129,7 @@ class Recorder:
         self.dispatches = 0
         self.temporary_bytes = 0
         self.names.clear()
+        self.escaped.clear()
         self._arena.reset()
         for block in self._staged:
             self._staging.release(block)
@@ -125,6 +141,16 @@ class Recorder:
             return "recorded copies"
         names = ", ".join(f"'{name}'" for name in self.names)
         return f"the recorded kernel{'s' if len(self.names) > 1 else ''} {names}"
+
+    def _check_escaped(self) -> None:
+        """Refuse callers' buffers that would make wgpu abort the process."""
+        for block in self.escaped:
+            if block.memory.map_state != "unmapped":
+                raise ValidationError(
+                    f"A caller's buffer is mapped while {self.describe()} should use "
+                    f"it; unmap it first."
+                )
+            self._probe(block.memory)
 
     def _open_encoder(self) -> Encoder:
         if self._encoder is None:

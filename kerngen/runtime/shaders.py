@@ -94,7 +94,7 @@ class Shaders:
         known = self._layouts.get((uniform_bytes, writes))
         if known is not None:
             return known
-        entries = [_storage_entry(i, w) for i, w in enumerate(writes, start=1)]
+        entries = [_storage_entry(i, writes=w) for i, w in enumerate(writes, start=1)]
         if uniform_bytes:
             entries.insert(0, _uniform_entry(uniform_bytes))
         group_layout = self._device.create_bind_group_layout(entries=entries)
@@ -114,7 +114,7 @@ def _uniform_entry(uniform_bytes: int) -> Descriptor:
     return {"binding": 0, "visibility": "COMPUTE", "buffer": buffer}
 
 
-def _storage_entry(binding: int, writes: bool) -> Descriptor:
+def _storage_entry(binding: int, *, writes: bool) -> Descriptor:
     kind = "storage" if writes else "read-only-storage"
     return {"binding": binding, "visibility": "COMPUTE", "buffer": {"type": kind}}
 
@@ -129,6 +129,7 @@ class BindGroups:
         self._device = device
         self._counters = counters
         self._users: dict[int, set[GroupKey]] = {}
+        self._probe: BindGroupLayout | None = None
 
     def create(
         self,
@@ -160,6 +161,16 @@ class BindGroups:
         for uid, _, _ in bound:
             self._users.setdefault(uid, set()).add(key)
         return group
+
+    def probe(self, buffer: Buffer) -> None:
+        """Raise what wgpu says about a destroyed buffer, before a submission aborts."""
+        if self._probe is None:
+            self._probe = self._device.create_bind_group_layout(
+                entries=[_storage_entry(0, writes=False)]
+            )
+        self._device.create_bind_group(
+            label="probe", layout=self._probe, entries=[_bind(0, buffer, 0, 4)]
+        )
 
     def forget(self, uid: int) -> None:
         """Drop the bind groups of a block that is freed."""

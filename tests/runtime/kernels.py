@@ -1,0 +1,346 @@
+"""Kernels written by hand, as the compiler would describe them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.runtime import Element, f16, f32, u32
+from kerngen.runtime.hostmath import ceil_div
+from kerngen.runtime.kernel import (
+    Access,
+    Binding,
+    Dims,
+    Dispatch,
+    Kernel,
+    RangeCheck,
+    ScalarSpec,
+    Schedule,
+    Stage,
+    Temporary,
+    TensorSpec,
+    Variant,
+)
+from kerngen.runtime.elements import i32
+from kerngen.runtime.uniform import Field, UniformStruct
+
+FOLDER = Path(__file__).with_name("wgsl")
+
+
+def uniform(*fields: Field, size: int) -> type[UniformStruct]:
+    """Return a uniform struct of these fields."""
+    formats = {"f32": "<f4", "i32": "<i4", "u32": "<u4"}
+    dtype = np.dtype(
+        {
+            "names": [field.name for field in fields],
+            "formats": [
+                formats[f.scalar] if f.width == 1 else (formats[f.scalar], (f.width,))
+                for f in fields
+            ],
+            "offsets": [field.offset for field in fields],
+            "itemsize": size,
+        }
+    )
+    body = {"FIELDS": fields, "SIZE": size, "DTYPE": dtype}
+    return type("HandWrittenUniform", (UniformStruct,), body)
+
+
+def tensor(
+    name: str, *axes: str | int, access: Access = "read", element: type[Element] = f32
+) -> TensorSpec:
+    return TensorSpec(name, element, axes, access)
+
+
+def one(
+    wgsl: str,
+    *bindings: Binding,
+    groups: Callable[[Dims], int],
+    uses_uniform: bool = True,
+) -> tuple[Schedule, ...]:
+    """Return the only schedule of a stage of one dispatch."""
+    dispatch = Dispatch(wgsl, bindings, groups, uses_uniform)
+    return (Schedule("map", (Variant("", (dispatch,)),)),)
+
+
+def per_64(dims: Dims) -> int:
+    return ceil_div(dims["n"], 64)
+
+
+def axpy_reference(x: NDArray[Any], y: NDArray[Any], *, alpha: float) -> NDArray[Any]:
+    return np.asarray(np.float32(alpha) * x + y)
+
+
+AXPY = Kernel(
+    name="axpy",
+    origin="hand.kern:1",
+    folder=FOLDER,
+    dims=("n",),
+    tensors=(tensor("x", "n"), tensor("y", "n"), tensor("z", "n", access="write")),
+    scalars=(ScalarSpec("alpha", f32),),
+    uniform=uniform(Field("n", "u32", 0), Field("alpha", "f32", 4), size=8),
+    hosts=lambda n, alpha: (n, alpha),
+    reference=axpy_reference,
+    stages=(
+        Stage(
+            "z",
+            one(
+                "axpy",
+                Binding("x"),
+                Binding("y"),
+                Binding("z", writes=True),
+                groups=per_64,
+            ),
+        ),
+    ),
+)
+"""z = alpha x + y."""
+
+
+def accumulate_reference(
+    total: NDArray[Any], x: NDArray[Any], *, factor: float
+) -> None:
+    total += np.float32(factor) * x
+
+
+ACCUMULATE = Kernel(
+    name="accumulate",
+    origin="hand.kern:2",
+    folder=FOLDER,
+    dims=("n",),
+    tensors=(tensor("total", "n", access="update"), tensor("x", "n")),
+    scalars=(ScalarSpec("factor", f32),),
+    uniform=uniform(Field("n", "u32", 0), Field("factor", "f32", 4), size=8),
+    hosts=lambda n, factor: (n, factor),
+    reference=accumulate_reference,
+    stages=(
+        Stage(
+            "total",
+            one(
+                "accumulate", Binding("total", writes=True), Binding("x"), groups=per_64
+            ),
+        ),
+    ),
+)
+"""total += factor x, in place."""
+
+
+def swap_reference(a: NDArray[Any], b: NDArray[Any]) -> None:
+    a[...], b[...] = b.copy(), a.copy()
+
+
+SWAP = Kernel(
+    name="swap",
+    origin="hand.kern:3",
+    folder=FOLDER,
+    dims=("n",),
+    tensors=(tensor("a", "n", access="update"), tensor("b", "n", access="update")),
+    scalars=(),
+    uniform=uniform(Field("n", "u32", 0), size=4),
+    hosts=lambda n: (n,),
+    reference=swap_reference,
+    stages=(
+        Stage(
+            "b",
+            one(
+                "swap",
+                Binding("a", writes=True),
+                Binding("b", writes=True),
+                groups=per_64,
+            ),
+        ),
+    ),
+)
+"""Exchange two vectors, in place."""
+
+
+def centre_reference(x: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(x - x.mean())
+
+
+CENTRE = Kernel(
+    name="centre",
+    origin="hand.kern:4",
+    folder=FOLDER,
+    dims=("n",),
+    tensors=(tensor("x", "n"), tensor("y", "n", access="write")),
+    scalars=(),
+    uniform=uniform(Field("n", "u32", 0), size=4),
+    hosts=lambda n: (n,),
+    reference=centre_reference,
+    temporaries=(Temporary("total", f32, ()),),
+    stages=(
+        Stage(
+            "total",
+            one(
+                "centre.sum",
+                Binding("x"),
+                Binding("total", writes=True),
+                groups=lambda d: 1,
+            ),
+        ),
+        Stage(
+            "y",
+            one(
+                "centre.shift",
+                Binding("x"),
+                Binding("total"),
+                Binding("y", writes=True),
+                groups=per_64,
+            ),
+        ),
+    ),
+)
+"""y = x - mean(x): two stages and a temporary between them."""
+
+
+def count_reference(x: NDArray[Any]) -> None:
+    x += np.arange(x.size, dtype=np.uint32)
+
+
+COUNT = Kernel(
+    name="count",
+    origin="hand.kern:5",
+    folder=FOLDER,
+    dims=("n",),
+    tensors=(tensor("x", "n", access="update", element=u32),),
+    scalars=(),
+    uniform=uniform(Field("n", "u32", 0), size=4),
+    hosts=lambda n: (n,),
+    reference=count_reference,
+    stages=(
+        Stage("x", one("count", Binding("x", writes=True), groups=lambda d: d["n"])),
+    ),
+)
+"""x[i] += i, with a workgroup for each element."""
+
+
+def matmul_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(a @ b)
+
+
+MATMUL = Kernel(
+    name="matmul",
+    origin="hand.kern:6",
+    folder=FOLDER,
+    dims=("m", "k", "n"),
+    tensors=(
+        tensor("a", "m", "k"),
+        tensor("b", "k", "n"),
+        tensor("c", "m", "n", access="write"),
+    ),
+    scalars=(),
+    uniform=uniform(
+        Field("m", "u32", 0), Field("k", "u32", 4), Field("n", "u32", 8), size=12
+    ),
+    hosts=lambda m, k, n: (m, k, n),
+    reference=matmul_reference,
+    stages=(
+        Stage(
+            "c",
+            one(
+                "matmul",
+                Binding("a"),
+                Binding("b"),
+                Binding("c", writes=True),
+                groups=lambda d: d["m"] * d["n"],
+            ),
+        ),
+    ),
+)
+"""c = a b."""
+
+
+def doubled_reference(x: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(2 * x.astype(np.float32))
+
+
+DOUBLED = Kernel(
+    name="doubled",
+    origin="hand.kern:7",
+    folder=FOLDER,
+    dims=("n",),
+    tensors=(tensor("x", "n", element=f16), tensor("y", "n", access="write")),
+    scalars=(),
+    uniform=uniform(Field("n", "u32", 0), size=4),
+    hosts=lambda n: (n,),
+    reference=doubled_reference,
+    stages=(
+        Stage(
+            "y", one("halves", Binding("x"), Binding("y", writes=True), groups=per_64)
+        ),
+    ),
+)
+"""y = 2 x, from f16 elements."""
+
+
+def stamp_reference(
+    *, step: int, offset: int, scale: tuple[float, ...]
+) -> NDArray[Any]:
+    return np.array([step, offset, sum(scale), 1 / (step - 1)], np.float32)
+
+
+STAMP = Kernel(
+    name="stamp",
+    origin="hand.kern:8",
+    folder=FOLDER,
+    dims=(),
+    tensors=(tensor("y", 4, access="write"),),
+    scalars=(
+        ScalarSpec("step", u32),
+        ScalarSpec("offset", i32),
+        ScalarSpec("scale", f32, 3),
+    ),
+    uniform=uniform(
+        Field("step", "u32", 0),
+        Field("offset", "i32", 4),
+        Field("scale", "f32", 16, 3),
+        Field("rest", "f32", 28),
+        size=32,
+    ),
+    hosts=lambda step, offset, scale: (step, offset, *scale, 1 / (step - 1)),
+    reference=stamp_reference,
+    stages=(Stage("y", one("stamp", Binding("y", writes=True), groups=lambda d: 1)),),
+)
+"""Write scalars of every type, and a host value that fails for step 1."""
+
+BROKEN = replace(
+    COUNT,
+    name="broken",
+    stages=(
+        Stage("x", one("broken", Binding("x", writes=True), groups=lambda d: d["n"])),
+    ),
+)
+"""A kernel whose shader is no WGSL."""
+
+LOOKUP = replace(
+    COUNT,
+    name="lookup",
+    dims=("n", "k"),
+    tensors=(
+        tensor("x", "n", access="update", element=u32),
+        tensor("table", "k"),
+        tensor("rows", 3, "k"),
+    ),
+    hosts=lambda n, k: (n,),
+    checks=(RangeCheck("i", "n", "table", 0), RangeCheck("j", 2, "rows", 1)),
+    reference=lambda x, table, rows: None,
+)
+"""A kernel whose index ranges the host must check."""
+
+
+def launch(
+    kernel: Kernel,
+    *tensors: Any,
+    out: tuple[Any, ...] = (),
+    ctx: Any = None,
+    **scalars: Any,
+) -> tuple[Any, ...]:
+    """Launch as a generated binding would, whose arguments no type checker saw."""
+    out = out or (None,) * len(kernel.outputs)
+    ordered = tuple(scalars[spec.name] for spec in kernel.scalars)
+    return kernel.launch(ctx, tensors, ordered, out)

@@ -1,0 +1,176 @@
+"""What is recorded, when it is submitted, and what a repeated step creates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kerngen.runtime import Context, Counters, Tensor, Vector, f32, u32
+from kerngen.runtime.arena import CHUNK_BYTES
+from tests.runtime.kernels import ACCUMULATE, AXPY, CENTRE, COUNT, MATMUL, launch
+
+
+def ramp(ctx: Context, n: int) -> Vector[f32]:
+    return ctx.vector(np.arange(n), f32)
+
+
+def step(ctx: Context, x: Vector[f32], y: Vector[f32]) -> Vector[f32]:
+    """Run a step with outputs, temporaries, in-place work and a read."""
+    (z,) = launch(AXPY, x, y, alpha=2.0)
+    (centred,) = launch(CENTRE, z)
+    launch(ACCUMULATE, centred, x, factor=0.5)
+    (result,) = launch(AXPY, centred, z, alpha=-1.0)
+    result.numpy()
+    return y
+
+
+def done(ctx: Context, before: Counters) -> Counters:
+    return ctx.counters - before
+
+
+def test_calls_are_submitted_together_at_a_read(ctx: Context) -> None:
+    x, y = ramp(ctx, 100), ramp(ctx, 100)
+    ctx.submit()
+    before = ctx.counters.snapshot()
+    (z,) = launch(AXPY, x, y, alpha=3.0)
+    (z,) = launch(AXPY, z, y, alpha=1.0)
+    assert done(ctx, before).submits == 0
+    np.testing.assert_array_equal(z.numpy(), 5 * np.arange(100, dtype=np.float32))
+    after = done(ctx, before)
+    assert (after.dispatches, after.encoders, after.passes, after.submits) == (
+        2,
+        1,
+        1,
+        1,
+    )
+
+
+def test_a_repeated_step_creates_nothing(ctx: Context) -> None:
+    x, y = ramp(ctx, 1000), ramp(ctx, 1000)
+    step(ctx, x, y)
+    before = ctx.counters.snapshot()
+    for _ in range(3):
+        step(ctx, x, y)
+    after = done(ctx, before)
+    created = (
+        after.pipelines_created,
+        after.bind_groups_created,
+        after.buffers_created,
+    )
+    assert created == (0, 0, 0)
+    assert after.dispatches == 3 * 5
+    assert (after.encoders, after.passes, after.submits) == (3, 3, 3)
+
+
+def test_a_repeated_step_with_uploads_creates_nothing(ctx: Context) -> None:
+    x = ramp(ctx, 64)
+
+    def train(batch: int) -> None:
+        with ctx.batch():
+            for number in range(3):
+                y = ctx.vector(np.full(64, batch + number), f32)
+                launch(ACCUMULATE, x, y, factor=1.0)
+                x.copy_from(np.zeros(64))
+
+    for batch in range(2):
+        train(batch)
+    before = ctx.counters.snapshot()
+    train(5)
+    after = done(ctx, before)
+    created = (
+        after.pipelines_created,
+        after.bind_groups_created,
+        after.buffers_created,
+    )
+    assert created == (0, 0, 0)
+    assert (after.encoders, after.submits) == (1, 1)
+
+
+def test_a_batch_is_one_submission(ctx: Context) -> None:
+    x, y = ramp(ctx, 10), ramp(ctx, 10)
+    ctx.submit()
+    ctx.limits.dispatches, usual = 2, ctx.limits.dispatches
+    try:
+        before = ctx.counters.snapshot()
+        with ctx.batch(), ctx.batch():
+            for _ in range(10):
+                launch(ACCUMULATE, x, y, factor=1.0)
+        assert done(ctx, before).submits == 1
+        before = ctx.counters.snapshot()
+        for _ in range(10):
+            launch(ACCUMULATE, x, y, factor=1.0)
+        assert done(ctx, before).submits == 5
+    finally:
+        ctx.limits.dispatches = usual
+    np.testing.assert_array_equal(x.numpy(), 21 * np.arange(10, dtype=np.float32))
+
+
+def test_temporaries_are_bounded(ctx: Context) -> None:
+    x = ramp(ctx, 10)
+    ctx.submit()
+    ctx.limits.temporary_bytes, usual = 1, ctx.limits.temporary_bytes
+    try:
+        before = ctx.counters.snapshot()
+        launch(CENTRE, x)
+        assert done(ctx, before).submits == 1
+    finally:
+        ctx.limits.temporary_bytes = usual
+
+
+def test_calls_of_a_batch_that_fails_still_count(ctx: Context) -> None:
+    x, y = ramp(ctx, 10), ramp(ctx, 10)
+
+    class Stop(Exception):
+        pass
+
+    def fail() -> None:
+        with ctx.batch():
+            launch(ACCUMULATE, x, y, factor=1.0)
+            raise Stop
+
+    with pytest.raises(Stop):
+        fail()
+    before = ctx.counters.snapshot()
+    ctx.submit()
+    assert done(ctx, before).submits == 0
+    np.testing.assert_array_equal(x.numpy(), 2 * np.arange(10, dtype=np.float32))
+
+
+def test_uniforms_fill_several_chunks(ctx: Context) -> None:
+    total, x = ctx.zeros(1, f32), ctx.vector([1.0], f32)
+    calls = CHUNK_BYTES // 32 + 100  # 32: no adapter aligns uniforms to less
+    with ctx.batch():
+        for number in range(calls):
+            launch(ACCUMULATE, total, x, factor=float(number % 7))
+    assert total.numpy()[0] == sum(number % 7 for number in range(calls))
+
+
+@pytest.mark.parametrize("n", [65_535, 65_536, 70_001, 131_071])
+def test_workgroups_fold_into_two_dimensions(ctx: Context, n: int) -> None:
+    x = ctx.vector(np.full(n, 3), u32)
+    launch(COUNT, x)
+    np.testing.assert_array_equal(x.numpy(), 3 + np.arange(n, dtype=np.uint32))
+
+
+def test_an_empty_domain_is_not_recorded(ctx: Context) -> None:
+    x, y = ctx.empty(0, f32), ctx.empty(0, f32)
+    ctx.submit()
+    before = ctx.counters.snapshot()
+    (z,) = launch(AXPY, x, y, alpha=1.0)
+    assert z.shape == (0,)
+    assert z.numpy().shape == (0,)
+    assert done(ctx, before).dispatches == 0
+    assert done(ctx, before).submits == 0
+
+
+def test_a_reduction_over_an_empty_axis_is_recorded(ctx: Context) -> None:
+    (c,) = launch(MATMUL, ctx.empty((2, 0), f32), ctx.empty((0, 3), f32))
+    np.testing.assert_array_equal(c.numpy(), np.zeros((2, 3), np.float32))
+
+
+def test_out_is_written_and_returned(ctx: Context) -> None:
+    x = ramp(ctx, 7)
+    out: Tensor[f32, int] = ctx.zeros(7, f32)
+    (z,) = launch(AXPY, x, x, alpha=1.0, out=(out,))
+    assert z is out
+    np.testing.assert_array_equal(out.numpy(), 2 * np.arange(7, dtype=np.float32))
