@@ -10,6 +10,7 @@ import ctypes
 import os
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from kerngen.output.changes import Changes, remove_empty_folders, write_files
@@ -38,7 +39,8 @@ def change_by_exchange(changes: Changes, out: Path, staging: Path) -> bool:
     ):  # if it is more than that this way is barred, the other meets it too
         shutil.rmtree(twin, ignore_errors=True)
         return False
-    _rescue(twin, out, changes.paths)
+    with suppress(OSError):  # it is done, and an error would say that it isn't
+        _rescue(twin, out, changes.paths)
     return True
 
 

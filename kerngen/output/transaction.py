@@ -45,7 +45,8 @@ def commit(changes: Changes, out: Path) -> None:
             change_in_place(changes, out, _staging(out))
     finally:
         if not journal_of(_staging(out)).exists():
-            shutil.rmtree(_staging(out))
+            # What can't be removed now doesn't undo the change; the next build tries.
+            shutil.rmtree(_staging(out), ignore_errors=True)
 
 
 def _staging(out: Path) -> Path:

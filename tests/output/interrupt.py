@@ -1,0 +1,129 @@
+"""Interrupts a write at every point where it touches the disk; run as a script.
+
+    python interrupt.py {kill|fail} {exchange|in_place} FOLDER
+
+Python announces each operation on the file system to audit hooks.  For n = 1, 2, ... a
+forked child writes the new files over the old ones and is stopped at its n-th operation:
+killed by SIGKILL, or failed by an OSError.  For each n one line of JSON says how it ended,
+what the folder held right after, what it holds once the next command has taken its lock,
+and what then lies beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from unittest.mock import patch
+
+from kerngen.output import transaction
+from kerngen.output.changes import Changes
+from kerngen.output.files import Generated
+from kerngen.output.transaction import locked
+from kerngen.output.write import write
+
+OLD = [
+    Generated("dsl/a.kern", "1", {"a.py": b"old a", "wgsl/a.k.wgsl": b"old shader"}),
+    Generated("dsl/gone.kern", "1", {"sub/gone.py": b"old", "wgsl/gone.wgsl": b"old"}),
+]
+NEW = [
+    Generated("dsl/a.kern", "2", {"a.py": b"new a", "wgsl/a.k.wgsl": b"new shader"}),
+    Generated("dsl/b.kern", "2", {"b.py": b"new b", "deep/b.wgsl": b"new"}),
+]
+WATCHED = {
+    "ctypes.dlsym", "open", "os.chmod", "os.link", "os.listdir", "os.mkdir",
+    "os.remove", "os.rename", "os.rmdir", "os.scandir", "os.utime",
+}  # fmt: skip
+
+
+FAILED, COPED = 28, 29
+"""How a child ends that raised, and one that found another way."""
+
+
+def no_exchange(changes: Changes, out: Path, staging: Path) -> bool:
+    """Stand in for a system that can't exchange folders."""
+    assert changes
+    assert out != staging
+    return False
+
+
+def keep_none(source: str) -> bool:
+    """Rebuild every source."""
+    assert source
+    return False
+
+
+class Interruption:
+    """Calls `stop` at the `point`-th operation that is announced from here on."""
+
+    def __init__(self, point: int, stop: Callable[[], None]) -> None:
+        self.left = point
+        self.stop = stop
+        sys.addaudithook(self.watch)
+
+    def watch(self, event: str, arguments: tuple[object, ...]) -> None:
+        del arguments
+        if event in WATCHED:
+            self.left -= 1
+            if self.left == 0:
+                self.stop()
+
+
+def kill_self() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail() -> None:
+    raise OSError(28, "No space left on device")
+
+
+def write_new(out: Path, point: int, stop: Callable[[], None]) -> int:
+    """Write in a child; return 0 if it was never interrupted, else how it ended."""
+    child = os.fork()
+    if child == 0:
+        interruption = Interruption(point, stop)
+        try:
+            write(NEW, out, keep=keep_none)
+        except OSError:
+            os._exit(FAILED)
+        os._exit(COPED if interruption.left <= 0 else 0)
+    status = os.waitpid(child, 0)[1]
+    return os.waitstatus_to_exitcode(status)
+
+
+def holds(out: Path) -> dict[str, str]:
+    """Every file below a folder, with its text."""
+    return {
+        file.relative_to(out).as_posix(): file.read_text("utf-8")
+        for file in sorted(out.rglob("*"))
+        if file.is_file()
+    }
+
+
+def main(how: str, way: str, folder: str) -> None:
+    """Interrupt at every point, until a write runs to its end."""
+    stop = {"kill": kill_self, "fail": fail}[how]
+    if way == "in_place":
+        patch.object(transaction, "change_by_exchange", no_exchange).start()
+    for point in range(1, 1000):
+        out = Path(folder) / "out"
+        shutil.rmtree(folder)
+        (out / "notes").mkdir(parents=True)
+        (out / "notes" / "mine.txt").write_text("mine", encoding="utf-8")
+        write(OLD, out, keep=keep_none)
+        code = write_new(out, point, stop)
+        at_once = holds(out)
+        with locked(out):
+            later = holds(out)
+        beside = sorted(path.name for path in Path(folder).iterdir())
+        print(json.dumps([code, at_once, later, beside]))
+        if code == 0:
+            return
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,89 @@
+"""A build that is killed, or fails, leaves the old output or the new one, whole."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from kerngen.output.files import Generated, declare
+from tests.output import interrupt
+
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32", reason="children are made by fork"
+)
+
+MINE = {"notes/mine.txt": "mine"}
+
+
+class Outcome(NamedTuple):
+    """How one interrupted write ended."""
+
+    code: int
+    at_once: dict[str, str]
+    later: dict[str, str]
+    beside: list[str]
+
+
+def files_of(generated: list[Generated]) -> dict[str, str]:
+    content = declare(generated, {}).content
+    return {path: data.decode() for path, data in content.items()} | MINE
+
+
+OLD = files_of(interrupt.OLD)
+NEW = files_of(interrupt.NEW)
+
+
+def outcomes(how: str, way: str, folder: Path) -> list[Outcome]:
+    """Interrupt at every point; the last outcome is that of an undisturbed write."""
+    (folder / "work").mkdir()
+    done = subprocess.run(
+        [sys.executable, interrupt.__file__, how, way, str(folder / "work")],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    found = [Outcome(*json.loads(line)) for line in done.stdout.splitlines()]
+    assert found[-1] == Outcome(0, NEW, NEW, ["out"])
+    assert len(found) > 20
+    return found[:-1]
+
+
+def test_killed_while_exchanging_the_output_is_whole_at_once(tmp_path: Path) -> None:
+    found = outcomes("kill", "exchange", tmp_path)
+    assert {outcome.code for outcome in found} == {-9}
+    assert all(outcome.at_once in (OLD, NEW) for outcome in found)
+    assert all(outcome.later == outcome.at_once for outcome in found)
+    assert any(outcome.at_once == OLD for outcome in found)
+    assert any(outcome.at_once == NEW for outcome in found)
+
+
+def test_killed_in_place_the_next_command_makes_the_output_whole(
+    tmp_path: Path,
+) -> None:
+    found = outcomes("kill", "in_place", tmp_path)
+    assert all(outcome.later in (OLD, NEW) for outcome in found)
+    # Else this would test nothing: some kills do fall in between.
+    assert any(outcome.at_once not in (OLD, NEW) for outcome in found)
+
+
+@pytest.mark.parametrize("way", ["exchange", "in_place"])
+def test_failed_the_output_is_the_old_one(way: str, tmp_path: Path) -> None:
+    found = outcomes("fail", way, tmp_path)
+    failed = [outcome for outcome in found if outcome.code == interrupt.FAILED]
+    coped = [outcome for outcome in found if outcome.code == interrupt.COPED]
+    assert failed
+    assert len(failed) + len(coped) == len(found)
+    assert all(outcome.later == OLD for outcome in failed)
+    assert all(outcome.at_once == NEW for outcome in coped)
+
+
+@pytest.mark.parametrize("how", ["kill", "fail"])
+@pytest.mark.parametrize("way", ["exchange", "in_place"])
+def test_nothing_is_left_beside_the_output(how: str, way: str, tmp_path: Path) -> None:
+    assert all(o.beside == ["out"] for o in outcomes(how, way, tmp_path))

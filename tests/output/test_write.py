@@ -1,0 +1,280 @@
+"""What writing does to a folder, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kerngen.output import transaction
+from kerngen.output.changes import Changes
+from kerngen.output.errors import OutputError
+from kerngen.output.files import Generated
+from kerngen.output.manifest import Manifest, read_manifest
+from kerngen.output.write import Summary, check, write
+
+A = Generated("dsl/a.kern", "1", {"a.py": b"a\n", "wgsl/a.k.wgsl": b"shader\n"})
+B = Generated("dsl/sub/b.kern", "2", {"sub/b.py": b"b\n"})
+PACKAGE = {"__init__.py", "py.typed", "manifest.json"}
+
+
+def none(source: str) -> bool:
+    assert source
+    return False
+
+
+def but(name: str) -> Callable[[str], bool]:
+    return lambda source: source != name
+
+
+@pytest.fixture(params=["exchange", "in_place"])
+def out(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """Return a folder that is not there yet, written to in either way."""
+    if request.param == "in_place":
+
+        def never(changes: Changes, out: Path, staging: Path) -> bool:
+            assert changes
+            assert out != staging
+            return False
+
+        monkeypatch.setattr(transaction, "change_by_exchange", never)
+    return tmp_path / "gen" / "kernels"
+
+
+def files(out: Path) -> set[str]:
+    return {p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file()}
+
+
+def times(out: Path) -> dict[str, tuple[int, int]]:
+    return {
+        path: ((out / path).stat().st_mtime_ns, (out / path).stat().st_ino)
+        for path in files(out)
+    }
+
+
+def test_makes_a_package(out: Path) -> None:
+    summary = write([A, B], out, keep=none)
+    assert files(out) == PACKAGE | {
+        "a.py",
+        "wgsl/a.k.wgsl",
+        "sub/__init__.py",
+        "sub/b.py",
+    }
+    assert set(summary.written) == files(out)
+    assert (summary.removed, summary.unchanged, summary.left) == ((), 0, ())
+    assert (out / "a.py").read_bytes() == b"a\n"
+    assert [path.name for path in out.parent.iterdir()] == ["kernels"]
+
+
+def test_writes_nothing_twice(out: Path) -> None:
+    write([A, B], out, keep=none)
+    before = times(out)
+    assert write([A, B], out, keep=none) == Summary((), (), 7, ())
+    assert times(out) == before
+
+
+def test_writes_only_what_changed(out: Path) -> None:
+    write([A, B], out, keep=none)
+    before = times(out)
+    new = Generated(A.source, "9", {**A.files, "a.py": b"new\n"})
+    assert write([new, B], out, keep=none).written == ("a.py", "manifest.json")
+    after = times(out)
+    assert {path for path in after if after[path] != before[path]} == {
+        "a.py",
+        "manifest.json",
+    }
+
+
+def test_prunes_what_is_no_longer_generated(out: Path) -> None:
+    write([A, B], out, keep=none)
+    summary = write([A], out, keep=none)
+    assert files(out) == PACKAGE | {"a.py", "wgsl/a.k.wgsl"}
+    assert summary.removed == ("sub/__init__.py", "sub/b.py")
+    assert not (out / "sub").exists()
+
+
+def test_leaves_a_users_files_alone(out: Path) -> None:
+    write([A, B], out, keep=none)
+    mine = ["mine.py", "sub/mine.txt", "own/deep/x", "wgsl/mine.wgsl", ".hidden"]
+    for path in mine:
+        (out / path).parent.mkdir(parents=True, exist_ok=True)
+        (out / path).write_text(path, encoding="utf-8")
+    (out / "empty").mkdir()
+    (out / "link").symlink_to("own")
+    (out / "broken").symlink_to("nowhere")
+    before = {path: times(out)[path] for path in mine}
+    write([], out, keep=none)
+    assert {path for path in files(out) if not path.startswith("link/")} == {
+        *PACKAGE,
+        *mine,
+    }
+    assert {path: times(out)[path] for path in mine} == before
+    assert (out / "empty").is_dir()
+    assert (out / "link").readlink() == Path("own")
+    assert (out / "broken").readlink() == Path("nowhere")
+
+
+def test_a_files_build_leaves_the_others_alone(out: Path) -> None:
+    write([A, B], out, keep=none)
+    before = times(out)
+    new = Generated(A.source, "9", {"a.py": b"new\n"})
+    summary = write([new], out, keep=but(A.source))
+    assert summary.removed == ("wgsl/a.k.wgsl",)
+    assert times(out)["sub/b.py"] == before["sub/b.py"]
+    assert set(read_manifest(out).sources) == {A.source, B.source}
+
+
+@pytest.mark.parametrize("path", ["a.py", "wgsl/a.k.wgsl", "__init__.py"])
+def test_refuses_to_overwrite_a_users_file(path: str, out: Path) -> None:
+    (out / path).parent.mkdir(parents=True)
+    (out / path).write_text("mine", encoding="utf-8")
+    with pytest.raises(OutputError, match=r"is in the way"):
+        write([A], out, keep=none)
+    assert files(out) == {path}
+    assert (out / path).read_text("utf-8") == "mine"
+
+
+def test_adopts_a_file_that_is_as_generated(out: Path) -> None:
+    out.mkdir(parents=True)
+    (out / "a.py").write_bytes(A.files["a.py"])
+    assert "a.py" not in write([A], out, keep=none).written
+    assert write([], out, keep=none).removed == ("a.py", "wgsl/a.k.wgsl")
+
+
+@pytest.mark.parametrize("made", ["file", "link"])
+def test_refuses_to_write_through_what_is_no_folder(made: str, out: Path) -> None:
+    out.mkdir(parents=True)
+    if made == "file":
+        (out / "wgsl").write_text("mine", encoding="utf-8")
+    else:
+        (out.parent / "elsewhere").mkdir()
+        (out / "wgsl").symlink_to(out.parent / "elsewhere")
+    with pytest.raises(OutputError, match=r"wgsl' is in the way"):
+        write([A], out, keep=none)
+    assert len(list(out.iterdir())) == 1
+
+
+def test_refuses_a_folder_in_the_place_of_a_file(out: Path) -> None:
+    (out / "a.py").mkdir(parents=True)
+    with pytest.raises(OutputError, match=r"a\.py' is in the way"):
+        write([A], out, keep=none)
+
+
+def test_refuses_a_file_for_a_folder(out: Path) -> None:
+    out.parent.mkdir()
+    out.write_text("mine", encoding="utf-8")
+    with pytest.raises(OutputError, match="is a file, not a folder"):
+        write([A], out, keep=none)
+
+
+def test_follows_a_link_to_the_output(out: Path) -> None:
+    real = out.parent / "real"
+    real.mkdir(parents=True)
+    out.symlink_to(real)
+    write([A], out, keep=none)
+    assert out.is_symlink()
+    assert "a.py" in files(real)
+
+
+def test_rewrites_a_generated_file_that_was_edited(out: Path) -> None:
+    write([A], out, keep=none)
+    (out / "a.py").write_text("edited", encoding="utf-8")
+    assert write([A], out, keep=none).written == ("a.py",)
+
+
+def test_leaves_an_orphan_that_was_edited(out: Path) -> None:
+    write([A, B], out, keep=none)
+    (out / "sub" / "b.py").write_text("edited", encoding="utf-8")
+    summary = write([A], out, keep=none)
+    assert summary.left == ("sub/b.py",)
+    assert (out / "sub" / "b.py").read_text("utf-8") == "edited"
+    assert write([A], out, keep=none).left == ()
+
+
+def test_refuses_two_sources_for_one_module(out: Path) -> None:
+    other = Generated("dsl/A!.kern", "1", {"a.py": b"other"})
+    with pytest.raises(OutputError, match=r"both generate 'a\.py'"):
+        write([A, other], out, keep=none)
+    assert not out.exists()
+
+
+def test_refuses_a_module_beside_a_package_of_its_name(out: Path) -> None:
+    with pytest.raises(OutputError, match="the package 'sub'"):
+        write([B, Generated("dsl/sub.kern", "1", {"sub.py": b""})], out, keep=none)
+    assert not out.exists()
+
+
+def test_refuses_a_source_named_init(out: Path) -> None:
+    source = Generated("dsl/__init__.kern", "1", {"__init__.py": b""})
+    with pytest.raises(OutputError, match="rename the file"):
+        write([source], out, keep=none)
+
+
+def manifest_with(path: str) -> str:
+    files = {path: "0"}
+    return json.dumps({"format": 1, "package": files, "sources": {}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "<<<<<<< ours",
+        "[]",
+        '{"name": "a web application"}',
+        '{"format": 2}',
+        manifest_with("../outside"),
+        manifest_with("/etc/passwd"),
+        manifest_with("a/../../b"),
+    ],
+)
+def test_refuses_a_manifest_that_it_cant_trust(text: str, out: Path) -> None:
+    out.mkdir(parents=True)
+    (out / "manifest.json").write_text(text, encoding="utf-8")
+    with pytest.raises(OutputError, match=r"manifest\.json' is not a manifest"):
+        write([A], out, keep=none)
+    assert files(out) == {"manifest.json"}
+
+
+def test_the_manifest_is_the_same_in_any_order(tmp_path: Path) -> None:
+    write([A, B], tmp_path / "1", keep=none)
+    write([B, A], tmp_path / "2", keep=none)
+    texts = [(tmp_path / name / Manifest.NAME).read_bytes() for name in "12"]
+    assert texts[0] == texts[1]
+
+
+def test_works_from_inside_the_folder(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write([A, B], out, keep=none)
+    monkeypatch.chdir(out)
+    write([B], Path(), keep=none)
+    assert Path.cwd() == out.resolve()
+    assert {path.name for path in Path().iterdir()} == {*PACKAGE, "sub"}
+
+
+def test_check_finds_nothing_after_a_write(out: Path) -> None:
+    write([A, B], out, keep=none)
+    assert check([A, B], out, keep=none) == []
+
+
+def test_check_finds_stale_missing_and_left_over(out: Path) -> None:
+    write([A, B], out, keep=none)
+    (out / "a.py").write_text("edited\n", encoding="utf-8")
+    (out / "wgsl" / "a.k.wgsl").unlink()
+    before = times(out)
+    found = {d.path: d for d in check([A], out, keep=none)}
+    assert times(out) == before
+    assert {path: d.kind for path, d in found.items()} == {
+        "a.py": "stale",
+        "wgsl/a.k.wgsl": "missing",
+        "manifest.json": "stale",
+        "sub/__init__.py": "left over",
+        "sub/b.py": "left over",
+    }
+    assert "-edited\n+a\n" in found["a.py"].diff
+    assert "+shader\n" in found["wgsl/a.k.wgsl"].diff
