@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import pytest
@@ -38,24 +39,33 @@ OLD = files_of(interrupt.OLD)
 NEW = files_of(interrupt.NEW)
 
 
-def outcomes(how: str, way: str, folder: Path) -> list[Outcome]:
-    """Interrupt at every point; the last outcome is that of an undisturbed write."""
-    (folder / "work").mkdir()
-    done = subprocess.run(
-        [sys.executable, interrupt.__file__, how, way, str(folder / "work")],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    found = [Outcome(*json.loads(line)) for line in done.stdout.splitlines()]
-    assert found[-1] == Outcome(0, NEW, NEW, ["out"])
-    assert len(found) > 20
-    return found[:-1]
+Run = Callable[[str, str], list[Outcome]]
 
 
-def test_killed_while_exchanging_the_output_is_whole_at_once(tmp_path: Path) -> None:
-    found = outcomes("kill", "exchange", tmp_path)
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return what interrupts at every point, once for each way."""
+
+    @cache
+    def outcomes(how: str, way: str) -> list[Outcome]:
+        folder = tmp_path_factory.mktemp("work")
+        done = subprocess.run(
+            [sys.executable, interrupt.__file__, how, way, str(folder)],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        found = [Outcome(*json.loads(line)) for line in done.stdout.splitlines()]
+        assert found[-1] == Outcome(0, NEW, NEW, ["out"])
+        assert len(found) > 20
+        return found[:-1]
+
+    return outcomes
+
+
+def test_killed_while_exchanging_the_output_is_whole_at_once(run: Run) -> None:
+    found = run("kill", "exchange")
     assert {outcome.code for outcome in found} == {-9}
     assert all(outcome.at_once in (OLD, NEW) for outcome in found)
     assert all(outcome.later == outcome.at_once for outcome in found)
@@ -63,18 +73,16 @@ def test_killed_while_exchanging_the_output_is_whole_at_once(tmp_path: Path) -> 
     assert any(outcome.at_once == NEW for outcome in found)
 
 
-def test_killed_in_place_the_next_command_makes_the_output_whole(
-    tmp_path: Path,
-) -> None:
-    found = outcomes("kill", "in_place", tmp_path)
+def test_killed_in_place_the_next_command_makes_the_output_whole(run: Run) -> None:
+    found = run("kill", "in_place")
     assert all(outcome.later in (OLD, NEW) for outcome in found)
     # Else this would test nothing: some kills do fall in between.
     assert any(outcome.at_once not in (OLD, NEW) for outcome in found)
 
 
 @pytest.mark.parametrize("way", ["exchange", "in_place"])
-def test_failed_the_output_is_the_old_one(way: str, tmp_path: Path) -> None:
-    found = outcomes("fail", way, tmp_path)
+def test_failed_the_output_is_the_old_one(run: Run, way: str) -> None:
+    found = run("fail", way)
     failed = [outcome for outcome in found if outcome.code == interrupt.FAILED]
     coped = [outcome for outcome in found if outcome.code == interrupt.COPED]
     assert failed
@@ -85,5 +93,5 @@ def test_failed_the_output_is_the_old_one(way: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["kill", "fail"])
 @pytest.mark.parametrize("way", ["exchange", "in_place"])
-def test_nothing_is_left_beside_the_output(how: str, way: str, tmp_path: Path) -> None:
-    assert all(o.beside == ["out"] for o in outcomes(how, way, tmp_path))
+def test_nothing_is_left_beside_the_output(run: Run, how: str, way: str) -> None:
+    assert all(outcome.beside == ["out"] for outcome in run(how, way))
