@@ -5,7 +5,8 @@ Two steps: everything below the imports, then the imports that it turned out to 
 
 from __future__ import annotations
 
-import black
+from black import format_str
+from black.mode import Mode, TargetVersion
 
 from kerngen.emit.binding_function import write_function, write_output_tuple
 from kerngen.emit.binding_kernel import KernelPrinter
@@ -28,7 +29,7 @@ from kerngen.schedule.program import KernelProgram
 ABI = 1
 """The ABI of `kerngen.runtime` that bindings are printed for."""
 
-_MODE = black.Mode(target_versions={black.TargetVersion.PY311}, line_length=88)
+_MODE = Mode(target_versions={TargetVersion.PY311}, line_length=88)
 
 
 def emit_binding(
@@ -47,7 +48,7 @@ def emit_binding(
     for line in import_lines(body):
         writer.line(line)
     writer.lines(body)
-    return black.format_str(writer.text, mode=_MODE)
+    return format_str(writer.text, mode=_MODE)
 
 
 def _body(module: Module, programs: tuple[KernelProgram, ...]) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import final
 from collections.abc import Iterable, Iterator, Mapping
+from typing import final
 
 from kerngen.emit.functions import FunctionInfo
 from kerngen.emit.host_expr import HostPrinter
 from kerngen.emit.host_text import host_lambda
 from kerngen.emit.python_code import tuple_text
-from kerngen.emit.python_names import KernelNames, ModuleNames
+from kerngen.emit.python_names import ModuleNames
 from kerngen.emit.writer import Writer
-from kerngen.ir.nodes import DimValue, Expr, Kernel, Role, Tensor, UniformValue
-from kerngen.ir.types import Scalar, Vector
+from kerngen.ir.nodes import DimValue, Role, Tensor, UniformValue
+from kerngen.ir.types import Vector
 from kerngen.ir.walk import walk
 from kerngen.layout.struct import uniform_layout
 from kerngen.schedule.program import (

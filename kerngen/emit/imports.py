@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 _STANDARD = {
     "dataclasses": ("dataclass",),
@@ -62,11 +62,11 @@ def _module_lines(name: str, used: set[str]) -> list[str]:
     return [_MODULES[name]] if name in used else []
 
 
-def _from_lines(modules: dict[str, tuple[str, ...]], used: set[str]) -> list[str]:
+def _from_lines(modules: Mapping[str, tuple[str, ...]], used: set[str]) -> list[str]:
     return list(_imports(modules, used))
 
 
-def _imports(modules: dict[str, tuple[str, ...]], used: set[str]) -> Iterator[str]:
+def _imports(modules: Mapping[str, tuple[str, ...]], used: set[str]) -> Iterator[str]:
     for module, names in modules.items():
         wanted = [name for name in names if name in used]
         if wanted:

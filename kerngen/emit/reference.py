@@ -38,7 +38,7 @@ def write_function(
     name = names.functions[function.name]
     parameters = ["real: ref.Real"] if scope.uses_real else []
     parameters += [f"{own[local.name]}: {ARRAY}" for local in function.parameters]
-    with writer.block(f"def {name}({', '.join(parameters)}) -> {ARRAY}:"):
+    with writer.block(f"def {name}({', '.join(parameters)}) -> Any:"):
         if function.doc:
             write_docstring(writer, summary(function.doc, function.name))
         writer.lines(scope.writer.text)

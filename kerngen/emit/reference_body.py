@@ -33,8 +33,10 @@ _NUMBERS = {Scalar.F32: "float", Scalar.I32: "int", Scalar.U32: "int"}
 
 def reference_body(kernel: Kernel, scope: Scope) -> str:
     """Return the lines of a reference's body."""
+    written: set[Tensor] = set()
     for statement in kernel.body:
-        _write_statement(scope, statement)
+        _write_statement(scope, statement, is_first=statement.target not in written)
+        written.add(statement.target)
     hosts = list(_host_lines(kernel, scope))
     writer = Writer()
     _write_arguments(writer, kernel, scope)
@@ -48,7 +50,7 @@ def reference_body(kernel: Kernel, scope: Scope) -> str:
     return writer.text
 
 
-def _write_statement(scope: Scope, statement: Statement) -> None:
+def _write_statement(scope: Scope, statement: Statement, *, is_first: bool) -> None:
     write_comment(scope.writer, statement.text)
     target = statement.target
     value = ReferencePrinter(scope).array(statement.value, statement.indices)
@@ -56,7 +58,9 @@ def _write_statement(scope: Scope, statement: Statement) -> None:
     if target.role is Role.UPDATE:
         scope.writer.line(f"{name}[...] = {value.text}")
     else:
-        scope.writer.line(f"{name} = {_new_array(scope, statement, value)}")
+        declared = target.role is Role.OUTPUT and is_first
+        head = f"{name}: NDArray[Any]" if declared else name
+        scope.writer.line(f"{head} = {_new_array(scope, statement, value)}")
 
 
 def _new_array(scope: Scope, statement: Statement, value: Code) -> str:

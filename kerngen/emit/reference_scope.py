@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Protocol, final
 
@@ -98,7 +98,7 @@ class Scope:
         return name
 
     @contextmanager
-    def loops_over(self, indices: Iterable[Index]) -> Iterator[None]:
+    def loops_over(self, indices: Iterable[Index]) -> Generator[None]:
         """Write nested loops over the indices."""
         with ExitStack() as stack:
             for index in indices:
@@ -106,7 +106,7 @@ class Scope:
             yield
 
     @contextmanager
-    def _loop(self, index: Index) -> Iterator[None]:
+    def _loop(self, index: Index) -> Generator[None]:
         """Write a loop over an index; what is defined in it is unknown after it."""
         name = self._local("loop", index.name)
         ranges = dict(self._ranges)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import final
 
@@ -37,7 +37,7 @@ class Writer:
             self.line(line)
 
     @contextmanager
-    def block(self, head: str, close: str | None = None) -> Iterator[None]:
+    def block(self, head: str, close: str | None = None) -> Generator[None]:
         """Write `head`, then the lines of the block one deeper, then `close` if any."""
         self.line(head)
         self._depth += 1
