@@ -1,10 +1,9 @@
 """Strategy `gemm`: a matrix product in register tiles over workgroup memory.
 
 A workgroup computes a tile of the result.  Each turn of its loop brings `k` terms of
-both operands into workgroup memory, where they lie with the reduction outermost, so
-that every invocation reads its fragments as vectors; the next turn's operands are
-loaded before this turn's arithmetic.  Accumulators are named vectors in unrolled code.
-The steps of the stage, activation and bias included, are done by `finish`.
+both operands into workgroup memory; the next turn's operands are loaded before this
+turn's arithmetic.  Accumulators are named vectors in unrolled code.  The steps of the
+stage, activation and bias included, are done by the function `finish`.
 """
 
 from __future__ import annotations
@@ -16,10 +15,11 @@ from kerngen.ir.nodes import Index, IndexValue, Load
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.contraction import Contraction, contraction_of
 from kerngen.schedule.cooperation import reduction_label, reduction_of
-from kerngen.schedule.lowering import LANES, Lowerer, Value
+from kerngen.schedule.lowering import COMPONENTS, LANES, Lowerer, Value
 from kerngen.schedule.operand import Operand
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.register_tile import RegisterTile
 from kerngen.schedule.steps import last_extents, vector_tensors, write_steps
 from kerngen.schedule.task import (
     Options,
@@ -97,25 +97,20 @@ class _Gemm:
     def __post_init__(self) -> None:
         *batch, self.row, self.column = self.task.domain
         self.batch = tuple(batch)
+        right = self.found.right
+        self.steps_wide = self.whole and right.subscripts[-1] == IndexValue(self.column)
         self.builder = ShaderBuilder(self.task, self._lanes())
         self.left = self._operand(self.found.left, self.row, "a", self.tiling.m)
-        self.right = self._operand(self.found.right, self.column, "b", self.tiling.n)
-        many = self.tiling.micro_n > VECTOR
-        self.accumulators = [
-            (row, vector, self._fresh(f"acc_{row}_{vector}" if many else f"acc_{row}"))
-            for row in range(self.tiling.micro_m)
-            for vector in range(self.tiling.micro_n // VECTOR)
-        ]
-
-    def _fresh(self, wanted: str) -> t.Ident:
-        return t.Ident(self.builder.fresh(wanted))
+        self.right = self._operand(right, self.column, "b", self.tiling.n)
+        self.registers = RegisterTile(self.builder, self.tiling, self.left, self.right)
 
     def _lanes(self) -> dict[str, int]:
         """Bind as vectors what whole tiles read and write in runs."""
         if not self.whole:
             return {}
-        wide = vector_tensors(self.task.stage, self.task.values, self.column)
-        wide |= {self.found.left.tensor.name, self.found.right.tensor.name}
+        wide = {self.found.left.tensor.name, self.found.right.tensor.name}
+        if self.steps_wide:
+            wide |= vector_tensors(self.task.stage, self.task.values, self.column)
         return dict.fromkeys(wide, LANES)
 
     def _operand(self, load: Load, outer: Index, name: str, size: int) -> Operand:
@@ -126,12 +121,12 @@ class _Gemm:
         """Return the whole shader."""
         t_ = self.tiling
         batch = self._place_tile()
-        tx, ty = self._place_invocation()
+        self.body += self.registers.place()
         for operand in (self.left, self.right):
             self.body += operand.place(batch)
-        self.body += [t.Blank(), *self._declare_accumulators()]
-        self.body += [t.Blank(), *self._loop(tx, ty)]
-        self.body += [t.Blank(), *self._finish(batch, tx, ty)]
+        self.body += [t.Blank(), *self.registers.declare()]
+        self.body += [t.Blank(), *self._loop()]
+        self.body += [t.Blank(), *self._finish(batch)]
         row, column = host_extent(self.row.extent), host_extent(self.column.extent)
         tiles = f"ceil_div({row}, {t_.m}) * ceil_div({column}, {t_.n})"
         rows = host_product(self.batch)
@@ -146,7 +141,7 @@ class _Gemm:
             variant="" if self.whole else "edge",
         )
 
-    # Where this workgroup and this invocation work
+    # Where this workgroup works
 
     def _place_tile(self) -> dict[Index, t.Expr]:
         """Name the batch indices and the tile's first row and column."""
@@ -174,34 +169,20 @@ class _Gemm:
         self.body.append(t.Let(name, value))
         return t.Ident(name)
 
-    def _place_invocation(self) -> tuple[t.Ident, t.Ident]:
-        """Name this invocation's place among the columns and rows of the tile."""
-        t_, lane = self.tiling, self.builder.lane
-        across = t_.columns // t_.lane_columns
-        group, within = lane // 32, lane % 32
-        column = group % across * t_.lane_columns + within % t_.lane_columns
-        row = group // across * t_.lane_rows + within // t_.lane_columns
-        return self._let("column", column), self._let("row", row)
-
     # The product
 
-    def _declare_accumulators(self) -> list[t.Stmt]:
-        return [t.Var(acc.name, None, "vec4f") for _, _, acc in self.accumulators]
-
-    def _loop(self, tx: t.Ident, ty: t.Ident) -> list[t.Stmt]:
+    def _loop(self) -> list[t.Stmt]:
         s, t_ = self.builder, self.tiling
-        first = t.Ident(s.fresh("first"))
+        first, following = t.Ident(s.fresh("first")), t.Ident(s.fresh("following"))
         depth = s.extent(self.found.over.extent)
-        following = t.Ident(s.fresh("following"))
         operands = (self.left, self.right)
-        staged = [stmt for operand in operands for stmt in operand.stage()]
         fetched = [stmt for operand in operands for stmt in operand.fetch(following)]
         turn: list[t.Stmt] = [
-            *staged,
+            *(stmt for operand in operands for stmt in operand.stage()),
             t.BARRIER,
             t.Let(following.name, first + t_.k),
             t.If(following < depth, tuple(fetched)),
-            *(self._term(p, tx, ty) for p in range(t_.k)),
+            *(self.registers.multiply(p) for p in range(0, t_.k, VECTOR)),
             t.BARRIER,
         ]
         return [
@@ -210,83 +191,46 @@ class _Gemm:
             t.count_up(first.name, 0, depth, t_.k, *turn),
         ]
 
-    def _term(self, p: int, tx: t.Ident, ty: t.Ident) -> t.Stmt:
-        """Multiply one column of the left tile with one row of the right one."""
-        t_ = self.tiling
-        body: list[t.Stmt] = []
-        for operand, place, stride in (
-            (self.left, ty, t_.rows),
-            (self.right, tx, t_.columns),
-        ):
-            for number, fragment in enumerate(operand.fragments):
-                value = operand.tile[p][place + number * stride]
-                body.append(t.Let(fragment.name, value))
-        for row, vector, acc in self.accumulators:
-            part = t.Member(self.left.fragments[row // VECTOR], "xyzw"[row % VECTOR])
-            product = t.Binary("*", part, self.right.fragments[vector])
-            body.append(t.Assign(acc, product, "+="))
-        return t.Block(f"{self.found.over.name} = {p}", tuple(body))
-
     # The result
 
-    def _finish(
-        self, batch: dict[Index, t.Expr], tx: t.Ident, ty: t.Ident
-    ) -> list[t.Stmt]:
+    def _finish(self, batch: dict[Index, t.Expr]) -> list[t.Stmt]:
         """Hand every accumulator to the function that does the stage's steps."""
-        t_ = self.tiling
-        name = self._declare_finish()
-        row = self._let("first_row", self.left.origin + ty * VECTOR)
-        column = self._let("first_column", self.right.origin + tx * VECTOR)
+        finish = self._declare_finish(LANES if self.steps_wide else 1)
         outer = tuple(batch[index] for index in self.batch)
         calls: list[t.Stmt] = []
-        for number, vector, acc in self.accumulators:
-            block, within = divmod(number, VECTOR)
-            i = row + (block * t_.rows * VECTOR + within)
-            j = column + vector * t_.columns * VECTOR
-            calls.append(t.Evaluate(t.call(name, *outer, i, j, acc)))
+        for i, columns, total in self.registers.results():
+            row = self.left.origin + i
+            if self.steps_wide:
+                j = self.right.origin + columns[0]
+                calls.append(t.Evaluate(t.call(finish, *outer, row, j, total)))
+                continue
+            for column, component in zip(columns, COMPONENTS, strict=True):
+                j = self.right.origin + column
+                one = t.Member(total, component)
+                calls.append(t.Evaluate(t.call(finish, *outer, row, j, one)))
         return calls
 
-    def _declare_finish(self) -> str:
-        """Declare the function that does the steps for four neighbours in a row."""
+    def _declare_finish(self, lanes: int) -> str:
+        """Declare the function that does the steps for one sum, or for four."""
         s = self.builder
         name = s.fresh("finish")
-        about = "What becomes of four neighbouring sums of a row."
         at = {index: t.Ident(s.name(index.name)) for index in self.task.domain}
         value = t.Ident(s.fresh(f"{reduction_label(self.task)}_sum"))
-        parameters = tuple((i.name, "u32") for i in at.values())
-        reduce = reduction_of(self.task)
-        body: list[t.Stmt] = []
-        if self.whole:
-            lowerer = Lowerer(s, dict(at), body, vector=self.column)
-            lowerer.reduced[reduce] = Value(value, wide=True)
-            write_steps(lowerer, self.task.stage)
-        else:
-            element = self._declare_finish_one(at, value)
-            outer = tuple(at[index] for index in (*self.batch, self.row))
-            for number, component in enumerate("xyzw"):
-                j = at[self.column] + number
-                one = t.Member(value, component)
-                body.append(t.Evaluate(t.call(element, *outer, j, one)))
-        signature = (*parameters, (value.name, "vec4f"))
-        s.declare(
-            f"function {name}", t.Function(name, signature, "", tuple(body), about)
-        )
+        body: list[t.Stmt] = [] if self.whole else [self._leave_outside(at)]
+        wide = lanes == LANES
+        lowerer = Lowerer(s, dict(at), body, vector=self.column if wide else None)
+        lowerer.reduced[reduction_of(self.task)] = Value(value, wide=wide)
+        write_steps(lowerer, self.task.stage)
+        type_ = "vec4f" if wide else "f32"
+        signature = (*((i.name, "u32") for i in at.values()), (value.name, type_))
+        what = "four neighbouring sums of a row" if wide else "one sum"
+        about = f"What becomes of {what}."
+        function = t.Function(name, signature, "", tuple(body), about)
+        s.declare(f"function {name}", function)
         return name
 
-    def _declare_finish_one(self, at: dict[Index, t.Ident], value: t.Ident) -> str:
-        """Declare the function that does the steps for one element inside the edge."""
-        s = self.builder
-        name = s.fresh("finish_one")
-        about = "What becomes of one sum, if it lies inside the edge."
-        outside = t.any_of(
-            *(at[x] >= s.extent(x.extent) for x in (self.row, self.column))
+    def _leave_outside(self, at: dict[Index, t.Ident]) -> t.Stmt:
+        bounds = (
+            at[x] >= self.builder.extent(x.extent) for x in (self.row, self.column)
         )
-        body: list[t.Stmt] = [t.If(outside, (t.Return(),))]
-        lowerer = Lowerer(s, dict(at), body)
-        lowerer.reduced[reduction_of(self.task)] = Value(value)
-        write_steps(lowerer, self.task.stage)
-        signature = (*((i.name, "u32") for i in at.values()), (value.name, "f32"))
-        s.declare(
-            f"function {name}", t.Function(name, signature, "", tuple(body), about)
-        )
-        return name
+        return t.If(t.any_of(*bounds), (t.Return(),))

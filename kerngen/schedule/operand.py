@@ -1,21 +1,22 @@
 """One operand of a tiled matrix product: from storage, by registers, to its tile.
 
-The tile holds the reduction outermost: `tile[p][o / 4]` is a vector of four neighbours
-along the operand's own index `o`.  An operand whose memory runs along `o` is copied
-vector by vector.  One whose memory runs along the reduction is brought in blocks of
-4 x 4, which are transposed in registers; no invocation writes part of another's vector.
+A tile holds vectors as they lie in memory.  Where memory runs along the operand's own
+index `o`, that is `tile[p][o / 4]`; where it runs along the reduction, `tile[o][p / 4]`.
+Either way a vector is copied whole, and no invocation writes part of another's.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import final
+from typing import Final, final
 
 from kerngen.ir.nodes import Index, IndexValue, Load
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.lowering import row_major
 from kerngen.schedule.tiling import VECTOR, Tiling
 from kerngen.shader import tree as t
+
+_VECTOR_BYTES: Final = 16
 
 
 @final
@@ -41,46 +42,32 @@ class Operand:
     _vector: str = ""
 
     def __post_init__(self) -> None:
-        row = self.size // VECTOR + self.tiling.pad
+        """Declare the tile."""
+        self.runs_along_reduction = self.load.subscripts[-1] == IndexValue(self.over)
+        along, lines = (self.size, self.tiling.k)
+        if self.runs_along_reduction:
+            along, lines = lines, along
+        self.line = along // VECTOR
+        self.count = self.line * lines
+        padded = self.line + self.tiling.pad
+        type_ = f"array<array<vec4f, {padded}>, {lines}>"
         self.tile = self.builder.workgroup_array(
-            f"{self.name}_tile",
-            f"array<array<vec4f, {row}>, {self.tiling.k}>",
-            16 * row * self.tiling.k,
+            f"{self.name}_tile", type_, _VECTOR_BYTES * padded * lines
         )
-        micro = {"a": self.tiling.micro_m, "b": self.tiling.micro_n}[self.name]
-        self.fragments = [
-            t.Ident(self.builder.fresh(f"{self.name}_{number}"))
-            for number in range(micro // VECTOR)
-        ]
-        self.transposes = self.load.subscripts[-1] == IndexValue(self.over)
-
-    @property
-    def count(self) -> int:
-        """How many units of work a tile is: vectors, or blocks of 4 x 4."""
-        vectors = self.size * self.tiling.k // VECTOR
-        return vectors // VECTOR if self.transposes else vectors
-
-    @property
-    def turns(self) -> int:
-        """How many units each invocation brings."""
-        return -(-self.count // self.tiling.invocations)
 
     def place(self, batch: dict[Index, t.Expr]) -> list[t.Stmt]:
-        """Find this invocation's units in the tile, and hoist their addresses."""
+        """Find this invocation's vectors in the tile, and hoist their addresses."""
         self._at = dict(batch)
-        self._units = [_Unit(self, number) for number in range(self.turns)]
+        turns = -(-self.count // self.tiling.invocations)
+        self._units = [_Unit(self, number, turns) for number in range(turns)]
         return [stmt for unit in self._units for stmt in unit.place()]
 
     def declare(self) -> list[t.Stmt]:
         """Declare the registers between storage and tile."""
-        return [
-            t.Var(register.name, None, "vec4f")
-            for unit in self._units
-            for register in unit.registers
-        ]
+        return [t.Var(unit.register.name, None, "vec4f") for unit in self._units]
 
     def fetch(self, first: t.Expr) -> list[t.Stmt]:
-        """Load the units for the terms from `first` on into registers."""
+        """Load the terms from `first` on into registers."""
         return [
             stmt for unit in self._units for stmt in unit.guarded(unit.fetch(first))
         ]
@@ -93,13 +80,18 @@ class Operand:
 
     def address(self, outer: t.Expr, over: t.Expr) -> t.Expr:
         """Return the row-major address of an element."""
-        at = self.positions(outer, over)
+        at = self._positions(outer, over)
         return row_major(self.builder, self.load.tensor.extents, at)
 
-    def positions(self, outer: t.Expr, over: t.Expr) -> list[t.Expr]:
+    def _positions(self, outer: t.Expr, over: t.Expr) -> list[t.Expr]:
         """Return the operand's subscripts in order."""
         at = {**self._at, self.outer: outer, self.over: over}
-        return [at[s.index] for s in self.load.subscripts if isinstance(s, IndexValue)]
+        return [at[index] for index in self._indices]
+
+    @property
+    def _indices(self) -> list[Index]:
+        subscripts = self.load.subscripts
+        return [s.index for s in subscripts if isinstance(s, IndexValue)]
 
     def stride(self) -> t.Expr:
         """Return the distance between neighbours along the reduction."""
@@ -115,16 +107,13 @@ class Operand:
         """Return four neighbours in memory, each 0 where it lies beyond the edge."""
         if not self._vector:
             self._vector = self._declare_vector(self._declare_element())
-        return t.call(self._vector, *self.positions(outer, over))
+        return t.call(self._vector, *self._positions(outer, over))
 
     def _parameters(self) -> dict[Index, t.Expr]:
-        indices = [x.index for x in self.load.subscripts if isinstance(x, IndexValue)]
-        return {index: t.Ident(self.builder.name(index.name)) for index in indices}
+        return {i: t.Ident(self.builder.name(i.name)) for i in self._indices}
 
     def _signature(self) -> tuple[tuple[str, str], ...]:
-        return tuple(
-            (self.builder.name(index.name), "u32") for index in self._parameters()
-        )
+        return tuple((self.builder.name(i.name), "u32") for i in self._indices)
 
     def _declare_element(self) -> str:
         """Declare the function that selects the edge away, whatever lies behind it."""
@@ -159,77 +148,57 @@ class Operand:
 
 @final
 class _Unit:
-    """What one invocation brings in one turn: a vector, or a block of 4 x 4."""
+    """The vector that an invocation brings in one of its turns."""
 
-    def __init__(self, operand: Operand, number: int) -> None:
+    def __init__(self, operand: Operand, number: int, turns: int) -> None:
         self._operand = operand
         self._number = number
-        s, o = operand.builder, operand
-        turn = f"_{number}" if o.turns > 1 else ""
-        rows = [f"_{row}" for row in range(VECTOR)] if o.transposes else [""]
+        turn = f"_{number}" if turns > 1 else ""
 
         def name(what: str) -> t.Ident:
-            return t.Ident(s.fresh(f"{o.name}_{what}{turn}"))
+            return t.Ident(operand.builder.fresh(f"{operand.name}_{what}{turn}"))
 
-        self.registers = [name(f"load{row}") for row in rows]
-        self._addresses = [name(f"at{row}") for row in rows] if o.whole else []
+        self.register = name("load")
         self._unit = name("unit")
-        self._outer, self._over = name(o.outer.name), name(o.over.name)
+        self._outer, self._over = name(operand.outer.name), name(operand.over.name)
+        self._address = name("at")
 
     def place(self) -> list[t.Stmt]:
-        o, tiling = self._operand, self._operand.tiling
-        unit = o.builder.lane + self._number * tiling.invocations
-        if o.transposes:
-            across = tiling.k // VECTOR
-            outer, over = self._unit // across * VECTOR, self._unit % across * VECTOR
-        else:
-            across = o.size // VECTOR
-            outer, over = self._unit % across * VECTOR, self._unit // across
+        """Name the vector's place in the tile, and its address for the first turn."""
+        o = self._operand
+        unit = o.builder.lane + self._number * o.tiling.invocations
+        along, line = self._unit % o.line * VECTOR, self._unit // o.line
+        outer, over = (line, along) if o.runs_along_reduction else (along, line)
         placed: list[t.Stmt] = [
             t.Let(self._unit.name, unit),
             t.Let(self._outer.name, outer),
             t.Let(self._over.name, over),
         ]
-        if not o.whole:
-            return placed
-        for row, address in enumerate(self._addresses):
-            value = o.address(o.origin + self._outer + row, self._over)
-            placed.append(t.Let(address.name, value))
+        if o.whole:
+            address = o.address(o.origin + self._outer, self._over)
+            placed.append(t.Let(self._address.name, address))
         return placed
 
     def guarded(self, body: list[t.Stmt]) -> list[t.Stmt]:
-        """Leave out the invocations that have no unit in this turn."""
+        """Leave out the invocations that have no vector in this turn."""
         o = self._operand
         if (self._number + 1) * o.tiling.invocations <= o.count:
             return body
         return [t.If(self._unit < o.count, tuple(body))]
 
     def fetch(self, first: t.Expr) -> list[t.Stmt]:
+        """Load the vector for the terms from `first` on."""
         o = self._operand
-        if o.whole:
-            buffer = o.builder.buffer(o.load.tensor)
-            ahead = first * o.stride()
-            return [
-                t.Assign(register, buffer.expr[(address + ahead) // VECTOR])
-                for register, address in zip(
-                    self.registers, self._addresses, strict=True
-                )
-            ]
-        outer, over = o.origin + self._outer, first + self._over
-        return [
-            t.Assign(register, o.vector(outer + row, over))
-            for row, register in enumerate(self.registers)
-        ]
+        if not o.whole:
+            value = o.vector(o.origin + self._outer, first + self._over)
+            return [t.Assign(self.register, value)]
+        buffer = o.builder.buffer(o.load.tensor)
+        address = (self._address + first * o.stride()) // VECTOR
+        return [t.Assign(self.register, buffer.expr[address])]
 
     def stage(self) -> list[t.Stmt]:
-        o = self._operand
-        vector = self._outer // VECTOR
-        if not o.transposes:
-            return [t.Assign(o.tile[self._over][vector], self.registers[0])]
-        return [
-            t.Assign(
-                o.tile[self._over + number][vector],
-                t.Call("vec4f", tuple(t.Member(r, part) for r in self.registers)),
-            )
-            for number, part in enumerate("xyzw")
-        ]
+        """Store the vector to the tile."""
+        line, along = self._over, self._outer
+        if self._operand.runs_along_reduction:
+            line, along = along, line
+        return [t.Assign(self._operand.tile[line][along // VECTOR], self.register)]

@@ -10,7 +10,6 @@ from kerngen.schedule.task import Options
 
 VECTOR: Final = 4
 _GROUP: Final = 32
-_VEC4_BYTES: Final = 16
 
 
 @final
@@ -46,16 +45,6 @@ class Tiling:
     def invocations(self) -> int:
         """Invocations of a workgroup."""
         return self.rows * self.columns
-
-    @property
-    def a_row(self) -> int:
-        """Vectors in a padded row of the left tile, which holds k rows of m."""
-        return self.m // VECTOR + self.pad
-
-    @property
-    def b_row(self) -> int:
-        """Vectors in a padded row of the right tile, which holds k rows of n."""
-        return self.n // VECTOR + self.pad
 
     def faults(self) -> Iterator[str]:
         """Yield what is wrong with the numbers, in the user's words."""
