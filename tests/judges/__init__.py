@@ -1,0 +1,1 @@
+"""Generated shaders before judges of their own: WGSL compilers other than naga."""

@@ -1,0 +1,31 @@
+"""Tint accepts every standard shader; it is stricter than naga about uniformity."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.judges.tint import refused
+
+GENERATED = Path(__file__).parents[2] / "generated" / "kerngen_kernels" / "wgsl"
+
+NOT_UNIFORM = """
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) lane: u32) {
+    if (lane < 3u) {
+        workgroupBarrier();
+    }
+}
+"""
+
+
+def test_every_standard_shader_is_accepted() -> None:
+    shaders = sorted(GENERATED.glob("*.wgsl"))
+    assert len(shaders) > 50
+    assert refused(shaders) == {}
+
+
+def test_the_judge_refuses_a_barrier_in_divergent_control_flow(tmp_path: Path) -> None:
+    shader = tmp_path / "divergent.wgsl"
+    shader.write_text(NOT_UNIFORM, encoding="utf-8")
+    (message,) = refused([shader]).values()
+    assert "uniform control flow" in message
