@@ -1,0 +1,130 @@
+"""The import law: data flows one way through the house, and imports follow it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.project.tree import ROOT, imports, python_files
+
+ORDER = [
+    "source",
+    "ir",
+    "syntax",
+    "check",
+    "layout",
+    "shader",
+    "schedule",
+    "emit",
+    "output",
+    "compiler",
+    "cli",
+]
+"""A part may import itself and those before it."""
+
+NARROWER = {
+    "shader": {"source", "ir", "layout"},
+    "output": {"source"},
+    "runtime": set[str](),
+}
+"""Parts that may import these only, and themselves."""
+
+THIRD_PARTY = {
+    "source": {"rich"},
+    "syntax": {"lark"},
+    "emit": {"black"},
+    "cli": {"click", "rich"},
+    "runtime": {"numpy", "wgpu"},
+}
+"""The only packages of others that a part may import."""
+
+
+def part_of(file: Path, package: Path = ROOT / "kerngen") -> str:
+    """The part of the house that a file is in: a folder's name, or a module's."""
+    return file.relative_to(package).with_suffix("").parts[0]
+
+
+def allowed(part: str) -> set[str]:
+    if part in NARROWER:
+        return {part, *NARROWER[part]}
+    return set(ORDER[: ORDER.index(part) + 1])
+
+
+def faults(file: Path, package: Path = ROOT / "kerngen") -> list[str]:
+    """What a file imports that it may not."""
+    part = part_of(file, package)
+    found: list[str] = []
+    for name in imports(file):
+        root, *rest = name.split(".")
+        if root == "kerngen":
+            fine = rest[0] in allowed(part) or rest == ["__version__"]
+        else:
+            fine = root in sys.stdlib_module_names
+            fine = fine or root in THIRD_PARTY.get(part, set())
+        if not fine:
+            found.append(f"{file.relative_to(package)}: {name}")
+    return found
+
+
+def test_imports_only_go_forward() -> None:
+    files = [file for file in python_files("kerngen") if part_of(file) != "__init__"]
+    assert {part_of(file) for file in files} == {*ORDER, "runtime"}
+    assert [fault for file in files for fault in faults(file)] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("ir/x.py", "import kerngen.syntax.ast"),
+        ("ir/x.py", "from kerngen import check"),
+        ("shader/x.py", "def f():\n    from kerngen.schedule.task import Task"),
+        ("runtime/x.py", "from kerngen.source.text import Span"),
+        ("output/x.py", "if TYPE_CHECKING:\n    from kerngen.compiler import x"),
+        ("check/x.py", "import numpy as np"),
+        ("emit/x.py", "from lark import Lark"),
+    ],
+)
+def test_a_wrong_import_is_found(path: str, text: str, tmp_path: Path) -> None:
+    file = tmp_path / path
+    file.parent.mkdir(parents=True)
+    file.write_text(text, encoding="utf-8")
+    assert len(faults(file, tmp_path)) == 1
+
+
+def test_generated_modules_import_only_the_runtime() -> None:
+    for file in python_files("generated"):
+        for name in imports(file):
+            root, *rest = name.split(".")
+            assert root in {"kerngen", "numpy"} or root in sys.stdlib_module_names
+            assert root != "kerngen" or rest[0] == "runtime"
+
+
+def run(program: str) -> None:
+    """Run a program outside of the repository, with nothing on the path but the package."""
+    subprocess.run(
+        [sys.executable, "-I", "-W", "error", "-c", program], check=True, cwd="/"
+    )
+
+
+def test_importing_generated_modules_pulls_in_nothing_of_the_compiler() -> None:
+    modules = [
+        file.relative_to(ROOT / "generated").with_suffix("").as_posix()
+        for file in python_files("generated")
+        if file.name != "__init__.py"
+    ]
+    run(f"""
+import importlib, sys
+for module in {modules!r}:
+    importlib.import_module(module.replace("/", "."))
+for name in sys.modules:
+    root, *rest = name.split(".")
+    assert root not in {{"lark", "black", "click", "rich", "wgpu"}}, name
+    assert root != "kerngen" or not rest or rest[0] == "runtime", name
+""")
+
+
+def test_importing_the_runtime_imports_no_wgpu() -> None:
+    run("import sys, kerngen.runtime; assert 'wgpu' not in sys.modules")

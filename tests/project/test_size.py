@@ -1,0 +1,42 @@
+"""The size budget: what is too long to read at one sitting fails."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from tests.project.tree import ROOT, python_files
+
+FOLDERS = ("kerngen", "tests", "examples")
+LISTED_LINES, MOST_LINES = 400, 600
+MOST_FUNCTION_LINES = 60
+
+
+def line_count(file: Path) -> int:
+    return len(file.read_text("utf-8").splitlines())
+
+
+def written_files() -> list[Path]:
+    """Every file that somebody wrote, not generated."""
+    others = [*ROOT.glob("kerngen/**/*.lark"), *ROOT.glob("dsl/**/*.kern")]
+    tools = [file for file in ROOT.glob("tools/*") if file.is_file()]
+    return [*python_files(*FOLDERS), *others, *tools]
+
+
+def test_no_file_is_too_long() -> None:
+    lengths = {file.relative_to(ROOT): line_count(file) for file in written_files()}
+    for file, length in lengths.items():
+        if length > LISTED_LINES:
+            print(f"{file}: {length} lines, over {LISTED_LINES}")
+    assert {file: n for file, n in lengths.items() if n > MOST_LINES} == {}
+
+
+def test_no_function_is_too_long() -> None:
+    long = [
+        f"{file.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for file in python_files(*FOLDERS)
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno + 1 > MOST_FUNCTION_LINES
+    ]
+    assert long == []
