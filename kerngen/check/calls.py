@@ -1,0 +1,240 @@
+"""Calls: casts, built-ins and the user's functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kerngen.check import faults_names, faults_types
+from kerngen.check.environment import Signature
+from kerngen.check.faults_unsupported import VectorValueUnsupported
+from kerngen.check.literals import flexible
+from kerngen.check.remedies import conversion
+from kerngen.check.scope import closest, one_line
+from kerngen.check.types import report_unsupported_type
+from kerngen.ir.builtins import BUILTINS, Builtin, Overload
+from kerngen.ir.evaluate import constant_value
+from kerngen.ir.nodes import BuiltinCall, Cast, Expr, FunctionCall
+from kerngen.ir.types import VECTORS, Scalar
+from kerngen.syntax import ast
+
+if TYPE_CHECKING:
+    from kerngen.check.expressions import Expressions
+
+CASTS = {scalar.spelling: scalar for scalar in (Scalar.F32, Scalar.I32, Scalar.U32)}
+REDUCTIONS = ("sum", "prod", "max", "min")
+
+
+def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | None:
+    """Return a typed call."""
+    name = node.function.name
+    if name in CASTS:
+        return _cast(ex, node, CASTS[name])
+    if name in ex.env.functions:
+        return _function(ex, node, ex.env.functions[name])
+    lone_reduction = name in REDUCTIONS and len(node.arguments) < 2
+    if name in BUILTINS and not lone_reduction:
+        return _builtin(ex, node, BUILTINS[name], want)
+    if lone_reduction or name in REDUCTIONS:
+        fault = faults_names.ReductionAsCall(span=node.function.span, name=name)
+        ex.env.faults.add(fault)
+        return None
+    for argument in node.arguments:
+        ex.check(argument)
+    report_unknown_function(ex, node)
+    return None
+
+
+def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
+    """Record a call of something that is no function."""
+    name, span = node.function.name, node.function.span
+    symbol = ex.scope.get(name)
+    faults = ex.env.faults
+    if name == "bool":
+        text = one_line(node.arguments[0].span.text) if node.arguments else "x"
+        faults.add(faults_types.CastToBool(span=node.span, text=text))
+    elif name in VECTORS:
+        faults.add(VectorValueUnsupported(span=node.span, type=name))
+    elif report_unsupported_type(faults, node.function):
+        return
+    elif symbol is not None:
+        faults.add(
+            faults_names.TensorAsFunction(span=span, name=name, kind=symbol.kind)
+        )
+    else:
+        known = [*ex.env.functions, *BUILTINS, *CASTS]
+        faults.add(
+            faults_names.UnknownFunction(
+                span=span, name=name, suggestion=closest(name, known)
+            )
+        )
+
+
+def check_count(
+    ex: Expressions, node: ast.Call, expected: int, *, of: str = ""
+) -> bool:
+    """Whether a call has as many arguments as it needs; if not, that is a fault."""
+    actual = len(node.arguments)
+    if actual == expected:
+        return True
+    ex.env.faults.add(
+        faults_names.ArgumentCount(
+            span=node.span,
+            function=of or node.function.name,
+            expected=expected,
+            actual=actual,
+        )
+    )
+    for argument in node.arguments:
+        ex.check(argument)
+    return False
+
+
+def _cast(ex: Expressions, node: ast.Call, scalar: Scalar) -> Expr | None:
+    if not check_count(ex, node, 1):
+        return None
+    (argument,) = node.arguments
+    value = ex.check(argument, scalar)
+    if value is None or value.type is scalar:
+        return value
+    return ex.finish(Cast(value, scalar), node.span)
+
+
+def _function(ex: Expressions, node: ast.Call, signature: Signature) -> Expr | None:
+    if not check_count(ex, node, len(signature.parameters)):
+        return None
+    values: list[Expr] = []
+    for parameter, argument in zip(signature.parameters, node.arguments, strict=True):
+        value = ex.check(argument, parameter.type)
+        if value is None or parameter.type is None:
+            continue
+        if value.type is parameter.type:
+            values.append(value)
+            continue
+        ex.env.faults.add(
+            faults_types.ArgumentType(
+                span=argument.span,
+                other=parameter.span,
+                function=signature.name,
+                parameter=parameter.name,
+                expected=parameter.type.spelling,
+                actual=value.type.spelling,
+                remedy=conversion(argument, value.type, parameter.type),
+            )
+        )
+    if len(values) < len(node.arguments) or signature.result is None:
+        return None
+    return FunctionCall(signature.name, tuple(values), signature.result)
+
+
+# Built-ins
+
+
+def _builtin(
+    ex: Expressions, node: ast.Call, builtin: Builtin, want: Scalar | None
+) -> Expr | None:
+    if not check_count(ex, node, builtin.arity):
+        return None
+    kinds = [flexible(argument) for argument in node.arguments]
+    typed = [
+        None if kind else ex.check(argument)
+        for kind, argument in zip(kinds, node.arguments, strict=True)
+    ]
+    if any(not k and not v for k, v in zip(kinds, typed, strict=True)):
+        return None
+    types = [value.type if value else None for value in typed]
+    overload = _choose(builtin, kinds, types, want)
+    if overload is None:
+        shown = [t or k or Scalar.I32 for t, k in zip(types, kinds, strict=True)]
+        _report_arguments(ex, node, builtin, shown)
+        return None
+    values = [
+        value or ex.check(argument, wanted)
+        for value, argument, wanted in zip(
+            typed, node.arguments, overload.parameters, strict=True
+        )
+    ]
+    known = tuple(value for value in values if value is not None)
+    if len(known) < len(values):
+        return None
+    call = BuiltinCall(builtin.name, known, overload.result)
+    return ex.finish(call, node.span) if _defined(ex, node, call) else None
+
+
+def _choose(
+    builtin: Builtin,
+    kinds: list[Scalar | None],
+    types: list[Scalar | None],
+    want: Scalar | None,
+) -> Overload | None:
+    """Return the overload that the arguments fit; literals fit as they may."""
+
+    def fits(overload: Overload) -> bool:
+        return all(
+            (
+                actual is wanted
+                if actual is not None
+                else wanted is Scalar.F32 or (kind is Scalar.I32 and wanted.is_integer)
+            )
+            for wanted, actual, kind in zip(
+                overload.parameters, types, kinds, strict=True
+            )
+        )
+
+    fitting = [overload for overload in builtin.overloads if fits(overload)]
+    for result in (want, Scalar.F32 if Scalar.F32 in kinds else Scalar.I32):
+        for overload in fitting:
+            if overload.result is result:
+                return overload
+    return fitting[0] if fitting else None
+
+
+def _report_arguments(
+    ex: Expressions, node: ast.Call, builtin: Builtin, actual: list[Scalar]
+) -> None:
+    accepted = " or ".join(
+        f"({', '.join(scalar.spelling for scalar in overload.parameters)})"
+        for overload in builtin.overloads
+    )
+    ex.env.faults.add(
+        faults_types.BuiltinArguments(
+            span=node.span,
+            function=builtin.name,
+            actual=", ".join(scalar.spelling for scalar in actual),
+            accepted=accepted,
+            remedy=_argument_remedy(node, builtin, actual),
+        )
+    )
+
+
+def _argument_remedy(node: ast.Call, builtin: Builtin, actual: list[Scalar]) -> str:
+    """Return the conversion of the first argument that would not fit."""
+    floats = Scalar.F32 in actual or len(builtin.overloads) == 1
+    candidates = builtin.overloads if floats else builtin.overloads[::-1]
+    wanted = candidates[0].parameters
+    for argument, given, scalar in zip(node.arguments, actual, wanted, strict=True):
+        if given is not scalar:
+            return conversion(argument, given, scalar)
+    return ""
+
+
+def _defined(ex: Expressions, node: ast.Call, call: BuiltinCall) -> bool:
+    """Whether WGSL defines a built-in for its constant arguments."""
+    values = [constant_value(argument) for argument in call.arguments]
+    reason = ""
+    match call.builtin, values:
+        case "clamp", [_, low, high] if None not in (low, high):
+            if low is not None and high is not None and low > high:
+                reason = f"the lower bound {low} is above the upper bound {high}"
+        case "smoothstep", [low, high, _] if low is not None and low == high:
+            reason = "both edges are the same"
+        case "ldexp", [_, exponent] if exponent is not None and exponent > 128:
+            reason = "the exponent is above 128"
+        case _:
+            pass
+    if reason:
+        ex.env.faults.add(
+            faults_types.ConstantArguments(
+                span=node.span, function=call.builtin, reason=reason
+            )
+        )
+    return not reason

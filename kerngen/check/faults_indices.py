@@ -1,0 +1,216 @@
+"""What can be wrong with indices, subscripts and dims: codes KG04xx."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from kerngen.check.worded import Worded, WordedBeside, counted
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnboundIndex(Worded):
+    """A subscript that neither the left side nor a reduction introduces."""
+
+    code: ClassVar[str] = "KG0401"
+    rule: ClassVar[str] = (
+        "An index on the right is on the left or bound by a reduction."
+    )
+    says: ClassVar[str] = "The index '{name}' is neither on the left nor reduced over."
+    advice: ClassVar[str] = "{remedy}"
+
+    name: str
+    remedy: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class IndexRebound(WordedBeside):
+    """An index bound again inside its own scope."""
+
+    code: ClassVar[str] = "KG0402"
+    rule: ClassVar[str] = "An index is bound once in its scope."
+    says: ClassVar[str] = "The index '{name}' is bound already."
+    points: ClassVar[str] = "bound again here"
+    beside: ClassVar[str] = "bound here"
+    advice: ClassVar[str] = "Give the inner index another name."
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RangeNotFound(Worded):
+    """An index that subscripts nothing by itself."""
+
+    code: ClassVar[str] = "KG0403"
+    rule: ClassVar[str] = "An index ranges over the first axis that it subscripts bare."
+    says: ClassVar[str] = "The range of the index '{name}' can't be found."
+    points: ClassVar[str] = "it subscripts no axis by itself"
+    advice: ClassVar[str] = (
+        "An index ranges over the axis that it subscripts: use '{name}' as a subscript. "
+        "A range given where the index is introduced is not supported yet."
+    )
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DimMismatch(WordedBeside):
+    """An index that subscripts axes of two different dims."""
+
+    code: ClassVar[str] = "KG0404"
+    rule: ClassVar[str] = "The axes that one index subscripts have one dim."
+    says: ClassVar[str] = (
+        "The index '{index}' ranges over '{dim}', but axis {axis} of '{tensor}' is "
+        "'{other_dim}'."
+    )
+    points: ClassVar[str] = "this axis is '{other_dim}'"
+    beside: ClassVar[str] = "'{index}' ranges over '{dim}' because of this"
+    advice: ClassVar[str] = (
+        "Check the order of the subscripts; if the two lengths are one, use one dim."
+    )
+
+    index: str
+    dim: str
+    axis: int
+    tensor: str
+    other_dim: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RangeTooLong(WordedBeside):
+    """An index whose literal range exceeds a literal axis."""
+
+    code: ClassVar[str] = "KG0405"
+    rule: ClassVar[str] = "An index's range lies inside every axis that it subscripts."
+    says: ClassVar[str] = (
+        "The index '{index}' runs to {length}, but axis {axis} of '{tensor}' has only "
+        "{available}."
+    )
+    beside: ClassVar[str] = "'{index}' runs to {length} because of this"
+
+    index: str
+    length: int
+    axis: int
+    tensor: str
+    available: int
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SubscriptCount(WordedBeside):
+    """Too few or too many subscripts."""
+
+    code: ClassVar[str] = "KG0406"
+    rule: ClassVar[str] = "A tensor has one subscript per axis."
+    says: ClassVar[str] = "'{tensor}' has {axes}, but {given}."
+    beside: ClassVar[str] = "'{tensor}' is declared here"
+    advice: ClassVar[str] = "Write '{example}'."
+
+    tensor: str
+    rank: int
+    count: int
+    example: str
+
+    @property
+    def axes(self) -> str:
+        """The rank in words."""
+        return counted(self.rank, "axis", "axes") if self.rank else "no axes"
+
+    @property
+    def given(self) -> str:
+        """The number of subscripts in words."""
+        verb = "is" if self.count == 1 else "are"
+        number = counted(self.count, "subscript") if self.count else "no subscripts"
+        return f"{number} {verb} given"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SubscriptType(Worded):
+    """A subscript that is no integer."""
+
+    code: ClassVar[str] = "KG0407"
+    rule: ClassVar[str] = "A subscript is an integer."
+    says: ClassVar[str] = "A subscript is 'i32' or 'u32', but this is '{actual}'."
+    points: ClassVar[str] = "'{actual}'"
+    advice: ClassVar[str] = "{remedy}"
+
+    actual: str
+    remedy: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NotSubscriptable(Worded):
+    """A subscript on something that is no tensor."""
+
+    code: ClassVar[str] = "KG0408"
+    rule: ClassVar[str] = "Only tensors and lets are subscripted."
+    says: ClassVar[str] = "'{text}' can't be subscripted: it is {kind}."
+    advice: ClassVar[str] = "{remedy}"
+
+    text: str
+    kind: str
+    remedy: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DimAsIndex(Worded):
+    """A dim where an index was meant."""
+
+    code: ClassVar[str] = "KG0409"
+    rule: ClassVar[str] = "A dim is a length; an index has a name of its own."
+    says: ClassVar[str] = "'{name}' is a dim, not an index."
+    points: ClassVar[str] = "the length of an axis"
+    advice: ClassVar[str] = "Give the index a name that is not a dim, 'i' or 'p' say."
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OutputOnlyDim(Worded):
+    """A dim that no input has."""
+
+    code: ClassVar[str] = "KG0410"
+    rule: ClassVar[str] = "The dims of outputs are dims of inputs, or literals."
+    says: ClassVar[str] = "The dim '{name}' of an output is not a dim of any input."
+    advice: ClassVar[str] = "{remedy}"
+
+    name: str
+    remedy: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AxisForm(Worded):
+    """An axis of an input that is neither a name nor a positive literal."""
+
+    code: ClassVar[str] = "KG0411"
+    rule: ClassVar[str] = "An input's axis is a name or a literal of at least 1."
+    says: ClassVar[str] = "An axis is a name or a whole number from 1 to 2147483647."
+    advice: ClassVar[str] = "{remedy}"
+
+    remedy: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class IndexAsValue(Worded):
+    """An unknown name in an equation that looks like an index."""
+
+    code: ClassVar[str] = "KG0412"
+    rule: ClassVar[str] = "An index outlives neither its statement nor its reduction."
+    says: ClassVar[str] = "The index '{name}' is not in scope here."
+    advice: ClassVar[str] = (
+        "An index lives in the statement or reduction that binds it; a reduction ends at "
+        "'/', '%', '+', '-' and comparisons: put its body in parentheses."
+    )
+
+    name: str

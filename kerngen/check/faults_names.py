@@ -1,0 +1,198 @@
+"""What can be wrong with names: codes KG02xx."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from kerngen.check.worded import Worded, WordedBeside, counted
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnknownName(Worded):
+    """A name that nothing in reach introduces."""
+
+    code: ClassVar[str] = "KG0201"
+    rule: ClassVar[str] = "A name is introduced before it is used."
+    says: ClassVar[str] = "Unknown name '{name}'."
+    advice: ClassVar[str] = "Did you mean '{suggestion}'?"
+
+    name: str
+    suggestion: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnknownFunction(Worded):
+    """A call of something that is no function."""
+
+    code: ClassVar[str] = "KG0202"
+    rule: ClassVar[str] = "What is called is a function, a built-in or a cast."
+    says: ClassVar[str] = "Unknown function '{name}'."
+    advice: ClassVar[str] = "Did you mean '{suggestion}'?"
+
+    name: str
+    suggestion: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnknownType(Worded):
+    """A type that the language does not have."""
+
+    code: ClassVar[str] = "KG0203"
+    rule: ClassVar[str] = "A type is one of the language's own."
+    says: ClassVar[str] = "Unknown type '{name}'."
+    advice: ClassVar[str] = "Did you mean '{suggestion}'?"
+
+    name: str
+    suggestion: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DuplicateItem(WordedBeside):
+    """Two items of one kind and name in a file."""
+
+    code: ClassVar[str] = "KG0204"
+    rule: ClassVar[str] = "Items of one kind have distinct names."
+    says: ClassVar[str] = "There are two {kind} called '{name}'."
+    beside: ClassVar[str] = "the first one"
+    advice: ClassVar[str] = "Rename one of them."
+
+    kind: str
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NameClash(WordedBeside):
+    """A name that is taken within its name space."""
+
+    code: ClassVar[str] = "KG0205"
+    rule: ClassVar[str] = "The values of a kernel or function share one name space."
+    says: ClassVar[str] = "'{name}' is already {taken}."
+    points: ClassVar[str] = "used for {wanted} here"
+    beside: ClassVar[str] = "{taken} here"
+    advice: ClassVar[str] = "Rename one of the two."
+
+    name: str
+    wanted: str
+    taken: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BuiltinClash(Worded):
+    """A function that has the name of a built-in, or of a type."""
+
+    code: ClassVar[str] = "KG0206"
+    rule: ClassVar[str] = "Functions and built-ins share one name space."
+    says: ClassVar[str] = "'{name}' is a built-in function."
+    advice: ClassVar[str] = "Call the function something else."
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Recursion(Worded):
+    """A function that needs itself."""
+
+    code: ClassVar[str] = "KG0207"
+    rule: ClassVar[str] = "Functions are not recursive."
+    says: ClassVar[str] = "The function '{name}' calls itself: {chain}."
+
+    name: str
+    chain: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnknownMember(Worded):
+    """A component that the vector does not have."""
+
+    code: ClassVar[str] = "KG0208"
+    rule: ClassVar[str] = "A member is a component of a vector."
+    says: ClassVar[str] = "A '{type}' has no component '{member}'."
+    advice: ClassVar[str] = "Its components are {components}."
+
+    type: str
+    member: str
+    components: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MemberOfScalar(Worded):
+    """A member of something that has none."""
+
+    code: ClassVar[str] = "KG0209"
+    rule: ClassVar[str] = "Only vectors have members."
+    says: ClassVar[str] = "'{base}' is {kind}, which has no members."
+
+    base: str
+    kind: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ArgumentCount(Worded):
+    """A call with too few or too many arguments."""
+
+    code: ClassVar[str] = "KG0210"
+    rule: ClassVar[str] = "A call has as many arguments as its function has parameters."
+    says: ClassVar[str] = "'{function}' takes {wanted}, got {actual}."
+
+    function: str
+    expected: int
+    actual: int
+
+    @property
+    def wanted(self) -> str:
+        """The number of parameters, in words."""
+        return counted(self.expected, "argument")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UsedBeforeDefinition(WordedBeside):
+    """A let, host or constant that is used above its definition."""
+
+    code: ClassVar[str] = "KG0211"
+    rule: ClassVar[str] = "Statements run in order: a value is defined before its uses."
+    says: ClassVar[str] = "'{name}' is used before its definition."
+    beside: ClassVar[str] = "defined here"
+    advice: ClassVar[str] = "Move the definition up."
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ReductionAsCall(Worded):
+    """A reduction written like a call: `sum(x)`."""
+
+    code: ClassVar[str] = "KG0212"
+    rule: ClassVar[str] = "A reduction names its indices in brackets."
+    says: ClassVar[str] = "'{name}' is a reduction, not a function."
+    advice: ClassVar[str] = (
+        "Name the index to reduce over, and subscript with it: '{name}[i] x[i]'."
+    )
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TensorAsFunction(Worded):
+    """A tensor read with parentheses: `x(i)`."""
+
+    code: ClassVar[str] = "KG0213"
+    rule: ClassVar[str] = "An element of a tensor is read with brackets."
+    says: ClassVar[str] = "'{name}' is {kind}, not a function."
+    advice: ClassVar[str] = "An element of a tensor is read with brackets: '{name}[i]'."
+
+    name: str
+    kind: str

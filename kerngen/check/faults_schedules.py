@@ -1,0 +1,148 @@
+"""What can be wrong with schedules: codes KG06xx."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from kerngen.check.worded import Worded, WordedBeside, counted
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnknownKernel(Worded):
+    """A schedule of a kernel that the file does not have."""
+
+    code: ClassVar[str] = "KG0601"
+    rule: ClassVar[str] = "A schedule names a kernel of its file."
+    says: ClassVar[str] = "There is no kernel '{name}' to schedule."
+    advice: ClassVar[str] = "Did you mean '{suggestion}'?"
+
+    name: str
+    suggestion: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnknownStrategy(Worded):
+    """A strategy that does not exist."""
+
+    code: ClassVar[str] = "KG0602"
+    rule: ClassVar[str] = "A schedule chooses one of the strategies."
+    says: ClassVar[str] = "There is no strategy '{name}'."
+    points: ClassVar[str] = "the strategies are {known}"
+    advice: ClassVar[str] = "Did you mean '{suggestion}'?"
+
+    name: str
+    known: str
+    suggestion: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnknownOption(Worded):
+    """An option that the strategy does not have."""
+
+    code: ClassVar[str] = "KG0603"
+    rule: ClassVar[str] = "An option is one that the strategy has."
+    says: ClassVar[str] = "The strategy '{strategy}' has no option '{name}'."
+    points: ClassVar[str] = "{known}"
+    advice: ClassVar[str] = "Did you mean '{suggestion}'?"
+
+    strategy: str
+    name: str
+    known: str
+    suggestion: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OptionCount(Worded):
+    """An option with too few or too many values."""
+
+    code: ClassVar[str] = "KG0604"
+    rule: ClassVar[str] = "An option has as many values as it takes."
+    says: ClassVar[str] = "'{name}' takes {wanted}, got {actual}."
+    advice: ClassVar[str] = "Write '{usage}'."
+
+    name: str
+    expected: int
+    actual: int
+    usage: str
+
+    @property
+    def wanted(self) -> str:
+        """The number of values, in words."""
+        return counted(self.expected, "value")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OptionValue(Worded):
+    """An option's value out of its range."""
+
+    code: ClassVar[str] = "KG0605"
+    rule: ClassVar[str] = "An option's values are in its range."
+    says: ClassVar[str] = "'{name}' can't be {value}: it is {accepted}."
+
+    name: str
+    value: int
+    accepted: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RepeatedOption(WordedBeside):
+    """An option given twice."""
+
+    code: ClassVar[str] = "KG0606"
+    rule: ClassVar[str] = "A schedule gives an option once."
+    says: ClassVar[str] = "The option '{name}' is given twice."
+    beside: ClassVar[str] = "first here"
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GuardReads(Worded):
+    """A guard that asks for what is not known before the kernel runs."""
+
+    code: ClassVar[str] = "KG0607"
+    rule: ClassVar[str] = "A guard reads dims, integer scalars and the adapter."
+    says: ClassVar[str] = "A guard can't use {what}."
+    advice: ClassVar[str] = (
+        "A guard is made of dims, integer scalars, literals, 'adapter.workgroup_bytes', "
+        "'.invocations', '.subgroups', '.f16', arithmetic and comparisons."
+    )
+
+    what: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GuardType(Worded):
+    """A guard that is a number."""
+
+    code: ClassVar[str] = "KG0608"
+    rule: ClassVar[str] = "A guard is true or false."
+    says: ClassVar[str] = "A guard is true or false, but this is a number."
+    advice: ClassVar[str] = "Compare it with something: '{text} == 1'."
+
+    text: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnknownAdapterFact(Worded):
+    """Something that a guard can't ask of the adapter."""
+
+    code: ClassVar[str] = "KG0609"
+    rule: ClassVar[str] = "A guard asks for facts of the adapter that exist."
+    says: ClassVar[str] = "A guard can't ask for 'adapter.{name}'."
+    points: ClassVar[str] = "it can ask for {known}"
+    advice: ClassVar[str] = "Did you mean 'adapter.{suggestion}'?"
+
+    name: str
+    known: str
+    suggestion: str

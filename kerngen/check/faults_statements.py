@@ -1,0 +1,224 @@
+"""What can be wrong with parameters and statements: codes KG05xx."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from kerngen.check.worded import Worded, WordedBeside
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class WriteToInput(WordedBeside):
+    """A write to a tensor that is only read."""
+
+    code: ClassVar[str] = "KG0501"
+    rule: ClassVar[str] = "Only outputs and 'mut' tensors are written."
+    says: ClassVar[str] = "'{name}' is an input; it can't be written."
+    beside: ClassVar[str] = "declared without 'mut'"
+    advice: ClassVar[str] = (
+        "Declare it 'mut {name}' to change it in place, or write to an output."
+    )
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class WriteToValue(Worded):
+    """A write to something that is no tensor."""
+
+    code: ClassVar[str] = "KG0502"
+    rule: ClassVar[str] = "Only outputs and 'mut' tensors are written."
+    says: ClassVar[str] = "'{name}' is {kind}; it can't be written."
+    advice: ClassVar[str] = "{remedy}"
+
+    name: str
+    kind: str
+    remedy: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ReadBeforeWrite(WordedBeside):
+    """An output that is read before any statement wrote it."""
+
+    code: ClassVar[str] = "KG0503"
+    rule: ClassVar[str] = "An output is read only after it is written."
+    says: ClassVar[str] = "The output '{name}' is read before it is written."
+    beside: ClassVar[str] = "'{name}' is declared here"
+    advice: ClassVar[str] = (
+        "Write it first, with '='; to change a tensor of the caller's, make it a 'mut' "
+        "parameter."
+    )
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NeverWritten(Worded):
+    """An output that no statement writes."""
+
+    code: ClassVar[str] = "KG0504"
+    rule: ClassVar[str] = "Every output is written."
+    says: ClassVar[str] = "The output '{name}' is never written."
+    advice: ClassVar[str] = "Add a statement '{example} = ...;'."
+
+    name: str
+    example: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LeftSubscript(Worded):
+    """A subscript on the left that is no bare index."""
+
+    code: ClassVar[str] = "KG0505"
+    rule: ClassVar[str] = "The subscripts on the left are bare indices."
+    says: ClassVar[str] = "'{text}' on the left is {what}, not an index."
+    advice: ClassVar[str] = "{remedy}"
+
+    text: str
+    what: str
+    remedy: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RepeatedLeftIndex(WordedBeside):
+    """One index twice on the left: a diagonal."""
+
+    code: ClassVar[str] = "KG0506"
+    rule: ClassVar[str] = "The indices on the left are distinct."
+    says: ClassVar[str] = "The index '{name}' stands twice on the left."
+    beside: ClassVar[str] = "first here"
+    advice: ClassVar[str] = (
+        "A statement defines every element: use two indices and compare them, "
+        "'if i == j { ... } else { 0.0 }'."
+    )
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FunctionReads(Worded):
+    """A function that uses what only kernels have."""
+
+    code: ClassVar[str] = "KG0507"
+    rule: ClassVar[str] = "A function works on its arguments alone."
+    says: ClassVar[str] = "A function can't use {what}."
+    advice: ClassVar[str] = "Do this in a kernel, and pass the value."
+
+    what: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class HostReads(Worded):
+    """A host that uses what only the device knows."""
+
+    code: ClassVar[str] = "KG0508"
+    rule: ClassVar[str] = "A host is computed from dims, scalars, constants and hosts."
+    says: ClassVar[str] = "A host can't use {what}."
+    advice: ClassVar[str] = (
+        "A host is computed before the kernel runs, from dims, scalars, constants and "
+        "earlier hosts; 'let' computes on the device."
+    )
+
+    what: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class HostType(Worded):
+    """A host that is true or false."""
+
+    code: ClassVar[str] = "KG0509"
+    rule: ClassVar[str] = "A host is a number."
+    says: ClassVar[str] = "A host is a number, but this is 'bool'."
+    advice: ClassVar[str] = "Choose between numbers: 'if ... {{ 1 }} else {{ 0 }}'."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MutableScalar(Worded):
+    """A scalar parameter declared `mut`."""
+
+    code: ClassVar[str] = "KG0510"
+    rule: ClassVar[str] = "Only tensors are 'mut'."
+    says: ClassVar[str] = "'{name}' is {kind}; only tensors can be 'mut'."
+    advice: ClassVar[str] = (
+        "For one number that the kernel changes, use '{name}: f32[]'."
+    )
+
+    name: str
+    kind: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TensorDefault(Worded):
+    """A tensor with a default."""
+
+    code: ClassVar[str] = "KG0511"
+    rule: ClassVar[str] = "Only scalars and vectors of a kernel have defaults."
+    says: ClassVar[str] = "'{name}' can't have a default: it is {kind}."
+
+    name: str
+    kind: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NoResult(Worded):
+    """A kernel that could not change anything."""
+
+    code: ClassVar[str] = "KG0512"
+    rule: ClassVar[str] = "A kernel has an output or a 'mut' tensor."
+    says: ClassVar[str] = (
+        "The kernel '{name}' has neither an output nor a 'mut' tensor."
+    )
+    advice: ClassVar[str] = "Add an output: 'kernel {name}(...) -> y: f32[n]'."
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OutputForm(Worded):
+    """An output that is no tensor."""
+
+    code: ClassVar[str] = "KG0513"
+    rule: ClassVar[str] = "Outputs are tensors."
+    says: ClassVar[str] = "The output '{name}' is a scalar; outputs are tensors."
+    advice: ClassVar[str] = "A single number is a tensor of rank 0: '{name}: {type}[]'."
+
+    name: str
+    type: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BoolLet(Worded):
+    """A let of a kernel that is true or false."""
+
+    code: ClassVar[str] = "KG0514"
+    rule: ClassVar[str] = "A let of a kernel is a number: it may have to be stored."
+    says: ClassVar[str] = "A 'let' of a kernel is a number, but this is 'bool'."
+    advice: ClassVar[str] = "Write the comparison where it is needed."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NothingWritten(Worded):
+    """A kernel with `mut` tensors alone that writes none of them."""
+
+    code: ClassVar[str] = "KG0515"
+    rule: ClassVar[str] = "A kernel writes something."
+    says: ClassVar[str] = "The kernel '{name}' writes nothing."
+    advice: ClassVar[str] = "Write to one of its 'mut' tensors."
+
+    name: str

@@ -1,0 +1,153 @@
+"""Expressions that the host computes, where scalars mix freely.
+
+Operands keep their own types; an operation is of type F32 if an operand is, else I32.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import assert_never
+
+from kerngen.check.environment import Environment
+from kerngen.check.expressions import Expressions
+from kerngen.check.faults_types import ConditionType, OperandType
+from kerngen.check.literals import literal
+from kerngen.check.remedies import conversion
+from kerngen.check.scope import Scope, one_line
+from kerngen.ir.evaluate import bounds
+from kerngen.ir.nodes import Binary, Constant, Expr, Select, Unary
+from kerngen.ir.types import Scalar
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+
+_LOGIC = frozenset({"and", "or"})
+_EQUALITY = frozenset({"==", "!="})
+_ORDER = frozenset({"<", "<=", ">", ">="})
+_ON_INTEGERS = frozenset({"&", "|", "^", "<<", ">>"})
+
+
+@dataclass(frozen=True)
+class FreeMixing(ABC):
+    """Checks expressions in one scope; what may be read is up to the subclass."""
+
+    env: Environment
+    scope: Scope
+
+    @abstractmethod
+    def check_name(self, node: ast.Name) -> Expr | None:
+        """Check a bare name."""
+
+    @abstractmethod
+    def check_member(self, node: ast.Member) -> Expr | None:
+        """Check a member."""
+
+    @abstractmethod
+    def check_call(self, node: ast.Call) -> Expr | None:
+        """Check a call."""
+
+    @abstractmethod
+    def refuse(self, span: Span, what: str) -> None:
+        """Record something that can't be used here."""
+
+    def check(self, node: ast.Expr) -> Expr | None:
+        """Return the typed expression."""
+        match node:
+            case ast.Number(value=value):
+                return self._number(node.span, value)
+            case ast.Boolean(value=value):
+                return Constant(value, Scalar.BOOL)
+            case ast.Name():
+                return self.check_name(node)
+            case ast.Call():
+                return self.check_call(node)
+            case ast.Member():
+                return self.check_member(node)
+            case ast.Unary():
+                return self._unary(node)
+            case ast.Binary():
+                return self._binary(node)
+            case ast.Conditional():
+                return self._conditional(node)
+            case ast.Subscript():
+                self.refuse(node.span, "the elements of a tensor")
+                return None
+            case ast.Reduction():
+                self.refuse(node.span, "a reduction")
+                return None
+            case _:
+                assert_never(node)
+
+    def report_unknown(self, node: ast.Name) -> None:
+        """Record a name that stands for nothing."""
+        Expressions(self.env, self.scope).report_unknown(node)
+
+    def _number(self, span: Span, value: float) -> Expr | None:
+        _, highest = bounds(Scalar.I32)
+        want = Scalar.U32 if value > highest else None
+        return literal(self.env.faults, span, value, want)
+
+    def _unary(self, node: ast.Unary) -> Expr | None:
+        if node.op == "not":
+            operand = self._condition(node.operand)
+            return operand and Unary("not", operand, Scalar.BOOL)
+        if node.op == "-" and isinstance(node.operand, ast.Number):
+            return literal(self.env.faults, node.span, -node.operand.value, None)
+        operand = self.check(node.operand)
+        if operand is None or not self._accepts(node.op, node.operand, operand):
+            return None
+        return Unary(node.op, operand, shared_type(operand))
+
+    def _binary(self, node: ast.Binary) -> Expr | None:
+        if node.op in _LOGIC:
+            left, right = self._condition(node.left), self._condition(node.right)
+            return left and right and Binary(node.op, left, right, Scalar.BOOL)
+        left, right = self.check(node.left), self.check(node.right)
+        if left is None or right is None:
+            return None
+        sides = (node.left, left), (node.right, right)
+        if not all(self._accepts(node.op, *side) for side in sides):
+            return None
+        compares = node.op in _EQUALITY or node.op in _ORDER
+        type_ = Scalar.BOOL if compares else shared_type(left, right)
+        return Binary(node.op, left, right, type_)
+
+    def _conditional(self, node: ast.Conditional) -> Expr | None:
+        condition = self._condition(node.condition)
+        then, otherwise = self.check(node.then), self.check(node.otherwise)
+        if condition is None or then is None or otherwise is None:
+            return None
+        sides = (node.then, then), (node.otherwise, otherwise)
+        if not all(self._accepts("if", *side) for side in sides):
+            return None
+        return Select(condition, then, otherwise, shared_type(then, otherwise))
+
+    def _condition(self, node: ast.Expr) -> Expr | None:
+        value = self.check(node)
+        if value is None or value.type is Scalar.BOOL:
+            return value
+        text = one_line(node.span.text)
+        self.env.faults.add(
+            ConditionType(span=node.span, actual=value.type.spelling, text=text)
+        )
+        return None
+
+    def _accepts(self, op: str, node: ast.Expr, value: Expr) -> bool:
+        integers = op in _ON_INTEGERS or op == "~"
+        if value.type.is_integer or (value.type is Scalar.F32 and not integers):
+            return True
+        self.env.faults.add(
+            OperandType(
+                span=node.span,
+                operator=op,
+                accepted="integers" if integers else "numbers",
+                actual=value.type.spelling,
+                remedy=conversion(node, value.type, Scalar.I32),
+            )
+        )
+        return False
+
+
+def shared_type(*values: Expr) -> Scalar:
+    """Return the type of an operation on numbers: F32 if any of them is, else I32."""
+    return Scalar.F32 if any(v.type is Scalar.F32 for v in values) else Scalar.I32

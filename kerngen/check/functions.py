@@ -1,0 +1,154 @@
+"""The user's functions: signatures first, so that their order does not matter."""
+
+from __future__ import annotations
+
+from kerngen.check import faults_names
+from kerngen.check.calls import CASTS, REDUCTIONS
+from kerngen.check.environment import (
+    Environment,
+    FormalParameter,
+    Signature,
+    Signatures,
+)
+from kerngen.check.expressions import Expressions
+from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol
+from kerngen.check.traverse import walk_syntax
+from kerngen.check.types import resolve_scalar
+from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.nodes import Expr, Function, LocalValue
+from kerngen.ir.types import VECTORS, Scalar
+from kerngen.source.diagnostic import Faults
+from kerngen.syntax import ast
+
+_TAKEN = frozenset([*BUILTINS, *CASTS, *VECTORS, *REDUCTIONS, "bool", "f16"])
+
+
+def check_signatures(faults: Faults, items: list[ast.FunctionItem]) -> Signatures:
+    """Return what calls need to know of each function."""
+    signatures: Signatures = {}
+    for item in items:
+        name = item.name.name
+        if name in _TAKEN:
+            faults.add(faults_names.BuiltinClash(span=item.name.span, name=name))
+            continue
+        parameters = tuple(
+            FormalParameter(p.name.name, _parameter_type(faults, p), p.span)
+            for p in item.parameters
+        )
+        place = "The result of a function"
+        result = resolve_scalar(faults, item.result, place, allow_bool=True)
+        signatures.setdefault(name, Signature(name, parameters, result))
+    return signatures
+
+
+def _parameter_type(faults: Faults, parameter: ast.Parameter) -> Scalar | None:
+    place = "A parameter of a function"
+    return resolve_scalar(faults, parameter.type, place, allow_bool=True)
+
+
+def check_functions(
+    faults: Faults, items: list[ast.FunctionItem], signatures: Signatures, outer: Scope
+) -> tuple[Function, ...]:
+    """Return the functions, callees before callers."""
+    functions: list[Function] = []
+    for item in _callees_first(faults, items):
+        function = _check_function(faults, item, signatures, outer)
+        if function is not None:
+            functions.append(function)
+    return tuple(functions)
+
+
+def _check_function(
+    faults: Faults, item: ast.FunctionItem, signatures: Signatures, outer: Scope
+) -> Function | None:
+    later = {let.name.name: let.name.span for let in item.lets}
+    env = Environment(faults, signatures, "function", later)
+    ex = Expressions(env, Scope(faults, outer))
+    parameters = _declare_parameters(ex, item, signatures)
+    lets: list[tuple[LocalValue, Expr]] = []
+    for let in item.lets:
+        value = ex.check(let.value)
+        env.later.pop(let.name.name, None)
+        local = None if value is None else LocalValue(let.name.name, value.type)
+        _declare(ex, let.name, local, "a let")
+        if local is not None and value is not None:
+            lets.append((local, value))
+    signature = signatures.get(item.name.name)
+    wanted = signature.result if signature else None
+    if wanted is None:
+        ex.check(item.body)
+        return None
+    body = ex.check_as(item.body, wanted, f"The result of '{item.name.name}'")
+    complete = len(lets) == len(item.lets) and parameters is not None
+    if body is None or not complete or parameters is None:
+        return None
+    name = item.name.name
+    return Function(name, parameters, tuple(lets), body, wanted, item.doc)
+
+
+def _declare_parameters(
+    ex: Expressions, item: ast.FunctionItem, signatures: Signatures
+) -> tuple[LocalValue, ...] | None:
+    signature = signatures.get(item.name.name)
+    locals_: list[LocalValue] = []
+    for n, parameter in enumerate(item.parameters):
+        formals = signature.parameters if signature else ()
+        type_ = formals[n].type if n < len(formals) else None
+        local = None if type_ is None else LocalValue(parameter.name.name, type_)
+        _declare(ex, parameter.name, local, "a parameter")
+        if local is not None:
+            locals_.append(local)
+    return tuple(locals_) if len(locals_) == len(item.parameters) else None
+
+
+def _declare(
+    ex: Expressions, name: ast.Identifier, local: LocalValue | None, kind: str
+) -> None:
+    symbol = (
+        FaultySymbol(kind, name.span)
+        if local is None
+        else ValueSymbol(kind, local, name.span)
+    )
+    ex.scope.declare(name, symbol)
+
+
+# Order
+
+
+def _callees_first(
+    faults: Faults, items: list[ast.FunctionItem]
+) -> list[ast.FunctionItem]:
+    """Sort functions so that each follows those that it calls; a cycle is a fault."""
+    by_name = {item.name.name: item for item in reversed(items)}
+    ordered: dict[str, ast.FunctionItem] = {}
+
+    def visit(item: ast.FunctionItem, path: tuple[str, ...]) -> None:
+        name = item.name.name
+        if name in path:
+            cycle = path[path.index(name) :]
+            if name == min(cycle):
+                chain = " calls ".join(f"'{step}'" for step in (*cycle, name))
+                faults.add(
+                    faults_names.Recursion(span=item.name.span, name=name, chain=chain)
+                )
+            return
+        if name in ordered:
+            return
+        for callee in _calls(item):
+            if callee in by_name:
+                visit(by_name[callee], (*path, name))
+        ordered.setdefault(name, item)
+
+    for item in items:
+        visit(item, ())
+    return list(ordered.values())
+
+
+def _calls(item: ast.FunctionItem) -> list[str]:
+    bodies = [*(let.value for let in item.lets), item.body]
+    return [
+        node.function.name
+        for body in bodies
+        for node in walk_syntax(body)
+        if isinstance(node, ast.Call)
+    ]

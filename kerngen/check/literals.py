@@ -1,0 +1,81 @@
+"""Literals: the type that they take from their place, and what fits it."""
+
+from __future__ import annotations
+
+from kerngen.check.faults_types import LiteralRange
+from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.evaluate import NotFiniteError, as_f32, bounds
+from kerngen.ir.nodes import Constant
+from kerngen.ir.types import Scalar
+from kerngen.source.diagnostic import Faults
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "%"})
+_ON_BITS = frozenset({"&", "|", "^"})
+_F32_RANGE = ("-3.4028235e38", "3.4028235e38")
+
+
+def flexible(node: ast.Expr) -> Scalar | None:
+    """Return I32 or F32 if a tree of literals takes the type of its place, else None.
+
+    F32 means that a float is among them, so that no integer type will do.
+    """
+    match node:
+        case ast.Number(value=value):
+            return Scalar.F32 if isinstance(value, float) else Scalar.I32
+        case ast.Unary(op="-" | "~", operand=operand):
+            return flexible(operand)
+        case ast.Binary(op=op, left=left, right=right):
+            if op in _ARITHMETIC or op in _ON_BITS:
+                return _joined(left, right)
+            return flexible(left) if op in {"<<", ">>"} else None
+        case ast.Conditional(then=then, otherwise=otherwise):
+            return _joined(then, otherwise)
+        case ast.Call(function=name, arguments=arguments) if name.name in BUILTINS:
+            overloads = BUILTINS[name.name].overloads
+            follows = all(set(o.parameters) == {o.result} for o in overloads)
+            if len(overloads) > 1 and follows and arguments:
+                return _joined(*arguments)
+            return None
+        case _:
+            return None
+
+
+def _joined(*nodes: ast.Expr) -> Scalar | None:
+    kinds = [flexible(node) for node in nodes]
+    if None in kinds:
+        return None
+    return Scalar.F32 if Scalar.F32 in kinds else Scalar.I32
+
+
+def literal(
+    faults: Faults, span: Span, value: float, want: Scalar | None
+) -> Constant | None:
+    """Return a literal in the type wanted, or in its own; too large is a fault."""
+    if isinstance(value, float) or want is Scalar.F32:
+        return _float_literal(faults, span, value)
+    scalar = want if want is not None and want.is_integer else Scalar.I32
+    low, high = bounds(scalar)
+    if low <= value <= high:
+        return Constant(value, scalar)
+    faults.add(
+        LiteralRange(
+            span=span,
+            value=str(value),
+            type=scalar.spelling,
+            low=str(low),
+            high=str(high),
+        )
+    )
+    return None
+
+
+def _float_literal(faults: Faults, span: Span, value: float) -> Constant | None:
+    try:
+        return Constant(as_f32(float(value)), Scalar.F32)
+    except (NotFiniteError, OverflowError):
+        low, high = _F32_RANGE
+        fault = LiteralRange(span=span, value=span.text, type="f32", low=low, high=high)
+        faults.add(fault)
+        return None

@@ -1,0 +1,161 @@
+"""A whole file: from its syntax tree to typed kernels, or every fault found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from kerngen.check import faults_statements, faults_unsupported
+from kerngen.check.constants import check_constants
+from kerngen.check.environment import Environment
+from kerngen.check.faults_names import DuplicateItem
+from kerngen.check.faults_schedules import UnknownKernel
+from kerngen.check.functions import check_functions, check_signatures
+from kerngen.check.parameters import Header
+from kerngen.check.schedules import check_schedule
+from kerngen.check.scope import Scope, closest
+from kerngen.check.statements import Body
+from kerngen.check.subscripts import example_read
+from kerngen.check.text import signature_text
+from kerngen.ir.nodes import Kernel, Module, Role, Schedule
+from kerngen.source.diagnostic import Faults
+from kerngen.source.text import Source
+from kerngen.syntax import ast
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> ast.Identifier: ...
+
+
+_Item = TypeVar("_Item", bound=_Named)
+
+
+def check(program: ast.Program, source: Source) -> Module:
+    """Return the typed module; raise `CompileError` with every fault found."""
+    faults = Faults()
+    items = program.items
+    functions = [item for item in items if isinstance(item, ast.FunctionItem)]
+    constants = [item for item in items if isinstance(item, ast.ConstItem)]
+    kernels = [item for item in items if isinstance(item, ast.KernelItem)]
+    structs = [item for item in items if isinstance(item, ast.StructItem)]
+    schedules = [item for item in items if isinstance(item, ast.ScheduleItem)]
+    _report_unsupported(faults, items)
+
+    functions = _distinct(faults, "functions", functions)
+    kernels = _distinct(faults, "kernels", kernels)
+    outer = Scope(faults)
+    signatures = check_signatures(faults, functions)
+    constants = _distinct(faults, "constants", constants)
+    check_constants(faults, constants, signatures, outer)
+    checked_functions = check_functions(faults, functions, signatures, outer)
+    _check_scheduled(faults, schedules, kernels)
+    struct_names = frozenset(item.name.name for item in structs)
+    checked = [
+        _check_kernel(
+            item,
+            Environment(faults, signatures, "kernel"),
+            Scope(faults, outer),
+            struct_names,
+            [s for s in schedules if s.kernel.name == item.name.name],
+        )
+        for item in kernels
+    ]
+    faults.raise_if_any()
+    return Module(source.path, program.doc, checked_functions, tuple(checked))
+
+
+def _report_unsupported(faults: Faults, items: Sequence[ast.Item]) -> None:
+    for item in items:
+        if isinstance(item, ast.UseItem):
+            faults.add(
+                faults_unsupported.UseUnsupported(span=item.span, path=item.path)
+            )
+        elif isinstance(item, ast.StructItem):
+            faults.add(faults_unsupported.StructUnsupported(span=item.name.span))
+
+
+def _distinct(faults: Faults, kind: str, items: list[_Item]) -> list[_Item]:
+    """Leave out items whose name was there before; each is a fault."""
+    first: dict[str, _Item] = {}
+    for item in items:
+        name = item.name
+        if name.name in first:
+            faults.add(
+                DuplicateItem(
+                    span=name.span,
+                    other=first[name.name].name.span,
+                    kind=kind,
+                    name=name.name,
+                )
+            )
+        first.setdefault(name.name, item)
+    return list(first.values())
+
+
+def _check_scheduled(
+    faults: Faults, schedules: list[ast.ScheduleItem], kernels: list[ast.KernelItem]
+) -> None:
+    """Check that every schedule has its kernel."""
+    known = [item.name.name for item in kernels]
+    for schedule in schedules:
+        name = schedule.kernel
+        if name.name not in known:
+            faults.add(
+                UnknownKernel(
+                    span=name.span,
+                    name=name.name,
+                    suggestion=closest(name.name, known),
+                )
+            )
+
+
+def _check_kernel(
+    item: ast.KernelItem,
+    env: Environment,
+    scope: Scope,
+    structs: frozenset[str],
+    schedules: list[ast.ScheduleItem],
+) -> Kernel:
+    """Return a kernel; where it has faults, it is incomplete and goes no further."""
+    header = Header(env, scope, structs)
+    header.check(item)
+    checked = [check_schedule(schedule, env, scope) for schedule in schedules]
+    body = Body(env, scope)
+    body.check(item.body)
+    _check_written(env, header, item)
+    return Kernel(
+        name=item.name.name,
+        dims=tuple(header.dims),
+        tensors=tuple(header.tensors),
+        parameters=tuple(header.parameters),
+        hosts=tuple(body.hosts),
+        body=tuple(body.statements),
+        checks=tuple(env.checks),
+        schedules=tuple(s for s in checked if isinstance(s, Schedule)),
+        signature=signature_text(item),
+        doc=item.doc,
+        span=item.span,
+        order=tuple(parameter.name.name for parameter in item.parameters),
+    )
+
+
+def _check_written(env: Environment, header: Header, item: ast.KernelItem) -> None:
+    """Check that every output is written, and anything at all."""
+    outputs = [tensor for tensor in header.tensors if tensor.role is Role.OUTPUT]
+    for tensor in outputs:
+        if tensor.name not in env.written and tensor.span is not None:
+            env.faults.add(
+                faults_statements.NeverWritten(
+                    span=tensor.span, name=tensor.name, example=example_read(tensor)
+                )
+            )
+    updates = any(parameter.mutable for parameter in item.parameters)
+    if updates and not item.outputs and not _assigns(item):
+        env.faults.add(
+            faults_statements.NothingWritten(span=item.name.span, name=item.name.name)
+        )
+
+
+def _assigns(item: ast.KernelItem) -> bool:
+    return any(isinstance(statement, ast.Assignment) for statement in item.body)

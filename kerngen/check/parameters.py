@@ -1,0 +1,260 @@
+"""The parameters and outputs of a kernel: tensors, dims, scalars and defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import final
+
+from kerngen.check import faults_indices, faults_statements, faults_unsupported
+from kerngen.check.constants import check_default
+from kerngen.check.environment import Environment
+from kerngen.check.faults_types import TypeNotAllowed
+from kerngen.check.scope import (
+    FaultySymbol,
+    Scope,
+    TensorSymbol,
+    ValueSymbol,
+    VectorSymbol,
+    closest,
+    one_line,
+)
+from kerngen.check.types import resolve_type
+from kerngen.ir.nodes import (
+    ConstRef,
+    DimValue,
+    Extent,
+    Parameter,
+    Role,
+    Tensor,
+    UniformValue,
+)
+from kerngen.ir.types import Scalar, ValueType, Vector
+from kerngen.syntax import ast
+
+MAX_EXTENT = 2**31 - 1
+
+KINDS = {
+    Role.INPUT: "an input",
+    Role.UPDATE: "a 'mut' tensor",
+    Role.OUTPUT: "an output",
+    Role.LET: "a let",
+}
+
+
+@final
+@dataclass(frozen=True)
+class Header:
+    """Checks the head of one kernel, and declares what it introduces in `scope`.
+
+    `complete` turns false, by a fault, where a parameter could not be made sense of.
+    """
+
+    env: Environment
+    scope: Scope
+    structs: frozenset[str]
+    dims: dict[str, ast.Name] = field(default_factory=dict[str, ast.Name])
+    tensors: list[Tensor] = field(default_factory=list[Tensor])
+    parameters: list[Parameter] = field(default_factory=list[Parameter])
+
+    def check(self, item: ast.KernelItem) -> None:
+        """Check every parameter and output; dims need all inputs to be known first."""
+        inputs = [p for p in item.parameters if p.type.axes is not None]
+        for parameter in item.parameters:
+            self._reserve(parameter, "a parameter")
+        for output in item.outputs:
+            self._reserve(output, "an output")
+        for name in _axis_names(inputs):
+            self._declare_dim(name)
+        for parameter in item.parameters:
+            self._check_parameter(parameter)
+        for output in item.outputs:
+            self._check_output(output)
+        if not item.outputs and not any(p.mutable for p in item.parameters):
+            self.env.faults.add(
+                faults_statements.NoResult(span=item.name.span, name=item.name.name)
+            )
+
+    def _reserve(self, parameter: ast.Parameter, kind: str) -> None:
+        """Take a name, so that dims and what follows can clash with it."""
+        symbol = FaultySymbol(kind, parameter.name.span)
+        self.scope.declare(parameter.name, symbol)
+
+    def _define(
+        self, name: ast.Identifier, symbol: TensorSymbol | VectorSymbol | ValueSymbol
+    ) -> None:
+        """Say what a name stands for, if it is this parameter that has it."""
+        current = self.scope.get(name.name)
+        if isinstance(current, FaultySymbol) and current.span == name.span:
+            self.scope.put(name.name, symbol)
+
+    def _declare_dim(self, name: ast.Name) -> None:
+        symbol = self.scope.get(name.name)
+        if isinstance(symbol, ValueSymbol) and isinstance(
+            symbol.value, DimValue | ConstRef
+        ):
+            return
+        dim = ValueSymbol("a dim", DimValue(name.name), name.span)
+        if self.scope.declare(ast.Identifier(name.name, name.span), dim):
+            self.dims[name.name] = name
+
+    # Parameters
+
+    def _check_parameter(self, parameter: ast.Parameter) -> None:
+        type_ = resolve_type(self.env.faults, parameter.type.name, self.structs)
+        if parameter.type.axes is not None:
+            role = Role.UPDATE if parameter.mutable else Role.INPUT
+            if parameter.default is not None:
+                self._report_default(parameter, KINDS[role])
+            self._add_tensor(parameter, type_, role)
+            return
+        kind = "a vector" if isinstance(type_, Vector) else "a scalar"
+        if parameter.mutable:
+            self.env.faults.add(
+                faults_statements.MutableScalar(
+                    span=parameter.span, name=parameter.name.name, kind=kind
+                )
+            )
+        if type_ is not None:
+            self._add_value(parameter, type_)
+
+    def _report_default(self, parameter: ast.Parameter, kind: str) -> None:
+        self.env.faults.add(
+            faults_statements.TensorDefault(
+                span=parameter.span, name=parameter.name.name, kind=kind
+            )
+        )
+
+    def _add_value(self, parameter: ast.Parameter, type_: ValueType) -> None:
+        name = parameter.name.name
+        if type_ is Scalar.BOOL:
+            self._report_type(parameter, "A parameter", "Use 'u32', and compare it.")
+            return
+        default = None
+        if parameter.default is not None:
+            default = check_default(self.env, self.scope, parameter.default, type_)
+        self.parameters.append(Parameter(name, type_, default, parameter.doc))
+        if isinstance(type_, Vector):
+            symbol = VectorSymbol(name, type_, parameter.name.span)
+            self._define(parameter.name, symbol)
+            return
+        value = UniformValue(name, type_)
+        self._define(
+            parameter.name, ValueSymbol("a scalar", value, parameter.name.span)
+        )
+
+    def _report_type(self, parameter: ast.Parameter, place: str, remedy: str) -> None:
+        self.env.faults.add(
+            TypeNotAllowed(
+                span=parameter.type.span,
+                place=place,
+                type=one_line(parameter.type.span.text),
+                remedy=remedy,
+            )
+        )
+
+    # Tensors
+
+    def _check_output(self, output: ast.Parameter) -> None:
+        type_ = resolve_type(self.env.faults, output.type.name, self.structs)
+        if output.type.axes is None:
+            if type_ is not None:
+                self.env.faults.add(
+                    faults_statements.OutputForm(
+                        span=output.span,
+                        name=output.name.name,
+                        type=type_.spelling,
+                    )
+                )
+            return
+        self._add_tensor(output, type_, Role.OUTPUT)
+
+    def _add_tensor(
+        self, parameter: ast.Parameter, type_: ValueType | None, role: Role
+    ) -> None:
+        extents = [self._extent(axis, role) for axis in parameter.type.axes or ()]
+        if isinstance(type_, Vector):
+            self.env.faults.add(
+                faults_unsupported.VectorElementsUnsupported(
+                    span=parameter.type.span,
+                    type=type_.spelling,
+                    scalar=type_.scalar.spelling,
+                    width=type_.width,
+                )
+            )
+            return
+        if type_ is Scalar.BOOL:
+            self._report_type(parameter, "An element of a tensor", "Use 'u32'.")
+            return
+        known = tuple(extent for extent in extents if extent is not None)
+        if type_ is None or len(known) < len(extents):
+            return
+        name = parameter.name
+        tensor = Tensor(name.name, type_, known, role, parameter.doc, name.span)
+        self.tensors.append(tensor)
+        self._define(name, TensorSymbol(KINDS[role], tensor, name.span))
+
+    def _extent(self, axis: ast.Expr, role: Role) -> Extent | None:
+        """Return the length of an axis: a dim, or a literal."""
+        if isinstance(axis, ast.Number) and isinstance(axis.value, int):
+            if 0 < axis.value <= MAX_EXTENT:
+                return axis.value
+        elif isinstance(axis, ast.Name):
+            return self._named_extent(axis, role)
+        elif role is Role.OUTPUT and not isinstance(axis, ast.Number):
+            self._report_computed(axis)
+            return None
+        remedy = ""
+        if not isinstance(axis, ast.Number):
+            remedy = "Only axes of outputs may be computed, from dims of inputs."
+        self.env.faults.add(faults_indices.AxisForm(span=axis.span, remedy=remedy))
+        return None
+
+    def _report_computed(self, axis: ast.Expr) -> None:
+        self.env.faults.add(
+            faults_unsupported.OutputDimUnsupported(
+                span=axis.span, text=one_line(axis.span.text)
+            )
+        )
+
+    def _named_extent(self, axis: ast.Name, role: Role) -> Extent | None:
+        symbol = self.scope.get(axis.name)
+        match symbol:
+            case ValueSymbol(value=DimValue(name=name)):
+                return name
+            case ValueSymbol(value=ConstRef(value=value, type=type_)):
+                if type_.is_integer and 0 < value <= MAX_EXTENT:
+                    return int(value)
+                self.env.faults.add(faults_indices.AxisForm(span=axis.span, remedy=""))
+            case ValueSymbol(value=UniformValue()) if role is Role.OUTPUT:
+                self._report_computed(axis)
+            case None:
+                suggestion = closest(axis.name, list(self.dims))
+                remedy = (
+                    f"Did you mean '{suggestion}'?"
+                    if suggestion
+                    else (
+                        f"The dims of the inputs are {_listed(self.dims)}."
+                        if self.dims
+                        else "Add an input that has it."
+                    )
+                )
+                self.env.faults.add(
+                    faults_indices.OutputOnlyDim(
+                        span=axis.span, name=axis.name, remedy=remedy
+                    )
+                )
+            case _:
+                pass
+        return None
+
+
+def _listed(names: dict[str, ast.Name]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def _axis_names(inputs: list[ast.Parameter]) -> Iterator[ast.Name]:
+    for parameter in inputs:
+        for axis in parameter.type.axes or ():
+            if isinstance(axis, ast.Name):
+                yield axis

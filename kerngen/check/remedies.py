@@ -1,0 +1,56 @@
+"""Hints that say how to mend a type."""
+
+from __future__ import annotations
+
+from kerngen.check.scope import one_line
+from kerngen.ir.types import Scalar
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+
+NUMBERS = (Scalar.F32, Scalar.I32, Scalar.U32)
+
+
+def article(scalar: Scalar) -> str:
+    """Return the type's name in quotes."""
+    return f"'{scalar.spelling}'"
+
+
+def conversion(node: ast.Expr, actual: Scalar, wanted: Scalar) -> str:
+    """Return the hint that turns an expression of one type into another."""
+    text = one_line(node.span.text)
+    if actual is Scalar.BOOL:
+        zero, one = ("0.0", "1.0") if wanted is Scalar.F32 else ("0", "1")
+        return f"Choose between numbers: 'if {text} {{ {one} }} else {{ {zero} }}'."
+    if wanted is Scalar.BOOL:
+        return f"Compare it with something: '{text} != 0'."
+    whole = whole_literal(node)
+    if whole is not None and wanted.is_integer:
+        return f"Write '{whole}'."
+    return f"Convert it: '{wanted.spelling}({text})'."
+
+
+def whole_literal(node: ast.Expr) -> int | None:
+    """Return the whole number that a float literal stands for, if it does."""
+    if isinstance(node, ast.Number) and isinstance(node.value, float):
+        return int(node.value) if node.value.is_integer() else None
+    return None
+
+
+def unification(left: tuple[ast.Expr, Scalar], right: tuple[ast.Expr, Scalar]) -> str:
+    """Return the hint that brings two operands to one type."""
+    (a, a_type), (b, b_type) = left, right
+    if Scalar.BOOL in (a_type, b_type):
+        return ""
+    for (node, _), (_, other) in ((left, right), (right, left)):
+        if other.is_integer and whole_literal(node) is not None:
+            return f"Write '{whole_literal(node)}'."
+    if Scalar.F32 in (a_type, b_type):
+        node = b if a_type is Scalar.F32 else a
+        return f"Convert one side: 'f32({one_line(node.span.text)})'."
+    node = a if a_type is Scalar.U32 else b
+    return f"Convert one side: 'i32({one_line(node.span.text)})'."
+
+
+def line_of(span: Span) -> str:
+    """Return the text of a span on one line, shortened."""
+    return one_line(span.text)

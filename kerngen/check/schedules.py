@@ -1,0 +1,232 @@
+"""Schedules: strategies, their options, and guards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from kerngen.check import faults_schedules, faults_unsupported
+from kerngen.check.environment import Environment
+from kerngen.check.free_mixing import FreeMixing
+from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol, closest, one_line
+from kerngen.ir.nodes import (
+    Constant,
+    ConstRef,
+    DimValue,
+    Expr,
+    Schedule,
+    UniformValue,
+)
+from kerngen.ir.types import Scalar
+from kerngen.source.diagnostic import Faults
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+
+STRATEGIES = ("map", "reduce", "gemv", "gemm", "generic")
+
+ADAPTER_FACTS = {
+    "workgroup_bytes": Scalar.I32,
+    "invocations": Scalar.I32,
+    "subgroups": Scalar.BOOL,
+    "f16": Scalar.BOOL,
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OptionRule:
+    """What an option takes: how it is written, and the range of its values."""
+
+    usage: str
+    count: int
+    lowest: int = 1
+    highest: int | None = None
+
+    @property
+    def accepted(self) -> str:
+        """The range in words."""
+        if self.highest is not None:
+            return f"{self.lowest} to {self.highest}"
+        return f"at least {self.lowest}"
+
+
+OPTIONS = {
+    "gemm": {
+        "tile": OptionRule("tile(m, n, k)", 3),
+        "micro": OptionRule("micro(m, n)", 2),
+        "pad": OptionRule("pad(vectors)", 1, lowest=0),
+        "buffers": OptionRule("buffers(count)", 1, highest=2),
+        "lanes": OptionRule("lanes(columns, rows)", 2),
+        "split": OptionRule("split(parts)", 1),
+    }
+}
+"""The options of each strategy that has any."""
+
+
+def check_schedule(
+    item: ast.ScheduleItem, env: Environment, scope: Scope
+) -> Schedule | None:
+    """Return a schedule; `scope` is that of the kernel's parameters."""
+    faults = env.faults
+    if item.stage is not None:
+        faults.add(
+            faults_unsupported.StageScheduleUnsupported(
+                span=item.stage.span, kernel=item.kernel.name
+            )
+        )
+    known = _check_strategy(faults, item.strategy)
+    options = _check_options(faults, item) if known else None
+    guard = None
+    if item.guard is not None:
+        guard = _check_guard(env, scope, item.guard)
+        if guard is None:
+            return None
+    if options is None or item.stage is not None:
+        return None
+    return Schedule(None, guard, item.strategy.name, options, item.span)
+
+
+def _check_strategy(faults: Faults, strategy: ast.Identifier) -> bool:
+    if strategy.name == "rows":
+        faults.add(faults_unsupported.RowsUnsupported(span=strategy.span))
+        return False
+    if strategy.name in STRATEGIES:
+        return True
+    faults.add(
+        faults_schedules.UnknownStrategy(
+            span=strategy.span,
+            name=strategy.name,
+            known=", ".join(f"'{name}'" for name in STRATEGIES),
+            suggestion=closest(strategy.name, STRATEGIES),
+        )
+    )
+    return False
+
+
+def _check_options(
+    faults: Faults, item: ast.ScheduleItem
+) -> tuple[tuple[str, tuple[int, ...]], ...] | None:
+    rules = OPTIONS.get(item.strategy.name, {})
+    first: dict[str, Span] = {}
+    before = len(faults)
+    for option in item.options:
+        name = option.name.name
+        if name in first:
+            fault = faults_schedules.RepeatedOption(
+                span=option.name.span, other=first[name], name=name
+            )
+            faults.add(fault)
+        first.setdefault(name, option.name.span)
+        if name in rules:
+            _check_values(faults, option, rules[name])
+        else:
+            _report_option(faults, item.strategy.name, option.name, tuple(rules))
+    if len(faults) > before:
+        return None
+    return tuple((option.name.name, option.values) for option in item.options)
+
+
+def _report_option(
+    faults: Faults, strategy: str, name: ast.Identifier, known: tuple[str, ...]
+) -> None:
+    listed = ", ".join(f"'{option}'" for option in known)
+    faults.add(
+        faults_schedules.UnknownOption(
+            span=name.span,
+            strategy=strategy,
+            name=name.name,
+            known=f"its options are {listed}" if known else "it has no options",
+            suggestion=closest(name.name, known),
+        )
+    )
+
+
+def _check_values(faults: Faults, option: ast.Option, rule: OptionRule) -> None:
+    name = option.name.name
+    if len(option.values) != rule.count:
+        faults.add(
+            faults_schedules.OptionCount(
+                span=option.span,
+                name=name,
+                expected=rule.count,
+                actual=len(option.values),
+                usage=rule.usage,
+            )
+        )
+        return
+    for value in option.values:
+        too_high = rule.highest is not None and value > rule.highest
+        if value < rule.lowest or too_high:
+            faults.add(
+                faults_schedules.OptionValue(
+                    span=option.span, name=name, value=value, accepted=rule.accepted
+                )
+            )
+
+
+# Guards
+
+
+def _check_guard(env: Environment, scope: Scope, node: ast.Expr) -> Expr | None:
+    value = GuardExpressions(env, scope).check(node)
+    if value is None or value.type is Scalar.BOOL:
+        return value
+    text = one_line(node.span.text)
+    env.faults.add(faults_schedules.GuardType(span=node.span, text=text))
+    return None
+
+
+@final
+@dataclass(frozen=True)
+class GuardExpressions(FreeMixing):
+    """Expressions over dims, integer scalars and what is known of the adapter."""
+
+    def refuse(self, span: Span, what: str) -> None:
+        """Record something that a guard can't ask for."""
+        self.env.faults.add(faults_schedules.GuardReads(span=span, what=what))
+
+    def check_name(self, node: ast.Name) -> Expr | None:
+        """Return a dim, an integer scalar or an integer constant."""
+        symbol = self.scope.get(node.name)
+        match symbol:
+            case ValueSymbol(value=DimValue() as dim):
+                return dim
+            case ValueSymbol(value=UniformValue(type=type_) as scalar):
+                if type_.is_integer and symbol.kind == "a scalar":
+                    return scalar
+                what = f"'{node.name}', {symbol.kind} of type '{type_.spelling}'"
+                self.refuse(node.span, what)
+            case ValueSymbol(value=ConstRef(value=value, type=type_)):
+                if type_.is_integer:
+                    return Constant(value, type_)
+                self.refuse(node.span, f"'{node.name}', {symbol.kind}")
+            case None:
+                self.report_unknown(node)
+            case FaultySymbol():
+                pass
+            case _:
+                self.refuse(node.span, f"'{node.name}', {symbol.kind}")
+        return None
+
+    def check_member(self, node: ast.Member) -> Expr | None:
+        """Return a fact of the adapter."""
+        if not isinstance(node.base, ast.Name) or node.base.name != "adapter":
+            self.refuse(node.span, "members of anything but 'adapter'")
+            return None
+        name = node.member.name
+        if name in ADAPTER_FACTS:
+            return UniformValue(f"adapter.{name}", ADAPTER_FACTS[name])
+        self.env.faults.add(
+            faults_schedules.UnknownAdapterFact(
+                span=node.member.span,
+                name=name,
+                known=", ".join(f"'{fact}'" for fact in ADAPTER_FACTS),
+                suggestion=closest(name, list(ADAPTER_FACTS)),
+            )
+        )
+        return None
+
+    def check_call(self, node: ast.Call) -> Expr | None:
+        """Refuse it."""
+        self.refuse(node.span, f"the function '{node.function.name}'")
+        return None

@@ -1,0 +1,135 @@
+"""Scopes: what the names of a kernel, a function or a guard stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TypeAlias, final
+
+from kerngen.check.faults_indices import IndexRebound
+from kerngen.check.faults_names import NameClash
+from kerngen.ir.nodes import Expr, Index, Tensor
+from kerngen.ir.types import Vector
+from kerngen.source.diagnostic import Faults
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ValueSymbol:
+    """A dim, scalar, host, constant or local; `kind` says which ("a dim")."""
+
+    kind: str
+    value: Expr
+    span: Span
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TensorSymbol:
+    """A tensor; `kind` is "an input", "an output" and so on."""
+
+    kind: str
+    tensor: Tensor
+    span: Span
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class VectorSymbol:
+    """A vector parameter."""
+
+    name: str
+    type: Vector
+    span: Span
+    kind: str = "a vector"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class IndexSymbol:
+    """An index in scope, and the subscript that gave it its range."""
+
+    index: Index
+    span: Span
+    origin: Span
+    kind: str = "an index"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FaultySymbol:
+    """A name whose introduction was faulty: its uses are not reported again."""
+
+    kind: str
+    span: Span
+
+
+Symbol: TypeAlias = (
+    ValueSymbol | TensorSymbol | VectorSymbol | IndexSymbol | FaultySymbol
+)
+
+
+@final
+class Scope:
+    """Names in reach, inner ones first.  A name is declared once on the way out."""
+
+    def __init__(self, faults: Faults, outer: Scope | None = None) -> None:
+        self._faults = faults
+        self._outer = outer
+        self._symbols: dict[str, Symbol] = {}
+
+    def get(self, name: str) -> Symbol | None:
+        """Return what a name stands for, if anything."""
+        if name in self._symbols:
+            return self._symbols[name]
+        return self._outer.get(name) if self._outer else None
+
+    def names(self) -> Iterator[str]:
+        """Yield every name in reach."""
+        yield from self._symbols
+        if self._outer:
+            yield from self._outer.names()
+
+    def declare(self, name: ast.Identifier, symbol: Symbol) -> bool:
+        """Introduce a name; a clash is a fault, and leaves the first meaning."""
+        first = self.get(name.name)
+        if first is not None:
+            self._report_clash(name, symbol.kind, first)
+            return False
+        self._symbols[name.name] = symbol
+        return True
+
+    def put(self, name: str, symbol: Symbol) -> None:
+        """Introduce or replace a name without a check."""
+        self._symbols[name] = symbol
+
+    def _report_clash(self, name: ast.Identifier, wanted: str, first: Symbol) -> None:
+        if wanted == first.kind == "an index":
+            self._faults.add(
+                IndexRebound(span=name.span, other=first.span, name=name.name)
+            )
+            return
+        self._faults.add(
+            NameClash(
+                span=name.span,
+                other=first.span,
+                name=name.name,
+                wanted=wanted,
+                taken=first.kind,
+            )
+        )
+
+
+def closest(name: str, known: Iterator[str] | list[str] | tuple[str, ...]) -> str:
+    """Return the known name that is most like a misspelt one, or nothing."""
+    matches = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return matches[0] if matches else ""
+
+
+def one_line(text: str, limit: int = 40) -> str:
+    """Return source text on one line, cut where it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else "..."

@@ -1,0 +1,331 @@
+"""The body of a kernel: lets, hosts and assignments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import assert_never, final
+
+from kerngen.check import faults_names, faults_statements, faults_types
+from kerngen.check.environment import Environment
+from kerngen.check.expressions import Expressions
+from kerngen.check.faults_indices import DimAsIndex
+from kerngen.check.faults_unsupported import MemberTargetUnsupported
+from kerngen.check.hosts import check_host
+from kerngen.check.parameters import KINDS
+from kerngen.check.remedies import conversion
+from kerngen.check.scope import (
+    FaultySymbol,
+    IndexSymbol,
+    Scope,
+    Symbol,
+    TensorSymbol,
+    ValueSymbol,
+    closest,
+    one_line,
+)
+from kerngen.check.subscripts import (
+    bind_indices,
+    example_read,
+    introduce,
+    report_count,
+)
+from kerngen.check.text import statement_text
+from kerngen.check.traverse import walk_syntax
+from kerngen.ir.nodes import (
+    Binary,
+    BinaryOp,
+    DimValue,
+    Expr,
+    Host,
+    Index,
+    IndexValue,
+    Load,
+    Role,
+    Statement,
+    Tensor,
+    UniformValue,
+)
+from kerngen.ir.types import Scalar
+from kerngen.syntax import ast
+
+_OPERATORS: dict[ast.AssignOp, BinaryOp] = {
+    "+=": "+",
+    "-=": "-",
+    "*=": "*",
+    "/=": "/",
+}
+
+
+@final
+@dataclass(frozen=True)
+class Body:
+    """Checks the statements of one kernel in order."""
+
+    env: Environment
+    scope: Scope
+    hosts: list[Host] = field(default_factory=list[Host])
+    statements: list[Statement] = field(default_factory=list[Statement])
+
+    def check(self, body: tuple[ast.Statement, ...]) -> None:
+        """Check every statement."""
+        for statement in body:
+            if not isinstance(statement, ast.Assignment):
+                name = statement.name
+                self.env.later.setdefault(name.name, name.span)
+        for statement in body:
+            self.env.next_statement()
+            match statement:
+                case ast.LetStatement():
+                    self._let(statement)
+                case ast.HostStatement():
+                    self._host(statement)
+                case ast.Assignment():
+                    self._assign(statement)
+                case _:
+                    assert_never(statement)
+
+    def _declare(self, name: ast.Identifier, symbol: Symbol) -> None:
+        """Introduce a let or host; indices of other statements share its name space."""
+        first = self.env.indices.get(name.name)
+        self.env.later.pop(name.name, None)
+        if first is not None and self.scope.get(name.name) is None:
+            self.env.faults.add(
+                faults_names.NameClash(
+                    span=name.span,
+                    other=first,
+                    name=name.name,
+                    wanted=symbol.kind,
+                    taken="an index",
+                )
+            )
+        self.scope.declare(name, symbol)
+
+    # Lets and hosts
+
+    def _let(self, node: ast.LetStatement) -> None:
+        inner = Expressions(self.env, Scope(self.env.faults, self.scope))
+        with bind_indices(inner, node.binders, node.value) as indices:
+            value = inner.check(node.value)
+        if value is not None and value.type is Scalar.BOOL:
+            self.env.faults.add(faults_statements.BoolLet(span=node.value.span))
+            value = None
+        name = node.name
+        if value is None or indices is None:
+            self._declare(name, FaultySymbol("a let", name.span))
+            return
+        extents = tuple(index.extent for index in indices)
+        tensor = Tensor(name.name, value.type, extents, Role.LET, span=name.span)
+        self._declare(name, TensorSymbol(KINDS[Role.LET], tensor, name.span))
+        self._add(node, tensor, indices, value)
+
+    def _host(self, node: ast.HostStatement) -> None:
+        name = node.name
+        value = check_host(self.env, self.scope, node.value)
+        if value is None:
+            self._declare(name, FaultySymbol("a host", name.span))
+            return
+        self.hosts.append(Host(name.name, value.type, value))
+        result = UniformValue(name.name, value.type)
+        self._declare(name, ValueSymbol("a host", result, name.span))
+
+    def _add(
+        self,
+        node: ast.Statement,
+        target: Tensor,
+        indices: tuple[Index, ...],
+        value: Expr,
+    ) -> None:
+        self.statements.append(
+            Statement(target, indices, value, statement_text(node), node.span)
+        )
+
+    # Assignments
+
+    def _assign(self, node: ast.Assignment) -> None:
+        symbol = self._target(node)
+        inner = Expressions(self.env, Scope(self.env.faults, self.scope))
+        indices = self._left(inner, node, symbol)
+        value = self._value(inner, node, symbol, indices)
+        if symbol is None:
+            return
+        self.env.written.add(symbol.tensor.name)
+        if indices is not None and value is not None:
+            self._add(node, symbol.tensor, indices, value)
+
+    def _target(self, node: ast.Assignment) -> TensorSymbol | None:
+        """Return the tensor that is written, if it may be."""
+        name = node.name
+        symbol = self.scope.get(name.name)
+        if node.members:
+            self.env.faults.add(
+                MemberTargetUnsupported(span=node.members[0].span, target=name.name)
+            )
+            return None
+        match symbol:
+            case TensorSymbol(tensor=tensor):
+                if tensor.role in {Role.UPDATE, Role.OUTPUT}:
+                    return symbol
+                if tensor.role is Role.INPUT:
+                    self.env.faults.add(
+                        faults_statements.WriteToInput(
+                            span=name.span, other=symbol.span, name=name.name
+                        )
+                    )
+                else:
+                    self._report_target(name, symbol.kind)
+            case FaultySymbol():
+                pass
+            case None:
+                self._report_unknown_target(name)
+            case _:
+                self._report_target(name, symbol.kind)
+        return None
+
+    def _report_target(self, name: ast.Identifier, kind: str) -> None:
+        remedy = "A let is a value; define another one." if kind == "a let" else ""
+        self.env.faults.add(
+            faults_statements.WriteToValue(
+                span=name.span, name=name.name, kind=kind, remedy=remedy
+            )
+        )
+
+    def _report_unknown_target(self, name: ast.Identifier) -> None:
+        self.env.faults.add(
+            faults_names.UnknownName(
+                span=name.span,
+                name=name.name,
+                suggestion=closest(name.name, self.scope.names()),
+            )
+        )
+
+    def _value(
+        self,
+        inner: Expressions,
+        node: ast.Assignment,
+        symbol: TensorSymbol | None,
+        indices: tuple[Index, ...] | None,
+    ) -> Expr | None:
+        """Check the right side, compound assignments written out."""
+        if symbol is None:
+            inner.check(node.value)
+            return None
+        tensor = symbol.tensor
+        if node.op != "=" and self._unwritten(tensor):
+            fault = faults_statements.ReadBeforeWrite(
+                span=node.name.span, other=symbol.span, name=tensor.name
+            )
+            self.env.faults.add(fault)
+        value = inner.check(node.value, tensor.element)
+        if value is None:
+            return None
+        if value.type is not tensor.element:
+            self._report_type(node, tensor, value)
+            return None
+        if node.op == "=" or indices is None:
+            return value
+        before = Load(tensor, tuple(IndexValue(index) for index in indices))
+        combined = Binary(_OPERATORS[node.op], before, value, tensor.element)
+        return inner.finish(combined, node.value.span)
+
+    def _unwritten(self, tensor: Tensor) -> bool:
+        return tensor.role is Role.OUTPUT and tensor.name not in self.env.written
+
+    def _report_type(self, node: ast.Assignment, tensor: Tensor, value: Expr) -> None:
+        self.env.faults.add(
+            faults_types.TypeMismatch(
+                span=node.value.span,
+                place=f"An element of '{tensor.name}'",
+                expected=tensor.element.spelling,
+                actual=value.type.spelling,
+                remedy=conversion(node.value, value.type, tensor.element),
+            )
+        )
+
+    # Left sides
+
+    def _left(
+        self, inner: Expressions, node: ast.Assignment, symbol: TensorSymbol | None
+    ) -> tuple[Index, ...] | None:
+        """Introduce the indices of the left side; they range over the target's axes."""
+        indices: list[Index] = []
+        fits = symbol is not None and len(node.subscripts) == symbol.tensor.rank
+        if symbol is not None and not fits:
+            target = node.name.span
+            span = target.to(node.subscripts[-1].span) if node.subscripts else target
+            report_count(inner, symbol, span, len(node.subscripts))
+        for axis, subscript in enumerate(node.subscripts):
+            name = self._left_index(inner, node, subscript)
+            if name is None:
+                continue
+            introduced: IndexSymbol | FaultySymbol
+            introduced = FaultySymbol("an index", subscript.span)
+            if symbol is not None and fits:
+                index = Index(name.name, symbol.tensor.extents[axis])
+                introduced = IndexSymbol(index, subscript.span, subscript.span)
+                indices.append(index)
+            introduce(inner, name, introduced)
+        complete = fits and len(indices) == len(node.subscripts)
+        return tuple(indices) if complete else None
+
+    def _left_index(
+        self, inner: Expressions, node: ast.Assignment, subscript: ast.Expr
+    ) -> ast.Identifier | None:
+        """Return a subscript of the left side that is a new name."""
+        if not isinstance(subscript, ast.Name):
+            self._report_left(node, subscript)
+            return None
+        symbol = inner.scope.get(subscript.name)
+        match symbol:
+            case None:
+                return ast.Identifier(subscript.name, subscript.span)
+            case ValueSymbol(value=DimValue()):
+                fault = DimAsIndex(span=subscript.span, name=subscript.name)
+                self.env.faults.add(fault)
+            case IndexSymbol():
+                self.env.faults.add(
+                    faults_statements.RepeatedLeftIndex(
+                        span=subscript.span, other=symbol.span, name=subscript.name
+                    )
+                )
+            case FaultySymbol():
+                pass
+            case _:
+                self._report_left(node, subscript)
+        return None
+
+    def _report_left(self, node: ast.Assignment, subscript: ast.Expr) -> None:
+        what, remedy = self._describe_left(node, subscript)
+        self.env.faults.add(
+            faults_statements.LeftSubscript(
+                span=subscript.span,
+                text=one_line(subscript.span.text),
+                what=what,
+                remedy=remedy,
+            )
+        )
+
+    def _describe_left(
+        self, node: ast.Assignment, subscript: ast.Expr
+    ) -> tuple[str, str]:
+        """Say what a left subscript is, and how to write the statement instead."""
+        target = node.name.name
+        for part in walk_syntax(subscript):
+            if isinstance(part, ast.Subscript) and isinstance(part.base, ast.Name):
+                read = part.base.name
+                gather = (
+                    f"Turn the scatter into a gather: '{target}[v] = sum[t] if "
+                    f"i32({read}[t]) == v {{ ... }} else {{ 0.0 }}'."
+                )
+                return f"read from '{read}'", gather
+        if isinstance(subscript, ast.Name):
+            symbol = self.scope.get(subscript.name)
+            kind = symbol.kind if symbol else "a value"
+            return kind, "Use a name of its own for the index."
+        if isinstance(subscript, ast.Number):
+            place = f"'if i == {subscript.span.text} {{ ... }} else {{ ... }}'"
+            return "a constant", f"Use an index, and choose on the right: {place}."
+        example = target
+        symbol = self.scope.get(target)
+        if isinstance(symbol, TensorSymbol):
+            example = example_read(symbol.tensor)
+        return "an expression", f"Write '{example} = ...', and compute on the right."

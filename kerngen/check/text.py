@@ -1,0 +1,29 @@
+"""The user's own text on one line, as comments and docstrings quote it."""
+
+from __future__ import annotations
+
+import re
+
+from kerngen.syntax import ast
+
+_COMMENT = re.compile(r"//[^\n]*")
+
+
+def collapse(text: str) -> str:
+    """Return source text on one line, without comments."""
+    return " ".join(_COMMENT.sub("", text).split())
+
+
+def statement_text(statement: ast.Statement) -> str:
+    """Return a statement on one line, with its semicolon."""
+    return collapse(statement.span.text).rstrip("; ") + ";"
+
+
+def signature_text(item: ast.KernelItem) -> str:
+    """Return a kernel's first lines, up to its body, on one line."""
+    spans = [item.name.span, *(p.span for p in (*item.parameters, *item.outputs))]
+    last = spans[-1]
+    text = item.span.text
+    start = text.index("kernel")
+    head = collapse(text[start : text.index("{", last.end - item.span.start)])
+    return re.sub(r",? (?=\))", "", head).replace("( ", "(").strip()

@@ -1,0 +1,62 @@
+"""Walking syntax trees of expressions, in the order of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from kerngen.syntax import ast
+
+
+def subexpressions(expr: ast.Expr) -> tuple[ast.Expr, ...]:
+    """Return the direct subexpressions, in the order of the text."""
+    match expr:
+        case ast.Number() | ast.Boolean() | ast.Name():
+            return ()
+        case ast.Call(arguments=arguments):
+            return arguments
+        case ast.Subscript(base=base, subscripts=subscripts):
+            return (base, *subscripts)
+        case ast.Member(base=base):
+            return (base,)
+        case ast.Unary(operand=operand):
+            return (operand,)
+        case ast.Binary(left=left, right=right):
+            return (left, right)
+        case ast.Conditional(condition=condition, then=then, otherwise=otherwise):
+            return (condition, then, otherwise)
+        case ast.Reduction(body=body):
+            return (body,)
+        case _:
+            assert_never(expr)
+
+
+def walk_syntax(expr: ast.Expr) -> Iterator[ast.Expr]:
+    """Yield an expression and all below it, parents first."""
+    yield expr
+    for child in subexpressions(expr):
+        yield from walk_syntax(child)
+
+
+def bare_subscripts(expr: ast.Expr) -> Iterator[tuple[str, int, ast.Name]]:
+    """Yield (tensor, axis, subscript) for each name that is a subscript by itself."""
+    if isinstance(expr, ast.Subscript) and isinstance(expr.base, ast.Name):
+        for axis, subscript in enumerate(expr.subscripts):
+            if isinstance(subscript, ast.Name):
+                yield expr.base.name, axis, subscript
+            else:
+                yield from bare_subscripts(subscript)
+        return
+    for child in subexpressions(expr):
+        yield from bare_subscripts(child)
+
+
+def used_in_subscripts(name: str, expr: ast.Expr) -> bool:
+    """Whether a name occurs anywhere within a subscript."""
+    return any(
+        isinstance(part, ast.Name) and part.name == name
+        for node in walk_syntax(expr)
+        if isinstance(node, ast.Subscript)
+        for subscript in node.subscripts
+        for part in walk_syntax(subscript)
+    )

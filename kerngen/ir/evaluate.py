@@ -1,0 +1,292 @@
+"""The values of constant expressions: integers by WGSL's rules, floats in double."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Cast,
+    Constant,
+    ConstRef,
+    Expr,
+    Select,
+    Unary,
+)
+from kerngen.ir.types import Scalar
+
+Value: TypeAlias = float | int | bool
+
+F32_MAX = 3.4028234663852886e38
+LARGEST_F32_IN = {Scalar.I32: 2147483520, Scalar.U32: 4294967040}
+"""Where a conversion from f32 saturates."""
+
+
+class NotFiniteError(Exception):
+    """A constant expression has no finite value in its type."""
+
+
+def bounds(scalar: Scalar) -> tuple[int, int]:
+    """Return the lowest and the highest value of an integer type."""
+    return (-(2**31), 2**31 - 1) if scalar is Scalar.I32 else (0, 2**32 - 1)
+
+
+def wrap(value: int, scalar: Scalar) -> int:
+    """Return the value that 32 bits keep of an integer."""
+    low, _ = bounds(scalar)
+    return (value - low) % 2**32 + low
+
+
+def as_f32(value: float) -> float:
+    """Return a double as it is, once it is known to round to a finite f32."""
+    try:
+        (rounded,) = struct.unpack("<f", struct.pack("<f", value))
+    except OverflowError:
+        raise NotFiniteError from None
+    if not math.isfinite(rounded):
+        raise NotFiniteError
+    return max(-F32_MAX, min(F32_MAX, value))
+
+
+def constant_value(expr: Expr) -> Value | None:
+    """Return the value of an expression of constants alone, else None.
+
+    Raises `NotFiniteError` where a float operation has no finite result.
+    """
+    match expr:
+        case Constant(value=value) | ConstRef(value=value):
+            return value
+        case Unary(op=op, operand=operand, type=scalar):
+            inner = constant_value(operand)
+            return None if inner is None else _unary(op, inner, scalar)
+        case Binary(op=op, left=left, right=right, type=scalar):
+            a, b = constant_value(left), constant_value(right)
+            if a is None or b is None:
+                return None
+            return binary(op, a, b, scalar)
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            chosen = constant_value(condition)
+            a, b = constant_value(then), constant_value(otherwise)
+            if chosen is None or a is None or b is None:
+                return None
+            return a if chosen else b
+        case Cast(operand=operand, type=scalar):
+            inner = constant_value(operand)
+            return None if inner is None else cast(inner, scalar)
+        case BuiltinCall(builtin=name, arguments=arguments, type=scalar):
+            values = [constant_value(argument) for argument in arguments]
+            known = [value for value in values if value is not None]
+            if len(known) < len(values):
+                return None
+            return _call(name, known, arguments[0].type, scalar)
+        case _:
+            return None
+
+
+def cast(value: Value, scalar: Scalar) -> Value:
+    """Convert by WGSL's rules."""
+    if scalar is Scalar.F32:
+        return float(value)
+    if isinstance(value, float):
+        low, _ = bounds(scalar)
+        return int(min(max(value, low), LARGEST_F32_IN[scalar]))
+    return wrap(int(value), scalar)
+
+
+def _unary(op: str, value: Value, scalar: Scalar) -> Value:
+    if op == "not":
+        return not value
+    if scalar is Scalar.F32:
+        return -value
+    return wrap(-int(value) if op == "-" else ~int(value), scalar)
+
+
+def binary(op: str, left: Value, right: Value, scalar: Scalar) -> Value:
+    """Return `left op right`, whose result is of type `scalar`."""
+    if op in _COMPARISONS:
+        return _COMPARISONS[op](left, right)
+    if scalar is Scalar.F32:
+        try:
+            return as_f32(_FLOAT_OPS[op](float(left), float(right)))
+        except (ArithmeticError, ValueError):
+            raise NotFiniteError from None
+    return wrap(integer_op(op, int(left), int(right)), scalar)
+
+
+def integer_op(op: str, left: int, right: int) -> int:
+    """Return the exact result of an integer operation, before it wraps."""
+    if op in {"/", "%"}:
+        return _divide(op, left, right)
+    return _INTEGER_OPS[op](left, right)
+
+
+def _divide(op: str, left: int, right: int) -> int:
+    if right == 0:
+        return left if op == "/" else 0
+    quotient = abs(left) // abs(right)
+    quotient = quotient if (left < 0) == (right < 0) else -quotient
+    return quotient if op == "/" else left - quotient * right
+
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "==": lambda a, b: bool(a == b),
+    "!=": lambda a, b: bool(a != b),
+    "<": lambda a, b: bool(a < b),
+    "<=": lambda a, b: bool(a <= b),
+    ">": lambda a, b: bool(a > b),
+    ">=": lambda a, b: bool(a >= b),
+    "and": lambda a, b: bool(a and b),
+    "or": lambda a, b: bool(a or b),
+}
+
+_FLOAT_OPS: Mapping[str, Callable[[float, float], float]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "%": math.fmod,
+}
+
+_INTEGER_OPS: Mapping[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "<<": lambda a, b: a << (b & 31),
+    ">>": lambda a, b: a >> (b & 31),
+}
+
+
+def _call(name: str, values: list[Value], given: Scalar, scalar: Scalar) -> Value:
+    """Return the value of a built-in, whose first argument is of type `given`."""
+    try:
+        if name in _BIT_FUNCTIONS:
+            bits = [int(value) for value in values]
+            return wrap(_BIT_FUNCTIONS[name](given, *bits), scalar)
+        value: Value = _FUNCTIONS[name](*values)
+    except (ArithmeticError, ValueError):
+        raise NotFiniteError from None
+    if scalar is Scalar.F32:
+        return as_f32(value)
+    return value if scalar is Scalar.BOOL else wrap(int(value), scalar)
+
+
+def _quantize(x: float) -> float:
+    (result,) = struct.unpack("<e", struct.pack("<e", x))
+    return float(result)
+
+
+def _smoothstep(low: float, high: float, x: float) -> float:
+    part = min(max((x - low) / (high - low), 0.0), 1.0)
+    return part * part * (3.0 - 2.0 * part)
+
+
+def _sign(x: float) -> float:
+    return (x > 0) - (x < 0)
+
+
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "abs": abs,
+    "sign": _sign,
+    "min": min,
+    "max": max,
+    "clamp": lambda x, low, high: min(max(x, low), high),
+    "select": lambda a, b, condition: b if condition else a,
+    "saturate": lambda x: min(max(x, 0.0), 1.0),
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "round": round,
+    "trunc": math.trunc,
+    "fract": lambda x: x - math.floor(x),
+    "sqrt": math.sqrt,
+    "inverseSqrt": lambda x: 1.0 / math.sqrt(x),
+    "exp": math.exp,
+    "exp2": lambda x: math.pow(2.0, x),
+    "log": math.log,
+    "log2": math.log2,
+    "pow": math.pow,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "asin": math.asin,
+    "acos": math.acos,
+    "atan": math.atan,
+    "atan2": math.atan2,
+    "sinh": math.sinh,
+    "cosh": math.cosh,
+    "tanh": math.tanh,
+    "asinh": math.asinh,
+    "acosh": math.acosh,
+    "atanh": math.atanh,
+    "degrees": math.degrees,
+    "radians": math.radians,
+    "fma": lambda x, y, z: x * y + z,
+    "mix": lambda x, y, a: x * (1.0 - a) + y * a,
+    "step": lambda edge, x: 1.0 if edge <= x else 0.0,
+    "smoothstep": _smoothstep,
+    "ldexp": math.ldexp,
+    "quantizeToF16": _quantize,
+    "erf": math.erf,
+    "log1p": math.log1p,
+    "expm1": math.expm1,
+    "is_nan": lambda _: False,
+    "is_finite": lambda _: True,
+}
+
+# Of bit patterns; the first argument is the type of the values.
+
+
+def _bits(value: int) -> int:
+    return value & 0xFFFFFFFF
+
+
+def _first_leading(scalar: Scalar, value: int) -> int:
+    if scalar is Scalar.I32 and value < 0:
+        value = ~value
+    return _bits(value).bit_length() - 1
+
+
+def _trailing_zeros(_scalar: Scalar, value: int) -> int:
+    bits = _bits(value)
+    return (bits & -bits).bit_length() - 1 if bits else 32
+
+
+def _first_trailing(scalar: Scalar, value: int) -> int:
+    return _trailing_zeros(scalar, value) if value else -1
+
+
+def field(offset: int, count: int) -> tuple[int, int]:
+    """Return the offset and the width of a bit field, both cut to 32 bits."""
+    start = min(offset, 32)
+    return start, min(count, 32 - start)
+
+
+def _extract(scalar: Scalar, value: int, offset: int, count: int) -> int:
+    start, width = field(offset, count)
+    bits = (_bits(value) >> start) & ((1 << width) - 1)
+    negative = scalar is Scalar.I32 and width > 0 and bits >> (width - 1)
+    return bits - (1 << width) if negative else bits
+
+
+def _insert(_scalar: Scalar, value: int, new: int, offset: int, count: int) -> int:
+    start, width = field(offset, count)
+    mask = ((1 << width) - 1) << start
+    return (_bits(value) & ~mask) | ((_bits(new) << start) & mask)
+
+
+_BIT_FUNCTIONS: Mapping[str, Callable[..., int]] = {
+    "countOneBits": lambda _, x: _bits(x).bit_count(),
+    "countLeadingZeros": lambda _, x: 32 - _bits(x).bit_length(),
+    "countTrailingZeros": _trailing_zeros,
+    "firstLeadingBit": _first_leading,
+    "firstTrailingBit": _first_trailing,
+    "reverseBits": lambda _, x: int(f"{_bits(x):032b}"[::-1], 2),
+    "extractBits": _extract,
+    "insertBits": _insert,
+}

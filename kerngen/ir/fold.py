@@ -1,0 +1,138 @@
+"""Fold constants just so far that a shader never holds an invalid constant expression.
+
+WGSL evaluates constant expressions when it compiles, and refuses those that overflow,
+divide by zero or have no value.  What would be refused is computed here instead, by the
+rules that hold at run time; what is fine is left as the user wrote it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from kerngen.ir.evaluate import (
+    Value,
+    constant_value,
+    field,
+    integer_op,
+    wrap,
+)
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Cast,
+    Constant,
+    ConstRef,
+    DimValue,
+    Expr,
+    FunctionCall,
+    IndexValue,
+    Load,
+    LocalValue,
+    Reduce,
+    Select,
+    Unary,
+    UniformValue,
+)
+from kerngen.ir.types import Scalar
+
+
+def fold(expr: Expr) -> Expr:
+    """
+    Fold the top of an expression whose parts are folded already.
+
+    Raises `NotFiniteError` where a float constant expression has no finite value.
+
+    Before:  x[i] / 0     1 << 40u     sqrt(2.0)       0.5 * TWO
+    After:   x[i]         256          1.4142135...    0.5 * TWO
+    """
+    match expr:
+        case Constant() | ConstRef() | IndexValue() | DimValue():
+            return expr
+        case UniformValue() | LocalValue() | Load() | FunctionCall() | Reduce():
+            return expr
+        case Select():
+            return expr
+        case Unary():
+            return _fold_unary(expr)
+        case Binary():
+            return _fold_binary(expr)
+        case Cast():
+            return _fold_cast(expr)
+        case BuiltinCall():
+            return _fold_call(expr)
+        case _:
+            assert_never(expr)
+
+
+def _constant(value: Value, scalar: Scalar) -> Constant:
+    return Constant(float(value) if scalar is Scalar.F32 else value, scalar)
+
+
+def _fold_unary(expr: Unary) -> Expr:
+    """Make a negated literal a literal; `-i` may wrap for the lowest i32."""
+    value = constant_value(expr)
+    if value is None or expr.op == "not":
+        return expr
+    if expr.type.is_integer or isinstance(expr.operand, Constant):
+        return _constant(value, expr.type)
+    return expr
+
+
+def _fold_binary(expr: Binary) -> Expr:
+    value = constant_value(expr)
+    if value is not None:
+        return expr if _is_plain(expr) else _constant(value, expr.type)
+    right = constant_value(expr.right)
+    if right is None or not expr.type.is_integer:
+        return expr
+    if expr.op == "/" and right == 0:
+        return expr.left
+    if expr.op == "%" and right == 0:
+        return Constant(0, expr.type)
+    if expr.op in {"<<", ">>"} and int(right) > 31:
+        return replace(expr, right=Constant(int(right) % 32, Scalar.U32))
+    return expr
+
+
+def _is_plain(expr: Binary) -> bool:
+    """Whether WGSL computes the constant expression as it stands."""
+    if not expr.type.is_integer:
+        return True
+    left, right = constant_value(expr.left), constant_value(expr.right)
+    if expr.op in {"/", "%", "<<", ">>"} or left is None or right is None:
+        return False
+    exact = integer_op(expr.op, int(left), int(right))
+    return exact == wrap(exact, expr.type)
+
+
+def _fold_cast(expr: Cast) -> Expr:
+    value = constant_value(expr)
+    if value is None:
+        return expr
+    to_float = expr.type is Scalar.F32 and isinstance(expr.operand, ConstRef)
+    return expr if to_float else _constant(value, expr.type)
+
+
+def _fold_call(expr: BuiltinCall) -> Expr:
+    value = constant_value(expr)
+    if value is not None:
+        return _constant(value, expr.type)
+    if expr.builtin in {"extractBits", "insertBits"}:
+        return _fold_field(expr)
+    return expr
+
+
+def _fold_field(expr: BuiltinCall) -> Expr:
+    """Cut a constant bit field to 32 bits, as happens at run time."""
+    *rest, offset, count = expr.arguments
+    start, width = constant_value(offset), constant_value(count)
+    if start is not None:
+        offset = _cut(offset, field(int(start), 0)[0])
+    if width is not None:
+        count = _cut(count, field(int(start or 0), int(width))[1])
+    return replace(expr, arguments=(*rest, offset, count))
+
+
+def _cut(expr: Expr, value: int) -> Expr:
+    return expr if constant_value(expr) == value else Constant(value, Scalar.U32)
