@@ -250,7 +250,7 @@ def clip_by_norm_reference(
     max_norm = float(max_norm)
     with np.errstate(all="ignore"):
         # g[i] *= min(1.0, max_norm / (sqrt(total) + 1e-6));
-        g[...] = g * np.minimum(1.0, (max_norm / (np.sqrt(total) + 1e-06)))
+        g[...] = g * np.minimum(1.0, max_norm / (np.sqrt(total) + 1e-06))
 
 
 _CLIP_BY_NORM = Kernel(

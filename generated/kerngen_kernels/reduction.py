@@ -92,7 +92,7 @@ def sum_reference(x: NDArray[Any]) -> NDArray[Any]:
     x = real(x)
     with np.errstate(all="ignore"):
         # total = sum[i] x[i];
-        total: NDArray[Any] = ref.filled(np.sum(x), (), real.dtype)
+        total: NDArray[Any] = np.asarray(np.sum(x))
         return total
 
 
@@ -250,9 +250,7 @@ def mean_reference(x: NDArray[Any]) -> NDArray[Any]:
     n = x.shape[0]
     with np.errstate(all="ignore"):
         # average = sum[i] x[i] / f32(max(n, 1));
-        average: NDArray[Any] = ref.filled(
-            np.sum(x) / real(np.maximum(ref.i32(n), 1)), (), real.dtype
-        )
+        average: NDArray[Any] = np.asarray(np.sum(x) / real(np.maximum(ref.i32(n), 1)))
         return average
 
 
@@ -411,9 +409,7 @@ def max_reference(x: NDArray[Any]) -> NDArray[Any]:
     x = real(x)
     with np.errstate(all="ignore"):
         # largest = max[i] x[i];
-        largest: NDArray[Any] = ref.filled(
-            np.max(x, initial=ref.LOWEST_F32), (), real.dtype
-        )
+        largest: NDArray[Any] = np.asarray(np.max(x, initial=ref.LOWEST_F32))
         return largest
 
 
@@ -570,9 +566,7 @@ def min_reference(x: NDArray[Any]) -> NDArray[Any]:
     x = real(x)
     with np.errstate(all="ignore"):
         # smallest = min[i] x[i];
-        smallest: NDArray[Any] = ref.filled(
-            np.min(x, initial=ref.HIGHEST_F32), (), real.dtype
-        )
+        smallest: NDArray[Any] = np.asarray(np.min(x, initial=ref.HIGHEST_F32))
         return smallest
 
 
@@ -736,9 +730,7 @@ def dot_reference(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
     y = real(y)
     with np.errstate(all="ignore"):
         # product = sum[i] x[i] * y[i];
-        product: NDArray[Any] = ref.filled(
-            np.einsum("i,i->", x, y, optimize=True), (), real.dtype
-        )
+        product: NDArray[Any] = np.asarray(np.einsum("i,i->", x, y, optimize=True))
         return product
 
 
@@ -909,9 +901,7 @@ def sum_squares_reference(x: NDArray[Any]) -> NDArray[Any]:
     x = real(x)
     with np.errstate(all="ignore"):
         # total = sum[i] x[i] * x[i];
-        total: NDArray[Any] = ref.filled(
-            np.einsum("i,i->", x, x, optimize=True), (), real.dtype
-        )
+        total: NDArray[Any] = np.asarray(np.einsum("i,i->", x, x, optimize=True))
         return total
 
 
