@@ -8,19 +8,24 @@ from collections.abc import Sequence
 
 from kerngen.emit.python_code import Code, Level
 
-_PLACEHOLDER = re.compile(r"(?P<before>[(,] ?)?\{(?P<number>\d)\}(?P<after>[,)])?")
+_PLACEHOLDER = re.compile(r"\{(\d)\}")
+_ARGUMENT = re.compile(r"(?:(?<=\()|(?<=, ))\{\d\}(?=[,)])")
+"""A placeholder that is a whole argument of a call, and so needs no parentheses."""
 
 
 def fill_template(template: str, arguments: Sequence[Code]) -> Code:
     """Return the template with its arguments, in parentheses where they need them."""
-
-    def fill(match: re.Match[str]) -> str:
-        before, after = match["before"] or "", match["after"] or ""
-        argument = arguments[int(match["number"])]
-        text = argument.text if before and after else argument.atom
-        return f"{before}{text}{after}"
-
-    return Code(_PLACEHOLDER.sub(fill, template), _level(template), fresh=True)
+    pieces: list[str] = []
+    end = 0
+    for match in _PLACEHOLDER.finditer(template):
+        argument = arguments[int(match[1])]
+        whole = _ARGUMENT.match(template, match.start()) is not None
+        pieces += [
+            template[end : match.start()],
+            argument.text if whole else argument.atom,
+        ]
+        end = match.end()
+    return Code("".join([*pieces, template[end:]]), _level(template), fresh=True)
 
 
 def _level(template: str) -> Level:

@@ -66,11 +66,11 @@ def _write_statement(scope: Scope, statement: Statement, *, is_first: bool) -> N
 def _new_array(scope: Scope, statement: Statement, value: Code) -> str:
     """Return the value as an array of the target's shape that nothing else can reach."""
     target = statement.target
-    covered = free_indices(statement.value).issuperset(statement.indices)
-    is_number = not statement.indices and target.role is Role.OUTPUT
-    if not covered or is_number:
+    if not free_indices(statement.value).issuperset(statement.indices):
         shape = scope.shape(statement.indices)
         return f"ref.filled({value.text}, {shape}, {scope.dtype(target.element)})"
+    if target.rank == 0 and target.role is Role.OUTPUT:
+        return f"np.{'asarray' if value.fresh else 'array'}({value.text})"
     return value.text if value.fresh else f"{value.atom}.copy()"
 
 

@@ -1,0 +1,1 @@
+"""Tests of kerngen.emit and of what emitted modules compute with."""

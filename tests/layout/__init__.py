@@ -1,0 +1,1 @@
+"""Tests of kerngen.layout and of the uniform structs laid out by it."""

@@ -1,0 +1,209 @@
+"""Uniform structs in Python: bytes against hand-made ones, and there and back again."""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kerngen.runtime.errors import UniformRangeError
+from kerngen.runtime.uniform import Field, ScalarName, UniformStruct
+
+
+@dataclass(frozen=True, slots=True)
+class Sample(UniformStruct):
+    """u32, gap of 12, vec3f, f32, i32, gap of 12."""
+
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("n", "u32", offset=0),
+        Field("origin", "f32", offset=16, width=3),
+        Field("alpha", "f32", offset=28),
+        Field("shift", "i32", offset=32),
+    )
+    SIZE: ClassVar[int] = 48
+    DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
+        {
+            "names": ["n", "origin", "alpha", "shift"],
+            "formats": ["<u4", ("<f4", (3,)), "<f4", "<i4"],
+            "offsets": [0, 16, 28, 32],
+            "itemsize": 48,
+        }
+    )
+
+    n: int
+    origin: tuple[float, float, float]
+    alpha: float
+    shift: int
+
+
+GOOD = Sample(7, (1.0, -0.0, 2.5), math.inf, -3)
+
+
+def test_bytes_are_those_of_the_layout() -> None:
+    by_hand = struct.pack("<I12x3ffi12x", 7, 1.0, -0.0, 2.5, math.inf, -3)
+    assert GOOD.pack() == by_hand
+
+
+def test_dtype_reads_what_pack_wrote() -> None:
+    record = np.frombuffer(GOOD.pack(), Sample.DTYPE)[0]
+    assert record["n"] == 7
+    assert record["origin"].tolist() == [1.0, -0.0, 2.5]
+    assert record["alpha"] == math.inf
+    assert record["shift"] == -3
+
+
+def test_unpack_returns_what_was_packed() -> None:
+    assert Sample.unpack(GOOD.pack()) == GOOD
+
+
+def test_pack_into_touches_its_own_bytes_alone() -> None:
+    buffer = bytearray(b"\xff" * 80)
+    GOOD.pack_into(buffer, 16)
+    assert buffer[:16] == b"\xff" * 16
+    assert buffer[64:] == b"\xff" * 16
+    assert bytes(buffer[16:64]) == GOOD.pack()
+
+
+def test_values_are_packed_in_field_order_with_vectors_flattened() -> None:
+    buffer = bytearray(48)
+    Sample.pack_values_into(buffer, 0, (7, 1.0, -0.0, 2.5, math.inf, -3))
+    assert bytes(buffer) == GOOD.pack()
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("n", -1),
+        ("n", 2**32),
+        ("n", 1.0),
+        ("n", "7"),
+        ("shift", 2**31),
+        ("shift", -(2**31) - 1),
+        ("shift", math.nan),
+        ("alpha", 3.5e38),
+        ("alpha", -1e39),
+        ("alpha", None),
+        ("origin", (1.0, 2.0)),
+        ("origin", (1.0, 2.0, 3.0, 4.0)),
+        ("origin", (1.0, 2.0, 1e40)),
+        ("origin", 1.0),
+    ],
+)
+def test_what_does_not_fit_names_struct_and_field(field: str, wrong: Any) -> None:
+    values = {"n": 7, "origin": (1.0, 2.0, 3.0), "alpha": 1.0, "shift": 0}
+    bad = Sample(**{**values, field: wrong})
+    with pytest.raises(UniformRangeError, match=rf"'Sample\.{field}'"):
+        bad.pack()
+
+
+def test_a_value_out_of_range_is_named_on_the_dispatch_path_too() -> None:
+    with pytest.raises(UniformRangeError, match=r"'Sample\.origin': .*'vec3f'.*1e\+40"):
+        Sample.pack_values_into(bytearray(48), 0, (7, 1.0, 1e40, 2.5, 1.0, -3))
+
+
+def test_a_buffer_that_is_too_small_is_no_range_error() -> None:
+    with pytest.raises(struct.error):
+        GOOD.pack_into(bytearray(47))
+
+
+def test_unpack_wants_exactly_the_size() -> None:
+    with pytest.raises(struct.error):
+        Sample.unpack(bytes(47))
+
+
+f32_or_more = st.one_of(
+    st.floats(width=32),
+    st.integers(0, 2**64 - 1).map(
+        lambda bits: struct.unpack("<d", bits.to_bytes(8))[0]
+    ),
+).filter(lambda x: not math.isfinite(x) or abs(x) < 3.4e38)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.tuples(f32_or_more, f32_or_more, f32_or_more),
+    f32_or_more,
+    st.integers(-(2**31), 2**31 - 1),
+)
+def test_a_round_trip_keeps_every_bit(
+    n: int, origin: tuple[float, float, float], alpha: float, shift: int
+) -> None:
+    packed = Sample(n, origin, alpha, shift).pack()
+    assert Sample.unpack(packed).pack() == packed
+
+
+@given(st.lists(st.tuples(st.sampled_from(["f32", "i32", "u32"]), st.integers(1, 4))))
+def test_any_struct_packs_at_its_offsets(members: list[tuple[ScalarName, int]]) -> None:
+    fields, end = [], 0
+    for at, (scalar, width) in enumerate(members):
+        fields.append(Field(f"f{at}", scalar, end, width))
+        end += 4 * width + 4 * (at % 3)
+    values = [at + 1 for at in range(sum(field.width for field in fields))]
+    struct_type = make_struct(tuple(fields), end)
+    buffer = bytearray(end)
+    struct_type.pack_values_into(buffer, 0, tuple(values))
+    remaining = iter(values)
+    for field in fields:
+        dtype = {"f32": "<f4", "i32": "<i4", "u32": "<u4"}[field.scalar]
+        part = np.frombuffer(buffer, dtype, field.width, field.offset)
+        assert part.tolist() == [next(remaining) for _ in range(field.width)]
+
+
+def make_struct(
+    fields: tuple[Field, ...], size: int, dtype: object = None, name: str = "Made"
+) -> type[UniformStruct]:
+    described = {
+        "names": [field.name for field in fields],
+        "formats": [field.dtype for field in fields],
+        "offsets": [field.offset for field in fields],
+        "itemsize": size,
+    }
+    body = {"FIELDS": fields, "SIZE": size, "DTYPE": dtype or np.dtype(described)}
+    return type(name, (UniformStruct,), body)
+
+
+def test_a_struct_may_be_empty() -> None:
+    assert UniformStruct().pack() == b""
+    assert make_struct((), 0).SIZE == 0
+
+
+ONE = (Field("x", "f32", 0),)
+
+
+@pytest.mark.parametrize(
+    ("size", "dtype"),
+    [
+        (8, np.dtype([("x", "<f4")])),
+        (4, np.dtype([("x", "<i4")])),
+        (4, np.dtype([("y", "<f4")])),
+        (
+            8,
+            np.dtype(
+                {"names": ["x"], "formats": ["<f4"], "offsets": [4], "itemsize": 8}
+            ),
+        ),
+    ],
+)
+def test_a_layout_that_contradicts_itself_fails_at_import(
+    size: int, dtype: np.dtype[np.void]
+) -> None:
+    with pytest.raises(AssertionError, match="disagree"):
+        make_struct(ONE, size, dtype)
+
+
+def test_overlapping_fields_fail_at_import() -> None:
+    fields = (Field("v", "f32", 0, 3), Field("x", "f32", 8))
+    with pytest.raises((AssertionError, struct.error)):
+        make_struct(fields, 16)
+
+
+def test_packing_is_fast_enough_to_do_at_every_call() -> None:
+    codec = Sample._codec
+    assert codec.size == Sample.SIZE
+    assert codec.format == "<0x1I12x3f0x1f0x1i12x"
