@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -55,7 +55,7 @@ def example_read(tensor: Tensor) -> str:
 @contextmanager
 def bind_indices(
     ex: Expressions, binders: tuple[ast.Binder, ...], body: ast.Expr
-) -> Iterator[tuple[Index, ...] | None]:
+) -> Generator[tuple[Index, ...] | None]:
     """Introduce indices that range over the axes that they subscript in `body`.
 
     Yields None where a range is unknown.  An index that seems to subscript something,

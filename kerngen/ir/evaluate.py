@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from kerngen.ir.nodes import (
     Binary,
@@ -132,13 +132,13 @@ def _divide(op: str, left: int, right: int) -> int:
     return quotient if op == "/" else left - quotient * right
 
 
-_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "==": lambda a, b: bool(a == b),
-    "!=": lambda a, b: bool(a != b),
-    "<": lambda a, b: bool(a < b),
-    "<=": lambda a, b: bool(a <= b),
-    ">": lambda a, b: bool(a > b),
-    ">=": lambda a, b: bool(a >= b),
+_COMPARISONS: Mapping[str, Callable[[Value, Value], bool]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
     "and": lambda a, b: bool(a and b),
     "or": lambda a, b: bool(a or b),
 }
@@ -166,15 +166,29 @@ _INTEGER_OPS: Mapping[str, Callable[[int, int], int]] = {
 def _call(name: str, values: list[Value], given: Scalar, scalar: Scalar) -> Value:
     """Return the value of a built-in, whose first argument is of type `given`."""
     try:
-        if name in _BIT_FUNCTIONS:
-            bits = [int(value) for value in values]
-            return wrap(_BIT_FUNCTIONS[name](given, *bits), scalar)
-        value: Value = _FUNCTIONS[name](*values)
+        value = _apply(name, values, given)
     except (ArithmeticError, ValueError):
         raise NotFiniteError from None
     if scalar is Scalar.F32:
         return as_f32(value)
-    return value if scalar is Scalar.BOOL else wrap(int(value), scalar)
+    return bool(value) if scalar is Scalar.BOOL else wrap(int(value), scalar)
+
+
+def _apply(name: str, values: list[Value], given: Scalar) -> float:
+    match values:
+        case [x] if name in _BITS_OF_ONE:
+            return _BITS_OF_ONE[name](given, int(x))
+        case [x]:
+            return _OF_ONE[name](x)
+        case [x, y]:
+            return _OF_TWO[name](x, y)
+        case [x, y, z] if name == "extractBits":
+            return _extract(given, int(x), int(y), int(z))
+        case [x, y, z]:
+            return _OF_THREE[name](x, y, z)
+        case _:
+            value, new, offset, count = map(int, values)
+            return _insert(value, new, offset, count)
 
 
 def _quantize(x: float) -> float:
@@ -191,13 +205,9 @@ def _sign(x: float) -> float:
     return (x > 0) - (x < 0)
 
 
-_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+_OF_ONE: Mapping[str, Callable[[float], float]] = {
     "abs": abs,
     "sign": _sign,
-    "min": min,
-    "max": max,
-    "clamp": lambda x, low, high: min(max(x, low), high),
-    "select": lambda a, b, condition: b if condition else a,
     "saturate": lambda x: min(max(x, 0.0), 1.0),
     "floor": math.floor,
     "ceil": math.ceil,
@@ -210,14 +220,12 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "exp2": lambda x: math.pow(2.0, x),
     "log": math.log,
     "log2": math.log2,
-    "pow": math.pow,
     "sin": math.sin,
     "cos": math.cos,
     "tan": math.tan,
     "asin": math.asin,
     "acos": math.acos,
     "atan": math.atan,
-    "atan2": math.atan2,
     "sinh": math.sinh,
     "cosh": math.cosh,
     "tanh": math.tanh,
@@ -226,17 +234,29 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "atanh": math.atanh,
     "degrees": math.degrees,
     "radians": math.radians,
-    "fma": lambda x, y, z: x * y + z,
-    "mix": lambda x, y, a: x * (1.0 - a) + y * a,
-    "step": lambda edge, x: 1.0 if edge <= x else 0.0,
-    "smoothstep": _smoothstep,
-    "ldexp": math.ldexp,
     "quantizeToF16": _quantize,
     "erf": math.erf,
     "log1p": math.log1p,
     "expm1": math.expm1,
     "is_nan": lambda _: False,
     "is_finite": lambda _: True,
+}
+
+_OF_TWO: Mapping[str, Callable[[float, float], float]] = {
+    "min": min,
+    "max": max,
+    "pow": math.pow,
+    "atan2": math.atan2,
+    "step": lambda edge, x: 1.0 if edge <= x else 0.0,
+    "ldexp": lambda x, exponent: math.ldexp(x, int(exponent)),
+}
+
+_OF_THREE: Mapping[str, Callable[[float, float, float], float]] = {
+    "clamp": lambda x, low, high: min(max(x, low), high),
+    "select": lambda falsy, truthy, condition: truthy if condition else falsy,
+    "fma": lambda x, y, z: x * y + z,
+    "mix": lambda x, y, a: x * (1.0 - a) + y * a,
+    "smoothstep": _smoothstep,
 }
 
 # Of bit patterns; the first argument is the type of the values.
@@ -274,19 +294,17 @@ def _extract(scalar: Scalar, value: int, offset: int, count: int) -> int:
     return bits - (1 << width) if negative else bits
 
 
-def _insert(_scalar: Scalar, value: int, new: int, offset: int, count: int) -> int:
+def _insert(value: int, new: int, offset: int, count: int) -> int:
     start, width = field(offset, count)
     mask = ((1 << width) - 1) << start
     return (_bits(value) & ~mask) | ((_bits(new) << start) & mask)
 
 
-_BIT_FUNCTIONS: Mapping[str, Callable[..., int]] = {
+_BITS_OF_ONE: Mapping[str, Callable[[Scalar, int], int]] = {
     "countOneBits": lambda _, x: _bits(x).bit_count(),
     "countLeadingZeros": lambda _, x: 32 - _bits(x).bit_length(),
     "countTrailingZeros": _trailing_zeros,
     "firstLeadingBit": _first_leading,
     "firstTrailingBit": _first_trailing,
     "reverseBits": lambda _, x: int(f"{_bits(x):032b}"[::-1], 2),
-    "extractBits": _extract,
-    "insertBits": _insert,
 }

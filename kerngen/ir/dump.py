@@ -1,0 +1,153 @@
+"""The typed IR as text, for tests and for reading: nothing is left implicit.
+
+Expressions stand in full parentheses, indices with their extents where they are bound;
+`1` is an i32, `1u` a u32 and `1.0` an f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Cast,
+    Constant,
+    ConstRef,
+    DimValue,
+    Expr,
+    Function,
+    FunctionCall,
+    Index,
+    IndexValue,
+    Kernel,
+    Load,
+    LocalValue,
+    Module,
+    Reduce,
+    Schedule,
+    Select,
+    Statement,
+    Tensor,
+    Unary,
+    UniformValue,
+)
+from kerngen.ir.types import Scalar
+
+_INDENT = "    "
+
+
+def dump_module(module: Module) -> str:
+    """Return a module as text."""
+    blocks = [*map(_function, module.functions), *map(dump_kernel, module.kernels)]
+    return "\n".join(blocks)
+
+
+def dump_kernel(kernel: Kernel) -> str:
+    """Return a kernel as text."""
+    lines = [f"kernel {kernel.name}", *(_INDENT + line for line in _lines(kernel))]
+    return "\n".join(lines) + "\n"
+
+
+def dump_expr(expr: Expr) -> str:
+    """Return an expression as text."""
+    match expr:
+        case Constant(value=value, type=scalar):
+            return _constant(value, scalar)
+        case ConstRef(name=name) | DimValue(name=name) | LocalValue(name=name):
+            return name
+        case IndexValue(index=index):
+            return index.name
+        case UniformValue(name=name, component=component):
+            return f"{name}.{component}" if component else name
+        case Load(tensor=tensor, subscripts=subscripts):
+            return tensor.name + _list(subscripts, "[]") if subscripts else tensor.name
+        case Unary(op=op, operand=operand):
+            space = " " if op == "not" else ""
+            return f"({op}{space}{dump_expr(operand)})"
+        case Binary(op=op, left=left, right=right):
+            return f"({dump_expr(left)} {op} {dump_expr(right)})"
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            parts = map(dump_expr, (condition, then, otherwise))
+            return "(if {} {{ {} }} else {{ {} }})".format(*parts)
+        case Cast(operand=operand, type=scalar):
+            return f"{scalar.spelling}({dump_expr(operand)})"
+        case BuiltinCall(builtin=name, arguments=arguments):
+            return name + _list(arguments, "()")
+        case FunctionCall(function=name, arguments=arguments):
+            return name + _list(arguments, "()")
+        case Reduce(kind=kind, indices=indices, body=body):
+            return f"({kind}[{_binders(indices)}] {dump_expr(body)})"
+        case _:
+            assert_never(expr)
+
+
+def _constant(value: float, scalar: Scalar) -> str:
+    match scalar:
+        case Scalar.BOOL:
+            return "true" if value else "false"
+        case Scalar.U32:
+            return f"{value}u"
+        case Scalar.F32 | Scalar.I32:
+            return repr(value)
+        case _:
+            assert_never(scalar)
+
+
+def _list(expressions: tuple[Expr, ...], brackets: str) -> str:
+    return brackets[0] + ", ".join(map(dump_expr, expressions)) + brackets[1]
+
+
+def _binders(indices: tuple[Index, ...]) -> str:
+    return ", ".join(f"{index.name} < {index.extent}" for index in indices)
+
+
+def _tensor(tensor: Tensor) -> str:
+    axes = ", ".join(map(str, tensor.extents))
+    return f"{tensor.role.value} {tensor.name}: {tensor.element.spelling}[{axes}]"
+
+
+def _function(function: Function) -> str:
+    parameters = ", ".join(f"{p.name}: {p.type.spelling}" for p in function.parameters)
+    lines = [f"fn {function.name}({parameters}) -> {function.type.spelling}"]
+    for local, value in function.lets:
+        let = f"let {local.name}: {local.type.spelling} = {dump_expr(value)}"
+        lines.append(_INDENT + let)
+    lines.append(_INDENT + dump_expr(function.body))
+    return "\n".join(lines) + "\n"
+
+
+def _lines(kernel: Kernel) -> Iterator[str]:
+    if kernel.dims:
+        yield f"dims {', '.join(kernel.dims)}"
+    yield from map(_tensor, kernel.tensors)
+    for parameter in kernel.parameters:
+        default = "" if parameter.default is None else f" = {parameter.default}"
+        yield f"scalar {parameter.name}: {parameter.type.spelling}{default}"
+    for host in kernel.hosts:
+        yield f"host {host.name}: {host.type.spelling} = {dump_expr(host.value)}"
+    yield from map(_statement, kernel.body)
+    for check in kernel.checks:
+        yield (
+            f"check {_binders((check.index,))} within axis {check.axis} of "
+            f"{check.tensor}, {check.extent}"
+        )
+    yield from map(_schedule, kernel.schedules)
+
+
+def _statement(statement: Statement) -> str:
+    target = statement.target
+    indices = f"[{_binders(statement.indices)}]" if statement.indices else ""
+    type_ = target.element.spelling
+    value = dump_expr(statement.value)
+    return f"{target.role.value} {target.name}{indices}: {type_} = {value}"
+
+
+def _schedule(schedule: Schedule) -> str:
+    guard = f" when {dump_expr(schedule.guard)}" if schedule.guard else ""
+    options = "".join(
+        f" {name}({', '.join(map(str, values))})" for name, values in schedule.options
+    )
+    stage = f".{schedule.stage}" if schedule.stage else ""
+    return f"schedule{stage}{guard}: {schedule.strategy}{options}"

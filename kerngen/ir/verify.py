@@ -1,0 +1,305 @@
+"""Verify the typed IR: what every pass may rely on, and must keep.
+
+`verify_module` returns what is wrong as sentences, none for valid IR.  A fault here is
+a bug of kerngen's, never of a user's program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import assert_never, final
+
+from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.dump import dump_expr
+from kerngen.ir.evaluate import NotFiniteError, as_f32, bounds
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Cast,
+    Constant,
+    ConstRef,
+    DimValue,
+    Expr,
+    Function,
+    FunctionCall,
+    Host,
+    Index,
+    IndexValue,
+    Kernel,
+    Load,
+    LocalValue,
+    Module,
+    Reduce,
+    Role,
+    Select,
+    Statement,
+    Tensor,
+    Unary,
+    UniformValue,
+)
+from kerngen.ir.types import Scalar, Vector
+from kerngen.ir.walk import children, walk
+
+_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+_LOGIC = frozenset({"and", "or"})
+_SHIFTS = frozenset({"<<", ">>"})
+_ON_BITS = frozenset({"&", "|", "^"})
+
+
+@final
+@dataclass(frozen=True)
+class Reach:
+    """What an expression may refer to.  `free` is for the host: scalars mix there."""
+
+    functions: Mapping[str, Function]
+    dims: frozenset[str] = frozenset()
+    uniforms: frozenset[UniformValue] = frozenset()
+    locals: frozenset[LocalValue] = frozenset()
+    tensors: frozenset[Tensor] = frozenset()
+    free: bool = False
+
+
+def verify_module(module: Module) -> list[str]:
+    """Return what is wrong with a module."""
+    faults: list[str] = []
+    known: dict[str, Function] = {}
+    for function in module.functions:
+        where = f"function '{function.name}'"
+        faults += (f"{where}: {fault}" for fault in _function(function, known))
+        known[function.name] = function
+    for kernel in module.kernels:
+        faults += verify_kernel(kernel, known)
+    return faults
+
+
+def verify_kernel(kernel: Kernel, functions: Mapping[str, Function]) -> list[str]:
+    """Return what is wrong with a kernel."""
+    faults = [*_header(kernel)]
+    dims = frozenset(kernel.dims)
+    uniforms = set(_scalars(kernel))
+    for host in kernel.hosts:
+        reach = Reach(functions, dims, frozenset(uniforms), free=True)
+        faults += _host(host, reach)
+        uniforms.add(UniformValue(host.name, host.type))
+    tensors = set(kernel.tensors)
+    for statement in kernel.body:
+        reach = Reach(functions, dims, frozenset(uniforms), tensors=frozenset(tensors))
+        faults += _statement(statement, reach)
+        if statement.target.role is Role.LET:
+            tensors.add(statement.target)
+    return [f"kernel '{kernel.name}': {fault}" for fault in faults]
+
+
+# Parts of a module
+
+
+def _function(function: Function, known: Mapping[str, Function]) -> Iterator[str]:
+    locals_ = set(function.parameters)
+    for local, value in function.lets:
+        reach = Reach(known, locals=frozenset(locals_))
+        yield from verify_expr(value, reach)
+        if local.type is not value.type:
+            yield f"let '{local.name}' has the type of another value"
+        locals_.add(local)
+    yield from verify_expr(function.body, Reach(known, locals=frozenset(locals_)))
+    if function.body.type is not function.type:
+        yield "the body has another type than the function"
+
+
+def _header(kernel: Kernel) -> Iterator[str]:
+    for tensor in kernel.tensors:
+        if tensor.role is Role.LET or not tensor.element.is_numeric:
+            yield f"tensor '{tensor.name}' is no parameter or output"
+        for extent in tensor.extents:
+            if isinstance(extent, str) and extent not in kernel.dims:
+                yield f"tensor '{tensor.name}' has the unknown dim '{extent}'"
+    names = {tensor.name for tensor in kernel.tensors if tensor.role is not Role.OUTPUT}
+    names |= {parameter.name for parameter in kernel.parameters}
+    if names != set(kernel.order) or len(kernel.order) != len(names):
+        yield "the order of the parameters does not name each once"
+    outputs = {t for t in kernel.tensors if t.role is Role.OUTPUT}
+    for tensor in outputs - {statement.target for statement in kernel.body}:
+        yield f"output '{tensor.name}' is never written"
+
+
+def _scalars(kernel: Kernel) -> Iterator[UniformValue]:
+    for parameter in kernel.parameters:
+        match parameter.type:
+            case Vector(scalar=scalar, width=width):
+                for component in "xyzw"[:width]:
+                    yield UniformValue(parameter.name, scalar, component)
+            case Scalar() as scalar:
+                yield UniformValue(parameter.name, scalar)
+
+
+def _host(host: Host, reach: Reach) -> Iterator[str]:
+    yield from verify_expr(host.value, reach)
+    if host.type not in {Scalar.I32, Scalar.F32} or host.type is not host.value.type:
+        yield f"host '{host.name}' is neither an i32 nor an f32 of its value's type"
+
+
+def _statement(statement: Statement, reach: Reach) -> Iterator[str]:
+    target = statement.target
+    if target.role is Role.INPUT:
+        yield f"input '{target.name}' is written"
+    if target.role is not Role.LET and target not in reach.tensors:
+        yield f"'{target.name}' is no tensor of the kernel"
+    if tuple(index.extent for index in statement.indices) != target.extents:
+        yield f"the indices of '{target.name}' do not range over its axes"
+    if len({index.name for index in statement.indices}) < len(statement.indices):
+        yield f"the indices of '{target.name}' are not distinct"
+    if statement.value.type is not target.element:
+        yield f"'{target.name}' is given a value of another type"
+    yield from verify_expr(statement.value, reach, statement.indices)
+
+
+# Expressions
+
+
+def verify_expr(
+    expr: Expr, reach: Reach, indices: tuple[Index, ...] = ()
+) -> Iterator[str]:
+    """Yield what is wrong with an expression, all below it included."""
+    inner = indices
+    if isinstance(expr, Reduce):
+        inner = (*indices, *expr.indices)
+    for child in children(expr):
+        yield from verify_expr(child, reach, inner)
+    for fault in _node(expr, reach, indices):
+        yield f"{fault} in {dump_expr(expr)}"
+
+
+def _node(expr: Expr, reach: Reach, indices: tuple[Index, ...]) -> Iterator[str]:
+    match expr:
+        case Constant(value=value, type=scalar) | ConstRef(value=value, type=scalar):
+            yield from _constant(value, scalar)
+        case IndexValue(index=index):
+            if index not in indices:
+                yield "index out of scope"
+        case DimValue(name=name):
+            if name not in reach.dims:
+                yield "unknown dim"
+        case UniformValue():
+            if expr not in reach.uniforms:
+                yield "unknown scalar"
+        case LocalValue():
+            if expr not in reach.locals:
+                yield "unknown local"
+        case Load():
+            yield from _load(expr, reach)
+        case Unary() | Binary() | Select():
+            yield from () if reach.free else _operation(expr)
+        case Cast(operand=operand, type=scalar):
+            if scalar is Scalar.BOOL or (operand.type is scalar and not reach.free):
+                yield "a cast that converts nothing"
+        case BuiltinCall():
+            yield from _builtin(expr, reach)
+        case FunctionCall():
+            yield from _call(expr, reach)
+        case Reduce():
+            yield from _reduce(expr, indices)
+        case _:
+            assert_never(expr)
+
+
+def _constant(value: float, scalar: Scalar) -> Iterator[str]:
+    match scalar:
+        case Scalar.BOOL:
+            fits = isinstance(value, bool)
+        case Scalar.F32:
+            try:
+                fits = isinstance(value, float) and as_f32(value) == value
+            except NotFiniteError:
+                fits = False
+        case Scalar.I32 | Scalar.U32:
+            low, high = bounds(scalar)
+            whole = type(value) is int
+            fits = whole and low <= value <= high
+        case _:
+            assert_never(scalar)
+    if not fits:
+        yield "a constant that its type does not hold"
+
+
+def _load(load: Load, reach: Reach) -> Iterator[str]:
+    if load.tensor not in reach.tensors:
+        yield "a tensor that is not there"
+    if len(load.subscripts) != load.tensor.rank:
+        yield "a wrong number of subscripts"
+    for subscript in load.subscripts:
+        if not subscript.type.is_integer:
+            yield "a subscript that is no integer"
+        bare = isinstance(subscript, IndexValue)
+        if not bare and not any(isinstance(part, Load) for part in walk(subscript)):
+            yield "a subscript that is neither an index nor read"
+
+
+def _operation(expr: Unary | Binary | Select) -> Iterator[str]:
+    match expr:
+        case Unary(op=op, operand=operand):
+            accepted = {
+                "-": (Scalar.F32, Scalar.I32),
+                "~": (Scalar.I32, Scalar.U32),
+                "not": (Scalar.BOOL,),
+            }[op]
+            right = operand.type in accepted and expr.type is operand.type
+        case Binary():
+            right = _binary_fits(expr)
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            one_type = then.type is otherwise.type is expr.type
+            right = condition.type is Scalar.BOOL and one_type
+        case _:
+            assert_never(expr)
+    if not right:
+        yield "types that do not fit"
+
+
+def _binary_fits(expr: Binary) -> bool:
+    left, right, op = expr.left.type, expr.right.type, expr.op
+    if op in _SHIFTS:
+        return left.is_integer and right is Scalar.U32 and expr.type is left
+    if left is not right:
+        return False
+    if op in _LOGIC:
+        return left is expr.type is Scalar.BOOL
+    if op in _COMPARISONS:
+        return expr.type is Scalar.BOOL and (left.is_numeric or op in {"==", "!="})
+    if op in _ON_BITS:
+        return left.is_integer and expr.type is left
+    return left.is_numeric and expr.type is left
+
+
+def _builtin(expr: BuiltinCall, reach: Reach) -> Iterator[str]:
+    if expr.builtin not in BUILTINS:
+        yield "an unknown built-in"
+        return
+    builtin = BUILTINS[expr.builtin]
+    given = tuple(argument.type for argument in expr.arguments)
+    fits = any(
+        overload.parameters == given and overload.result is expr.type
+        for overload in builtin.overloads
+    )
+    if not fits and not (reach.free and len(given) == builtin.arity):
+        yield "arguments that the built-in does not take"
+
+
+def _call(expr: FunctionCall, reach: Reach) -> Iterator[str]:
+    function = reach.functions.get(expr.function)
+    if function is None:
+        yield "a function that is not there, or comes later"
+        return
+    given = [argument.type for argument in expr.arguments]
+    if given != [parameter.type for parameter in function.parameters]:
+        yield "arguments that the function does not take"
+    if expr.type is not function.type:
+        yield "another type than the function's"
+
+
+def _reduce(expr: Reduce, indices: tuple[Index, ...]) -> Iterator[str]:
+    outer = {index.name for index in indices}
+    names = [index.name for index in expr.indices]
+    if not names or len(set(names)) < len(names) or outer & set(names):
+        yield "reduction indices that are not new and distinct"
+    if not expr.body.type.is_numeric or expr.type is not expr.body.type:
+        yield "a reduction of another type than its body"
