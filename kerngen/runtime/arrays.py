@@ -48,9 +48,8 @@ def convert(array: ArrayLike, element: type[Element]) -> NDArray[Any]:
 def _check_range(source: NDArray[Any], element: type[Element]) -> None:
     if source.size == 0:
         return
-    bounds = np.iinfo(element.dtype)
     for extreme in (int(source.min()), int(source.max())):
-        if not bounds.min <= extreme <= bounds.max:
+        if not element.lowest <= extreme <= element.highest:
             raise DtypeError(f"The array holds {extreme}, which no {element.name} can.")
 
 

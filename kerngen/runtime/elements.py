@@ -12,13 +12,15 @@ import numpy as np
 
 
 class Element:
-    """What all element types have: a name and a NumPy dtype."""
+    """What all element types have: a name, a NumPy dtype, and their finite range."""
 
     __slots__ = ()
 
     name: ClassVar[str]
     dtype: ClassVar[np.dtype[Any]]
     is_integer: ClassVar[bool] = False
+    lowest: ClassVar[float]
+    highest: ClassVar[float]
 
 
 @final
@@ -29,6 +31,8 @@ class f32(Element):
 
     name = "f32"
     dtype = np.dtype("<f4")
+    highest = float(np.finfo(np.float32).max)
+    lowest = -highest
 
 
 @final
@@ -39,6 +43,8 @@ class f16(Element):
 
     name = "f16"
     dtype = np.dtype("<f2")
+    highest = float(np.finfo(np.float16).max)
+    lowest = -highest
 
 
 @final
@@ -50,6 +56,8 @@ class i32(Element):
     name = "i32"
     dtype = np.dtype("<i4")
     is_integer = True
+    lowest = -(2**31)
+    highest = 2**31 - 1
 
 
 @final
@@ -61,6 +69,8 @@ class u32(Element):
     name = "u32"
     dtype = np.dtype("<u4")
     is_integer = True
+    lowest = 0
+    highest = 2**32 - 1
 
 
 E = TypeVar("E", bound=Element)

@@ -181,6 +181,11 @@ class Kernel:
         return tuple(spec for spec in self.tensors if spec.access == "write")
 
     @cached_property
+    def no_out(self) -> tuple[None, ...]:
+        """What stands for `out` if none is given."""
+        return (None,) * len(self.outputs)
+
+    @cached_property
     def guard_slots(self) -> tuple[int, ...]:
         """The positions of `guard_scalars` among the scalars."""
         names = [spec.name for spec in self.scalars]
@@ -188,10 +193,19 @@ class Kernel:
 
     @cached_property
     def scalar_types(self) -> tuple[type, ...]:
-        """The Python types of scalars that need no conversion."""
+        """The Python types that scalars need no conversion from; vectors always do."""
         return tuple(
-            tuple if spec.width > 1 else int if spec.element.is_integer else float
+            object if spec.width > 1 else int if spec.element.is_integer else float
             for spec in self.scalars
+        )
+
+    @cached_property
+    def integer_ranges(self) -> tuple[tuple[int, float, float], ...]:
+        """The position, least and greatest value of each integer scalar."""
+        return tuple(
+            (slot, spec.element.lowest, spec.element.highest)
+            for slot, spec in enumerate(self.scalars)
+            if spec.element.is_integer
         )
 
     def launch(

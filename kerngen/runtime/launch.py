@@ -68,25 +68,23 @@ class Launcher:
         out: tuple[AnyTensor | None, ...],
     ) -> tuple[AnyTensor, ...]:
         """Check the arguments, record the kernel and return its outputs."""
+        given: list[AnyTensor | None] = [*tensors, *(out or kernel.no_out)]
+        key: list[object] = [kernel]
         direct = True
-        for tensor in tensors:
+        for tensor in given:
+            if tensor is None:
+                key.append(None)
+                continue
             if tensor.__class__ is not Tensor or tensor.ctx is not ctx:
                 check_arguments(kernel, ctx, tensors, out)
+            key.append(tensor.signature)
             direct = direct and tensor.direct
         scalars = prepare(kernel, scalars)
-        plan = self._find_plan(ctx, kernel, tensors, scalars, out)
-        outputs = plan.outputs
-        given: list[AnyTensor | None] = [*tensors, *(out or (None,) * len(outputs))]
-        for target, signature in zip(out, outputs, strict=False):
-            if target is not None:
-                if (
-                    target.__class__ is not Tensor
-                    or target.ctx is not ctx
-                    or target.signature != signature
-                ):
-                    check_arguments(kernel, ctx, tensors, out)
-                    check_out(kernel, plan.signature, out)
-                direct = direct and target.direct
+        key += [scalars[slot] for slot in kernel.guard_slots]
+        plan = self.plans.get(tuple(key))
+        if plan is None:
+            plan = self._make_plan(ctx, kernel, tensors, scalars, out)
+            self.plans.put(tuple(key), plan)
         shared = self._check_aliases(kernel, plan, given)
         detours = [] if direct and not shared else find_detours(kernel, given, shared)
         if detours or not plan.stride:
@@ -94,19 +92,11 @@ class Launcher:
             check_scalars(kernel, plan.signature.values, scalars)
         slots, results = self._place(ctx, plan, given, detours, len(tensors))
         if plan.steps:
-            for detour in detours:
-                if detour.copy_in:
-                    self._transfers.copy(detour.tensor, slots[detour.slot])
-            chunk, offset = self._pack(kernel, plan, scalars)
-            groups = self._bind(plan, slots, chunk)
-            self._record(kernel, plan, slots, groups, offset)
-            for detour in detours:
-                if detour.copy_back:
-                    self._transfers.copy(slots[detour.slot], detour.tensor)
+            self._run(kernel, plan, scalars, slots, detours)
         self._counters.calls += 1
         return results
 
-    def _find_plan(
+    def _make_plan(
         self,
         ctx: Context,
         kernel: Kernel,
@@ -114,27 +104,14 @@ class Launcher:
         scalars: tuple[Any, ...],
         out: tuple[AnyTensor | None, ...],
     ) -> Plan:
-        guards = kernel.guard_slots
-        key: PlanKey = (
-            kernel,
-            *[tensor.signature for tensor in tensors],
-            *[scalars[slot] for slot in guards],
-        )
-        plan = self.plans.get(key)
-        if plan is None:
-            check_arguments(kernel, ctx, tensors, out)
-            values = dict(
-                zip(
-                    kernel.guard_scalars,
-                    (scalars[slot] for slot in guards),
-                    strict=True,
-                )
-            )
-            signature = resolve(kernel, tensors, values)
-            check_out(kernel, signature, out)
-            plan = self._planner.plan(kernel, signature)
-            self.plans.put(key, plan)
-        return plan
+        check_arguments(kernel, ctx, tensors, out)
+        guards = {
+            name: scalars[slot]
+            for name, slot in zip(kernel.guard_scalars, kernel.guard_slots, strict=True)
+        }
+        signature = resolve(kernel, tensors, guards)
+        check_out(kernel, signature, out)
+        return self._planner.plan(kernel, signature)
 
     def _check_aliases(
         self, kernel: Kernel, plan: Plan, given: Sequence[AnyTensor | None]
@@ -181,25 +158,42 @@ class Launcher:
     ) -> tuple[list[AnyTensor], tuple[AnyTensor, ...]]:
         """Lease outputs, temporaries and stand-ins; return all slots and the outputs."""
         lease = self._memory.lease
-        slots: list[AnyTensor] = []
-        for number, tensor in enumerate(given, start=-inputs):
-            if tensor is not None:
-                slots.append(tensor)
-            else:
-                element, shape = plan.outputs[number]
-                memory = lease(plan.output_bytes[number])
-                slots.append(Tensor(ctx, element, shape, memory))
+        slots = [tensor for tensor in given if tensor is not None]
+        if len(slots) < len(given):
+            for number, (element, shape) in enumerate(plan.outputs):
+                if given[inputs + number] is None:
+                    memory = lease(plan.output_bytes[number])
+                    tensor: AnyTensor = Tensor(ctx, element, shape, memory)
+                    slots.insert(inputs + number, tensor)
         results = tuple(slots[inputs:])
         for detour in detours:
             element, shape = detour.tensor.signature
             slots[detour.slot] = Tensor(
                 ctx, element, shape, lease(detour.tensor.nbytes)
             )
-        slots += [
-            Tensor(ctx, item.element, item.shape, lease(item.nbytes))
-            for item in plan.inner
-        ]
+        for item in plan.inner:
+            memory = lease(item.nbytes)
+            slots.append(Tensor(ctx, item.element, item.shape, memory))
         return slots, results
+
+    def _run(
+        self,
+        kernel: Kernel,
+        plan: Plan,
+        scalars: tuple[Any, ...],
+        slots: Sequence[AnyTensor],
+        detours: Sequence[Detour],
+    ) -> None:
+        """Pack, bind and record, with the copies of stand-ins around it."""
+        for detour in detours:
+            if detour.copy_in:
+                self._transfers.copy(detour.tensor, slots[detour.slot])
+        chunk, offset = self._pack(kernel, plan, scalars)
+        groups = self._bind(plan, slots, chunk)
+        self._record(kernel, plan, slots, groups, offset)
+        for detour in detours:
+            if detour.copy_back:
+                self._transfers.copy(slots[detour.slot], detour.tensor)
 
     def _bind(
         self, plan: Plan, slots: Sequence[AnyTensor], chunk: Chunk | None

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 def prepare(kernel: Kernel, scalars: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return checked scalars as Python numbers, and vectors as tuples of them."""
-    # Floats of the right type need no more: packing checks their range.
-    types = kernel.scalar_types
-    if types == tuple(map(type, scalars)) and not _NEEDS_CARE.intersection(types):
-        return scalars
+    if kernel.scalar_types == tuple(map(type, scalars)):
+        # Packing checks the floats; guards and hosts need sound integers before that.
+        for slot, lowest, highest in kernel.integer_ranges:
+            if not lowest <= scalars[slot] <= highest:
+                break
+        else:
+            return scalars
     return _normalise(kernel, scalars)
-
-
-_NEEDS_CARE: frozenset[type] = frozenset({int, tuple})
 
 
 def _normalise(kernel: Kernel, scalars: Sequence[object]) -> tuple[Any, ...]:
@@ -66,7 +66,7 @@ def _scalar(kernel: Kernel, spec: ScalarSpec, value: object) -> float | int:
             f"{kernel.name}: scalar argument '{spec.name}' is {value!r} "
             f"({type(value).__name__}); expected {_wanted(spec.element)}."
         )
-    check_scalar(kernel, spec, number)
+    _check_range(kernel, spec, number)
     return number
 
 
@@ -75,25 +75,14 @@ def _number(value: object) -> object:
     return cast("Any", value).item() if isinstance(value, np.generic) else value
 
 
-def check_scalar(kernel: Kernel, spec: ScalarSpec, value: float) -> None:
-    """Refuse a number that the element type cannot hold."""
-    low, high = bounds(spec.element)
-    infinite = not spec.element.is_integer and abs(value) == float("inf")
-    if (value > high or value < low) and not infinite:
+def _check_range(kernel: Kernel, spec: ScalarSpec, value: float) -> None:
+    """Refuse an integer that the element type cannot hold; packing checks floats."""
+    element = spec.element
+    if element.is_integer and not element.lowest <= value <= element.highest:
         raise UniformRangeError(
-            f"{kernel.name}: scalar argument '{spec.name}' is {value}; "
-            f"{spec.element.name} holds {low} to {high}."
+            f"{kernel.name}: scalar argument '{spec.name}' is {value}; {element.name} "
+            f"holds {element.lowest} to {element.highest}."
         )
-
-
-def bounds(element: type[Element]) -> tuple[float, float]:
-    """Return the least and the greatest finite value of an element type."""
-    if element.is_integer:
-        limits = np.iinfo(element.dtype)
-        return int(limits.min), int(limits.max)
-    # A double this large still rounds to the greatest f32.
-    greatest = float(np.finfo(np.float32).max) * (1 + 2.0**-25)
-    return -greatest, greatest
 
 
 def _wanted(element: type[Element]) -> str:
