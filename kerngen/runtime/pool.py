@@ -37,6 +37,9 @@ class Pool(Generic[T]):
     """Buffers of one usage.  `create` makes one, `destroy` frees one.
 
     `returned` is filled by leases from any thread; all else needs the context's lock.
+    The pool holds on to the blocks in use, too: were they reachable from their tensors
+    alone, the cyclic garbage collector would finalise the buffers along with the lease
+    that hands them back.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Pool(Generic[T]):
         self._limits = limits
         self._largest = largest
         self._free: dict[int, list[tuple[int, Block[T]]]] = {}
+        self._used: dict[int, Block[T]] = {}
 
     def acquire(self, nbytes: int) -> Block[T]:
         """Return a block of at least `nbytes`."""
@@ -71,18 +75,27 @@ class Pool(Generic[T]):
         if free:
             self.hits += 1
             self.free_bytes -= capacity
-            return heappop(free)[1]
-        self.misses += 1
-        return Block(next(self._numbers), self._create(capacity), capacity)
+            block = heappop(free)[1]
+        else:
+            self.misses += 1
+            block = Block(next(self._numbers), self._create(capacity), capacity)
+        self._used[block.uid] = block
+        return block
 
     def release(self, block: Block[T]) -> None:
         """Take a block back, or free it: if it is not ours, or the pool is full."""
+        self._used.pop(block.uid, None)
         too_much = self.free_bytes + block.capacity > self._limits.pooled_bytes
         if block.escaped or too_much:
             self._destroy(block)
             return
         self.free_bytes += block.capacity
         heappush(self._free.setdefault(block.capacity, []), (block.uid, block))
+
+    def discard(self, block: Block[T]) -> None:
+        """Free a block in use that must not be used again."""
+        self._used.pop(block.uid, None)
+        self._destroy(block)
 
     def collect(self) -> None:
         """Take back what leases returned."""

@@ -82,6 +82,7 @@ class Transfers:
             # wgpu-py's "READ" would submit an empty encoder first; ours has just run.
             promise = block.memory.map_async("READ_NOSYNC", 0, stop - start)
         except Exception as error:
+            self._memory.readbacks.discard(block)
             raise translate(error, "to read a tensor") from error
         self._counters.readbacks += 1
         return Reading(block, promise, stop - start, offset - start, nbytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,20 @@ def test_a_view_keeps_its_memory(ctx: Context) -> None:
     others = [ctx.zeros(100, f32) for _ in range(3)]
     np.testing.assert_array_equal(view.numpy(), np.arange(10, 20))
     assert len(others) == 3
+
+
+def test_a_tensor_in_a_reference_cycle_gives_its_memory_back_whole(
+    ctx: Context,
+) -> None:
+    x = ctx.vector(np.full(5000, 7.0), f32)
+    before = ctx.counters.snapshot()
+    cycle: list[Any] = [x]
+    cycle.append(cycle)
+    del x, cycle
+    gc.collect()
+    y = ctx.vector(np.arange(5000), f32)
+    assert (ctx.counters - before).buffers_created == 0
+    np.testing.assert_array_equal(y.numpy(), np.arange(5000))
 
 
 @pytest.mark.parametrize(
@@ -272,3 +287,26 @@ def test_a_destroyed_buffer_is_reported_and_forgotten(ctx: Context) -> None:
     y = ctx.vector([1.0], f32)
     (z,) = launch(AXPY, y, y, alpha=1.0)
     assert z.numpy()[0] == 2.0
+
+
+def test_a_mapped_buffer_is_reported(ctx: Context) -> None:
+    device = device_of(ctx)
+    buffer = device.create_buffer(
+        size=256, usage=STORAGE | COPY, mapped_at_creation=True
+    )
+    x: Any = ctx.wrap(buffer, 4, f32)
+    launch(ACCUMULATE, x, ctx.zeros(4, f32), factor=1.0)
+    with pytest.raises(ValidationError, match="mapped .*'accumulate'"):
+        ctx.submit()
+    buffer.unmap()
+    x.copy_from(np.arange(4))
+    launch(ACCUMULATE, x, ctx.vector(np.ones(4), f32), factor=1.0)
+    np.testing.assert_array_equal(x.numpy(), 1 + np.arange(4))
+
+
+def test_a_view_of_halves_at_an_odd_place_is_written_too(ctx: Context) -> None:
+    array = np.arange(40, dtype=np.float16)
+    x = ctx.vector(array, f16)
+    x[1:6].copy_from(np.full(5, 9.0))
+    array[1:6] = 9
+    np.testing.assert_array_equal(x.numpy(), array)
