@@ -97,7 +97,7 @@ def _docstring(kernel: Kernel, names: KernelNames) -> list[str]:
     return [
         *paragraphs("\n".join(doc), depth=1),
         *section("Args", _arguments(kernel, names), depth=1),
-        *section("Returns", _returns(kernel), depth=1),
+        *section("Returns", _returns(kernel, names), depth=1),
         *section("Raises", _errors(kernel), depth=1),
         "",
         f"The source, {place}::",
@@ -146,8 +146,9 @@ def _sentence(facts: str, doc: str) -> str:
     return f"{facts} {' '.join(doc.split())}".strip()
 
 
-def _returns(kernel: Kernel) -> list[tuple[str, str]]:
-    return [(tensor.name, _tensor_text(tensor)) for tensor in output_tensors(kernel)]
+def _returns(kernel: Kernel, names: KernelNames) -> list[tuple[str, str]]:
+    outputs = output_tensors(kernel)
+    return [(names.outputs[tensor.name], _tensor_text(tensor)) for tensor in outputs]
 
 
 def _errors(kernel: Kernel) -> list[tuple[str, str]]:

@@ -25,25 +25,31 @@ def _escaped(character: str) -> str:
     return " " if character.isspace() else f"<U+{ord(character):04X}>"
 
 
-def quoted(line: str) -> str:
-    """Return one line as it must stand between triple quotes."""
-    return plain(line).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-
-
 def write_docstring(writer: Writer, lines: Sequence[str]) -> None:
     """Write a docstring; its first line is the summary."""
-    shown = [quoted(line).rstrip() for line in lines]
+    shown = [plain(line).rstrip() for line in lines]
     while shown and not shown[-1]:
         shown.pop()
+    is_raw = any("\\" in line for line in shown)
+    if any('"""' in line for line in shown):
+        is_raw = False
+        shown = [_escape_quotes(line) for line in shown]
     first, *rest = shown or [""]
-    if not rest:
-        end = " " if first.endswith(('"', "\\")) else ""
-        writer.line(f'"""{first}{end}"""')
-        return
-    writer.line(f'"""{first}')
+    writer.line(f'{"r" if is_raw else ""}"""{first}{_end(first) if not rest else ""}')
     for line in rest:
         writer.line(line)
-    writer.line('"""')
+    if rest:
+        writer.line('"""')
+
+
+def _escape_quotes(line: str) -> str:
+    return line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+
+
+def _end(line: str) -> str:
+    """Return the quotes that end a docstring of one line, apart from its last one."""
+    gap = " " if line.endswith(('"', "\\")) else ""
+    return f'{gap}"""'
 
 
 def write_comment(writer: Writer, text: str) -> None:

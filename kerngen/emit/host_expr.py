@@ -67,11 +67,30 @@ _FUNCTIONS_OF_INTEGERS = {
     ">>": "hostmath.shift_right",
 }
 _FUNCTIONS_OF_FLOATS = {"/": "hostmath.divide", "%": "hostmath.remainder"}
+_OPERATORS_OF_NATURALS = {"/": "//", "%": "%"}
+"""Python's own, where neither a sign nor a division by zero can tell them apart."""
 
 
 def component_suffix(component: str | None) -> str:
     """Return the subscript of a vector's component, which is a tuple on the host."""
     return "" if component is None else f"[{'xyzw'.index(component)}]"
+
+
+def _is_natural(expr: Expr) -> bool:
+    """Return whether the value is an integer that can't be negative, and well defined."""
+    match expr:
+        case Constant(value=value):
+            return expr.type.is_integer and value >= 0
+        case DimValue():
+            return True
+        case UniformValue(type=type_):
+            return type_ is Scalar.U32
+        case Binary(op="+" | "*", left=left, right=right):
+            return _is_natural(left) and _is_natural(right)
+        case Binary(op="/" | "%", left=left, right=Constant(value=value) as right):
+            return _is_natural(left) and _is_natural(right) and value != 0
+        case _:
+            return False
 
 
 def warns(expr: Expr) -> bool:
@@ -128,6 +147,9 @@ class HostPrinter:
 
     def _binary(self, expr: Binary) -> Code:
         left, right = self.print(expr.left), self.print(expr.right)
+        if expr.op in _OPERATORS_OF_NATURALS and _is_natural(expr):
+            op, level = _OPERATORS_OF_NATURALS[expr.op], Level.PRODUCT
+            return Code(f"{left.at(level)} {op} {right.at(Level.UNARY)}", level)
         integer = expr.type.is_integer
         functions = _FUNCTIONS_OF_INTEGERS if integer else _FUNCTIONS_OF_FLOATS
         if expr.op in functions:
