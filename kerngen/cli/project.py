@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import final
+from typing import cast, final
 
 import click
 
@@ -73,14 +73,16 @@ def _read_project(file: Path) -> Project:
         tools = tomllib.loads(file.read_text("utf-8")).get("tool", {})
     except ValueError as error:
         raise click.ClickException(f"'{file}' can't be read: {error}") from None
-    table = tools.get("kerngen", {})
-    for key, value in table.items():
-        if key not in {"source", "out"} or not isinstance(value, str):
-            raise click.ClickException(
-                f"'{file}': [tool.kerngen] takes the paths 'source' and 'out', "
-                f"not {key} = {value!r}."
-            )
-    paths = {key: (file.parent / value).resolve() for key, value in table.items()}
+    table: object = tools.get("kerngen", {})
+    settings = cast("dict[str, object]", table) if isinstance(table, dict) else {}
+    paths: dict[str, Path] = {}
+    for key, value in settings.items():
+        if key in {"source", "out"} and isinstance(value, str):
+            paths[key] = (file.parent / value).resolve()
+    if paths.keys() != settings.keys() or not isinstance(table, dict):
+        raise click.ClickException(
+            f"'{file}': [tool.kerngen] takes the paths 'source' and 'out', not {table}."
+        )
     return Project(**paths)
 
 

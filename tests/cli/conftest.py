@@ -1,0 +1,35 @@
+"""A small project to build, and the command line to build it with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kerngen.cli import main
+from tests.cli.sample import PYPROJECT, SCALE, TOTAL, Run, edit
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a project of two sources, which is the working directory."""
+    root = tmp_path / "project"
+    edit(root / "pyproject.toml", PYPROJECT)
+    edit(root / "dsl" / "scale.kern", SCALE)
+    edit(root / "dsl" / "deep" / "total.kern", TOTAL)
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def kerngen() -> Run:
+    """Return what runs the command line; an exception that escapes it is raised."""
+
+    def run(*arguments: str | Path, code: int = 0) -> Result:
+        words = [str(argument) for argument in arguments]
+        result = CliRunner().invoke(main, words, catch_exceptions=False)
+        assert result.exit_code == code, result.output
+        return result
+
+    return run

@@ -1,0 +1,150 @@
+"""The command as a process of its own: what it imports, how it prints, how it dies."""
+
+from __future__ import annotations
+
+import os
+import pty
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.cli.sample import OUT, SCALE, SOURCE, TOTAL, WRONG, edit, files
+
+pytestmark = pytest.mark.usefixtures("project")
+
+KERNGEN = (sys.executable, "-m", "kerngen.cli")
+
+
+def run(
+    *arguments: str, code: int = 0, environment: Mapping[str, str] | None = None
+) -> str:
+    """Run the command; return what it printed to both streams."""
+    done = subprocess.run(
+        [*KERNGEN, *arguments],
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **(environment or {})},
+    )
+    assert done.returncode == code, done.stdout
+    return done.stdout
+
+
+def imported_by(*arguments: str) -> set[str]:
+    """The top-level packages that a successful command imports."""
+    program = (
+        "import sys\n"
+        "from kerngen.cli import main\n"
+        "try:\n"
+        "    main(sys.argv[1:])\n"
+        "except SystemExit as end:\n"
+        "    assert end.code == 0, end.code\n"
+        "print(*sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_a_build_with_nothing_changed_imports_no_compiler() -> None:
+    assert "lark" in imported_by("build")
+    modules = imported_by("build")
+    assert not {"lark", "black", "numpy", "wgpu", "kerngen.compiler"} & modules
+
+
+def test_a_build_needs_no_wgpu() -> None:
+    assert not {"wgpu", "kerngen.runtime"} & imported_by("build")
+
+
+@pytest.mark.parametrize(
+    ("folder", "environment"),
+    [
+        ("a", {"PYTHONHASHSEED": "1", "LC_ALL": "C"}),
+        (
+            "other place",
+            {"PYTHONHASHSEED": "2", "LC_ALL": "C.UTF-8", "TZ": "Asia/Tokyo"},
+        ),
+        ("a/b/c", {"PYTHONHASHSEED": "3", "LANG": "tr_TR.UTF-8", "PYTHONUTF8": "0"}),
+    ],
+)
+def test_output_is_the_same_anywhere(
+    folder: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    edit(SOURCE / "greek.kern", f"/// Größe, café.\n{SCALE}")
+    run("build", environment={"PYTHONHASHSEED": "0"})
+    other = tmp_path / folder
+    other.mkdir(parents=True)
+    for name in ("greek.kern", "scale.kern", "deep/total.kern"):
+        edit(other / "dsl" / name, (SOURCE / name).read_text("utf-8"))
+    made = other / "made"
+    run("build", str(other / "dsl"), "--out", str(made), environment=environment)
+    assert files(made) == files(OUT)
+
+
+def on_a_terminal(*arguments: str, **environment: str) -> str:
+    """What the command prints on a terminal."""
+    ours, theirs = pty.openpty()
+    subprocess.run(
+        [*KERNGEN, *arguments],
+        check=False,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm-256color", **environment},
+    )
+    os.close(theirs)
+    text = b""
+    try:
+        while chunk := os.read(ours, 4096):
+            text += chunk
+    except OSError:  # Linux's way to say that the other end is closed
+        pass
+    os.close(ours)
+    return text.decode()
+
+
+def test_colours_on_a_terminal_and_plain_text_in_a_pipe() -> None:
+    edit(SOURCE / "wrong.kern", WRONG)
+    assert "\x1b[1;31merror" in on_a_terminal("check")
+    assert "\x1b[1;31m" not in on_a_terminal("check", NO_COLOR="1")
+    assert "\x1b" not in run("check", code=1)
+
+
+def test_progress_on_a_terminal_only() -> None:
+    assert "Compiling" in on_a_terminal("build")
+    assert "Compiling" not in run("build", "--out", "other")
+
+
+def test_killed_at_any_time_a_build_leaves_the_old_output_or_the_new() -> None:
+    """Kill real builds after random delays, with the real compiler at work."""
+    versions = [SCALE, SCALE.replace("k * x[i]", "k * x[i] + 1.0")]
+    wanted: list[dict[str, bytes]] = []
+    took = 0.0
+    for version in versions:
+        edit(SOURCE / "scale.kern", version)
+        start = time.monotonic()
+        run("build")
+        wanted.append(files(OUT))
+        took = time.monotonic() - start
+    rng = random.Random(0)
+    for attempt in range(12):
+        edit(SOURCE / "scale.kern", versions[attempt % 2])
+        edit(SOURCE / "deep" / "total.kern", TOTAL)
+        process = subprocess.Popen([*KERNGEN, "build"], stdout=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.3, 1.1) * took)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert files(OUT) in wanted
+    run("build")
+    assert files(OUT) == wanted[1]
+    assert [path.name for path in OUT.parent.iterdir()] == ["kernels"]
