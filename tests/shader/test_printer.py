@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,14 +21,14 @@ INPUTS = (3, 5, 0, 7, 4294967295, 12, 31, 2)
 MASK = 0xFFFFFFFF
 
 OPERATORS: dict[str, Callable[[int, int], int]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
     "/": lambda a, b: a // b if b else a,
     "%": lambda a, b: a % b if b else 0,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
     "<<": lambda a, b: a << (b & 31),
     ">>": lambda a, b: a >> (b & 31),
 }
@@ -37,13 +36,14 @@ OPERATORS: dict[str, Callable[[int, int], int]] = {
 leaves = st.integers(0, len(INPUTS) - 1).map(lambda i: t.Ident("x")[i])
 
 
+def _select(a: t.Expr, b: t.Expr, c: t.Expr, d: t.Expr) -> t.Expr:
+    return t.call("select", a, b, t.Binary("<", c, d))
+
+
 def deeper(inner: st.SearchStrategy[t.Expr]) -> st.SearchStrategy[t.Expr]:
     """Trees of one more level."""
     binary = st.builds(t.Binary, st.sampled_from(sorted(OPERATORS)), inner, inner)
-    chosen = st.builds(
-        lambda a, b, c, d: t.call("select", a, b, t.Binary("<", c, d)),
-        inner, inner, inner, inner,
-    )  # fmt: skip
+    chosen = st.builds(_select, inner, inner, inner, inner)
     return binary | st.builds(t.Unary, st.just("~"), inner) | chosen
 
 
@@ -63,6 +63,10 @@ def evaluate(expr: t.Expr) -> int:
             return evaluate(then if evaluate(left) < evaluate(right) else otherwise)
         case _:
             raise AssertionError(expr)
+
+
+def _no_hosts(*_: object) -> tuple[float, ...]:
+    return ()
 
 
 def run(ctx: gpu.Context, folder: Path, trees: list[t.Expr]) -> list[int]:
@@ -92,9 +96,9 @@ def run(ctx: gpu.Context, folder: Path, trees: list[t.Expr]) -> list[int]:
         ),
         scalars=(),
         uniform=UniformStruct,
-        hosts=lambda _: (),
+        hosts=_no_hosts,
         stages=(k.Stage("y", (schedule,)),),
-        reference=lambda x: x,
+        reference=_no_hosts,
     )
     (y,) = kernel.launch(ctx, (ctx.vector(np.array(INPUTS), u32),), (), (None,))
     return [int(value) for value in y.numpy()]
