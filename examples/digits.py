@@ -14,18 +14,17 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import final
+from importlib import import_module
+from typing import Any, final
 
 import numpy as np
+from kerngen_kernels import clip, elementwise, loss, matmul, nn, optim, reduction
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, Matrix, Vector, f32, u32
-from kerngen_kernels import clip, elementwise, loss, matmul, nn, optim, reduction
 
 PIXELS, HIDDEN, CLASSES = 64, 128, 10
 BATCH = 64
@@ -48,16 +47,17 @@ class Samples:
         return Samples(self.images[order], self.labels[order])
 
 
-def load_samples(seed: int) -> tuple[Samples, Samples]:
-    """Return the samples to train with and those to test with."""
-    digits = load_digits()
+def load_samples(rng: np.random.Generator) -> tuple[Samples, Samples]:
+    """Return the samples to train with and those to test with, four to one."""
+    # scikit-learn has no type information.
+    digits: Any = import_module("sklearn.datasets").load_digits()
     images = (digits.data / 16).astype(np.float32)
-    labels = digits.target.astype(np.uint32)
-    parts = train_test_split(
-        images, labels, test_size=0.2, random_state=seed, stratify=labels
+    samples = Samples(images, digits.target.astype(np.uint32)).shuffled(rng)
+    test = len(samples.labels) // 5
+    return (
+        Samples(samples.images[test:], samples.labels[test:]),
+        Samples(samples.images[:test], samples.labels[:test]),
     )
-    train_images, test_images, train_labels, test_labels = parts
-    return Samples(train_images, train_labels), Samples(test_images, test_labels)
 
 
 @final
@@ -181,7 +181,7 @@ def fit(
 ) -> Score:
     """Train and return the final score, reporting one after each epoch."""
     rng = np.random.default_rng(seed)
-    train, test = load_samples(seed)
+    train, test = load_samples(rng)
     network = Network(ctx, rng)
     images, labels = ctx.matrix(train.images, f32), ctx.vector(train.labels, u32)
     test_images, test_labels = ctx.matrix(test.images, f32), ctx.vector(

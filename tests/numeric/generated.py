@@ -1,17 +1,44 @@
-"""Compile a kernel's text and import what came out."""
+"""Compile kernels from text and import what came out."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from kerngen.compiler import compile_text
 from kerngen.runtime.kernel import Kernel
 
+DSL = Path(__file__).parents[2] / "dsl"
 _numbers = count()
 
 
-def build_kernel(text: str, folder: Path) -> Kernel:
-    """Build a source with one kernel into `folder`; return its description."""
-    raise NotImplementedError
+@contextmanager
+def built(text: str) -> Generator[tuple[Kernel, ...]]:
+    """Build a source in a folder that lasts as long as the block; give its kernels."""
+    name = f"built_{next(_numbers)}"
+    with TemporaryDirectory() as folder:
+        for path, content in compile_text(text, f"{name}.kern").files.items():
+            file = Path(folder) / path
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(content)
+        spec = importlib.util.spec_from_file_location(name, Path(folder) / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        yield tuple(x for x in vars(module).values() if isinstance(x, Kernel))
+        del sys.modules[name]
+
+
+def with_generic_schedules(module: str, kernels: tuple[str, ...]) -> str:
+    """A standard source in which every kernel is scheduled as `generic`."""
+    text = (DSL / f"{module}.kern").read_text("utf-8")
+    kept = [line for line in text.splitlines() if not line.startswith("schedule ")]
+    added = [f"schedule {kernel} {{ generic }}" for kernel in kernels]
+    return "\n".join([*kept, *added, ""])

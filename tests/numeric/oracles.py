@@ -204,8 +204,9 @@ def cross_entropy_gradient(
     logits: Array, labels: Labels, *, scale: float = 1.0
 ) -> Array:
     """Softmax less the one-hot label."""
-    one_hot = np.zeros(logits.shape)
-    one_hot[_classes(logits, labels)] = 1
+    _, classes = _classes(logits, labels)
+    columns: int = logits.shape[1]
+    one_hot = np.equal.outer(classes, np.arange(columns))
     return scale * (softmax(logits) - one_hot)
 
 

@@ -91,6 +91,7 @@ def test_a_step_is_these_dispatches(
     images = ctx.matrix(rng.random((32, 64)), f32)
     labels = ctx.vector(rng.integers(0, 10, 32), u32)
     done: list[Counters] = []
+    ctx.submit()
     for _ in range(4):
         called.clear()
         before = ctx.counters.snapshot()

@@ -6,22 +6,23 @@ import re
 from pathlib import Path
 from typing import Any
 
+import kerngen_kernels
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-import kerngen_kernels
 from kerngen.runtime import Context
 
 from .cases import Case, standard_kernels
+from .generated import built, with_generic_schedules
 from .oracles import ORACLES
 from .tolerance import SERIAL, expect, reference_arithmetic
 from .ways import Dims, Way, run_reference, ways
 
 CASES = standard_kernels()
 WAYS = [way for case in CASES for way in ways(case)]
-EXAMPLES = 6
+EXAMPLES = 8
 
 SEEDS = st.integers(0, 2**32 - 1)
 # At, just below and just above multiples of vectors, micro-tiles and tiles.
@@ -71,11 +72,11 @@ def test_every_kernel_is_documented() -> None:
     assert len(rows) == len(ORACLES)
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
-def test_schedule(ctx: Context, way: Way) -> None:
+def hold_to_oracle(ctx: Context, way: Way, how: settings) -> None:
+    """Run a kernel one way, at sizes of all kinds, and compare with its oracle."""
     case = way.case
 
-    @quick
+    @how
     @example(lengths=fixed(case, 1), seed=1)
     @example(lengths=fixed(case, 132), seed=2)
     @given(lengths=sizes(case), seed=SEEDS)
@@ -89,6 +90,31 @@ def test_schedule(ctx: Context, way: Way) -> None:
             want.check(got, str(way))
 
     check()
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_schedule(ctx: Context, way: Way) -> None:
+    hold_to_oracle(ctx, way, quick)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_schedule_at_length(ctx: Context, way: Way) -> None:
+    hold_to_oracle(ctx, way, settings(quick, max_examples=300))
+
+
+@pytest.mark.parametrize("module", ORACLES)
+def test_generic(ctx: Context, module: str) -> None:
+    """`generic` accepts every stage, and agrees."""
+    oracles = ORACLES[module]
+    with built(with_generic_schedules(module, tuple(oracles))) as kernels:
+        assert {kernel.name for kernel in kernels} == set(oracles)
+        for kernel in kernels:
+            case = Case(module, kernel, oracles[kernel.name])
+            assert {stage.schedules[0].strategy for stage in kernel.stages} == {
+                "generic"
+            }
+            hold_to_oracle(ctx, next(ways(case)), quick)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -171,5 +171,7 @@ def _run(
         arithmetic.leaf(array) if np.issubdtype(array.dtype, np.floating) else array
         for array in arrays.values()
     ]
-    result: Approx | tuple[Approx, ...] = oracle(*given, **scalars)
+    # Rows without elements have no sum to divide by, nor anything to divide.
+    with np.errstate(all="ignore"):
+        result: Approx | tuple[Approx, ...] = oracle(*given, **scalars)
     return result if isinstance(result, tuple) else (result,)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.runtime import Context
+from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import Kernel, Schedule, Stage, Variant
 
 from .approx import Arithmetic
@@ -17,6 +19,10 @@ from .cases import Arrays, Case
 from .tolerance import SUMMATIONS, Summation, shader_arithmetic
 
 Dims: TypeAlias = dict[str, int]
+
+
+STEPS = (1, 4, 128)
+"""Sizes that are multiples of one of these suit any variant."""
 
 
 @final
@@ -34,7 +40,7 @@ class Way:
         stage = self.case.kernel.stages[self.stage].name
         return f"{self.case}.{stage} {self.schedule.strategy} {self.variant.name}"
 
-    @property
+    @cached_property
     def kernel(self) -> Kernel:
         """The kernel, with no choice left for the stage, and no guards for the others."""
         only = replace(
@@ -50,7 +56,8 @@ class Way:
         outputs = [spec for spec in self.case.kernel.tensors if spec.access != "read"]
         whole = any(not spec.axes for spec in outputs)
         schedules = [stage.schedules[0] for stage in self.kernel.stages]
-        return tuple(SUMMATIONS[schedule.strategy, whole] for schedule in schedules)
+        strategies = (schedule.strategy.split("_")[0] for schedule in schedules)
+        return tuple(SUMMATIONS[strategy, whole] for strategy in strategies)
 
     @property
     def longest(self) -> int:
@@ -65,14 +72,16 @@ class Way:
     def suit(self, sizes: Dims) -> Dims:
         """The sizes, cut to what bounds allow, and rounded up where the variant asks."""
         cut = {dim: min(size, self.longest) for dim, size in sizes.items()}
-        if self.variant.when is None or self.variant.when(cut):
-            return cut
-        rounded = {
-            dim: min(-(-size // 4) * 4, self.longest // 4 * 4)
-            for dim, size in cut.items()
-        }
-        assert self.variant.when(rounded), f"{self}: no sizes suit"
-        return rounded
+        candidates = (
+            {dim: max(ceil_div(size, step), least) * step for dim, size in cut.items()}
+            for step in STEPS
+            for least in (0, 1)
+        )
+        return next(dims for dims in candidates if self.takes(dims))
+
+    def takes(self, dims: Dims) -> bool:
+        """Whether the variant is for sizes such as these."""
+        return self.variant.when is None or self.variant.when(dims)
 
     def run(
         self, ctx: Context, arrays: Arrays, scalars: Mapping[str, float]
