@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import Element, f16, f32, u32
+from kerngen.runtime import Context, Element, f16, f32, u32
+from kerngen.runtime.elements import i32
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Access,
@@ -26,7 +27,6 @@ from kerngen.runtime.kernel import (
     TensorSpec,
     Variant,
 )
-from kerngen.runtime.elements import i32
 from kerngen.runtime.uniform import Field, UniformStruct
 
 FOLDER = Path(__file__).with_name("wgsl")
@@ -67,6 +67,11 @@ def one(
     return (Schedule("map", (Variant("", (dispatch,)),)),)
 
 
+def as_given(*values: float) -> tuple[float, ...]:
+    """Return dims and scalars as the uniform struct holds them."""
+    return values
+
+
 def per_64(dims: Dims) -> int:
     return ceil_div(dims["n"], 64)
 
@@ -83,7 +88,7 @@ AXPY = Kernel(
     tensors=(tensor("x", "n"), tensor("y", "n"), tensor("z", "n", access="write")),
     scalars=(ScalarSpec("alpha", f32),),
     uniform=uniform(Field("n", "u32", 0), Field("alpha", "f32", 4), size=8),
-    hosts=lambda n, alpha: (n, alpha),
+    hosts=as_given,
     reference=axpy_reference,
     stages=(
         Stage(
@@ -115,7 +120,7 @@ ACCUMULATE = Kernel(
     tensors=(tensor("total", "n", access="update"), tensor("x", "n")),
     scalars=(ScalarSpec("factor", f32),),
     uniform=uniform(Field("n", "u32", 0), Field("factor", "f32", 4), size=8),
-    hosts=lambda n, factor: (n, factor),
+    hosts=as_given,
     reference=accumulate_reference,
     stages=(
         Stage(
@@ -141,7 +146,7 @@ SWAP = Kernel(
     tensors=(tensor("a", "n", access="update"), tensor("b", "n", access="update")),
     scalars=(),
     uniform=uniform(Field("n", "u32", 0), size=4),
-    hosts=lambda n: (n,),
+    hosts=as_given,
     reference=swap_reference,
     stages=(
         Stage(
@@ -170,7 +175,7 @@ CENTRE = Kernel(
     tensors=(tensor("x", "n"), tensor("y", "n", access="write")),
     scalars=(),
     uniform=uniform(Field("n", "u32", 0), size=4),
-    hosts=lambda n: (n,),
+    hosts=as_given,
     reference=centre_reference,
     temporaries=(Temporary("total", f32, ()),),
     stages=(
@@ -180,7 +185,7 @@ CENTRE = Kernel(
                 "centre.sum",
                 Binding("x"),
                 Binding("total", writes=True),
-                groups=lambda d: 1,
+                groups=lambda _: 1,
             ),
         ),
         Stage(
@@ -210,7 +215,7 @@ COUNT = Kernel(
     tensors=(tensor("x", "n", access="update", element=u32),),
     scalars=(),
     uniform=uniform(Field("n", "u32", 0), size=4),
-    hosts=lambda n: (n,),
+    hosts=as_given,
     reference=count_reference,
     stages=(
         Stage("x", one("count", Binding("x", writes=True), groups=lambda d: d["n"])),
@@ -237,7 +242,7 @@ MATMUL = Kernel(
     uniform=uniform(
         Field("m", "u32", 0), Field("k", "u32", 4), Field("n", "u32", 8), size=12
     ),
-    hosts=lambda m, k, n: (m, k, n),
+    hosts=as_given,
     reference=matmul_reference,
     stages=(
         Stage(
@@ -267,7 +272,7 @@ DOUBLED = Kernel(
     tensors=(tensor("x", "n", element=f16), tensor("y", "n", access="write")),
     scalars=(),
     uniform=uniform(Field("n", "u32", 0), size=4),
-    hosts=lambda n: (n,),
+    hosts=as_given,
     reference=doubled_reference,
     stages=(
         Stage(
@@ -282,6 +287,10 @@ def stamp_reference(
     *, step: int, offset: int, scale: tuple[float, ...]
 ) -> NDArray[Any]:
     return np.array([step, offset, sum(scale), 1 / (step - 1)], np.float32)
+
+
+def stamp_hosts(step: int, offset: int, scale: tuple[float, ...]) -> tuple[float, ...]:
+    return (step, offset, *scale, 1 / (step - 1))
 
 
 STAMP = Kernel(
@@ -302,9 +311,9 @@ STAMP = Kernel(
         Field("rest", "f32", 28),
         size=32,
     ),
-    hosts=lambda step, offset, scale: (step, offset, *scale, 1 / (step - 1)),
+    hosts=stamp_hosts,
     reference=stamp_reference,
-    stages=(Stage("y", one("stamp", Binding("y", writes=True), groups=lambda d: 1)),),
+    stages=(Stage("y", one("stamp", Binding("y", writes=True), groups=lambda _: 1)),),
 )
 """Write scalars of every type, and a host value that fails for step 1."""
 
@@ -317,6 +326,15 @@ BROKEN = replace(
 )
 """A kernel whose shader is no WGSL."""
 
+
+def first_of(*dims: float) -> tuple[float, ...]:
+    return dims[:1]
+
+
+def do_nothing(*_arrays: NDArray[Any]) -> None:
+    pass
+
+
 LOOKUP = replace(
     COUNT,
     name="lookup",
@@ -326,9 +344,9 @@ LOOKUP = replace(
         tensor("table", "k"),
         tensor("rows", 3, "k"),
     ),
-    hosts=lambda n, k: (n,),
+    hosts=first_of,
     checks=(RangeCheck("i", "n", "table", 0), RangeCheck("j", 2, "rows", 1)),
-    reference=lambda x, table, rows: None,
+    reference=do_nothing,
 )
 """A kernel whose index ranges the host must check."""
 
@@ -344,3 +362,8 @@ def launch(
     out = out or (None,) * len(kernel.outputs)
     ordered = tuple(scalars[spec.name] for spec in kernel.scalars)
     return kernel.launch(ctx, tensors, ordered, out)
+
+
+def internals(ctx: Context) -> Any:
+    """Return a context's backend, to look inside."""
+    return ctx.backend

@@ -34,7 +34,7 @@ from kerngen.runtime.kernel import (
     Stage,
     Variant,
 )
-from kerngen.runtime.plan import Planner
+from kerngen.runtime.plan import Capabilities, Planner
 from tests.runtime.kernels import (
     ACCUMULATE,
     AXPY,
@@ -44,6 +44,7 @@ from tests.runtime.kernels import (
     LOOKUP,
     MATMUL,
     STAMP,
+    internals,
     launch,
     one,
     tensor,
@@ -306,13 +307,16 @@ def with_schedules(kernel: Kernel, *schedules: Schedule) -> Kernel:
 
 
 def test_schedules_are_passed_over_for_their_limits(ctx: Context) -> None:
+    def seven(dims: Dims, _info: AdapterInfo) -> bool:
+        return dims["n"] == 7
+
     usual = COUNT.stages[0].schedules[0]
     broken = BROKEN.stages[0].schedules[0]
     kernel = with_schedules(
         COUNT,
         replace(broken, workgroup_bytes=1 << 30),
         replace(broken, invocations=1 << 20),
-        replace(broken, when=lambda d, info: d["n"] == 7),
+        replace(broken, when=seven),
         usual,
     )
     x = ctx.zeros(5, u32)
@@ -347,11 +351,14 @@ def test_guards_see_dims_scalars_and_the_adapter(ctx: Context) -> None:
 
 
 def test_variants_are_chosen_by_dims(ctx: Context) -> None:
+    def in_fours(dims: Dims) -> bool:
+        return dims["n"] % 4 == 0
+
     usual = COUNT.stages[0].schedules[0]
     broken = BROKEN.stages[0].schedules[0].variants[0]
     schedule = replace(
         usual,
-        variants=(replace(broken, when=lambda d: d["n"] % 4 == 0), *usual.variants),
+        variants=(replace(broken, when=in_fours), *usual.variants),
     )
     x = ctx.zeros(5, u32)
     launch(with_schedules(COUNT, schedule), x)
@@ -363,7 +370,7 @@ def test_too_many_workgroups(ctx: Context) -> None:
         COUNT,
         stages=(
             Stage(
-                "x", one("count", Binding("x", writes=True), groups=lambda d: 1 << 33)
+                "x", one("count", Binding("x", writes=True), groups=lambda _: 1 << 33)
             ),
         ),
     )
@@ -388,7 +395,7 @@ def test_too_many_bindings(ctx: Context) -> None:
         stages=(
             Stage(
                 "t0",
-                one("crowd", *(Binding(name) for name in names), groups=lambda d: 1),
+                one("crowd", *(Binding(name) for name in names), groups=lambda _: 1),
             ),
         ),
     )
@@ -420,11 +427,11 @@ def test_webgpu_limits() -> None:
 def test_f16_needs_a_feature(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     x = ctx.zeros(4, f16)
     launch(DOUBLED, x)
-    planner: Any = ctx.backend._launcher._planner  # type: ignore[attr-defined]
-    info = replace(planner._capabilities.info, f16=False)
-    poor = replace(planner._capabilities, info=info)
+    planner: Any = internals(ctx)._launcher._planner
+    rich: Capabilities = planner._capabilities
+    poor = replace(rich, info=replace(rich.info, f16=False))
     monkeypatch.setattr(
-        ctx.backend._launcher,  # type: ignore[attr-defined]
+        internals(ctx)._launcher,
         "_planner",
         Planner(poor, planner._shaders),
     )
@@ -445,7 +452,7 @@ def test_a_failing_shader_leaves_the_context_usable(ctx: Context) -> None:
 
 
 def test_a_missing_shader(ctx: Context) -> None:
-    dispatch = Dispatch("nowhere", (Binding("x", writes=True),), lambda d: 1)
+    dispatch = Dispatch("nowhere", (Binding("x", writes=True),), lambda _: 1)
     kernel = replace(
         COUNT, stages=(Stage("x", (Schedule("map", (Variant("", (dispatch,)),)),)),)
     )
@@ -464,7 +471,7 @@ def test_a_recording_that_fails_names_its_kernels(ctx: Context) -> None:
                 one(
                     "crowd",
                     Binding("x", writes=True),
-                    groups=lambda d: 1,
+                    groups=lambda _: 1,
                     uses_uniform=False,
                 ),
             ),
@@ -474,7 +481,7 @@ def test_a_recording_that_fails_names_its_kernels(ctx: Context) -> None:
     launch(lying, x)
     ctx.submit()
     launch(COUNT, y)
-    compute: Any = ctx.backend._recorder.compute  # type: ignore[attr-defined]
+    compute: Any = internals(ctx)._recorder.compute
     compute.dispatch_workgroups(1 << 20, 1)
     with pytest.raises(gpu.ValidationError, match="the recorded kernel 'count'"):
         ctx.submit()

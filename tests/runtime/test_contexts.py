@@ -17,7 +17,15 @@ import pytest
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, ContextError, NoAdapter, f32, u32
 from tests.conftest import open_software_context
-from tests.runtime.kernels import ACCUMULATE, AXPY, CENTRE, COUNT, SWAP, launch
+from tests.runtime.kernels import (
+    ACCUMULATE,
+    AXPY,
+    CENTRE,
+    COUNT,
+    SWAP,
+    internals,
+    launch,
+)
 
 # ---- choices
 
@@ -40,7 +48,12 @@ def adapters(monkeypatch: pytest.MonkeyPatch, *wanted: str) -> None:
     wgpu: Any = import_module("wgpu")
     found = wgpu.gpu.enumerate_adapters_sync()
     kept = [a for a in found if a.info["adapter_type"] in wanted]
-    monkeypatch.setattr(type(wgpu.gpu), "enumerate_adapters_sync", lambda self: kept)
+
+    def listed(_gpu: object) -> list[Any]:
+        return kept
+
+    name = f"{type(wgpu.gpu).__module__}.GPU.enumerate_adapters_sync"
+    monkeypatch.setattr(name, listed)
 
 
 def test_without_adapters_numpy_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +127,7 @@ def test_a_closed_context_refuses() -> None:
     ctx.close()
     for use in (
         lambda: ctx.zeros(4, f32),
-        lambda: x.numpy(),
+        x.numpy,
         lambda: launch(AXPY, x, x, alpha=1.0),
         ctx.submit,
         ctx.trim,
@@ -139,29 +152,27 @@ def test_a_lost_device() -> None:
 
 def test_memory_that_runs_out(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     wgpu: Any = import_module("wgpu")
-    memory: Any = ctx.backend._memory  # type: ignore[attr-defined]
+    memory: Any = internals(ctx)._memory
     failures = [1]
 
     class Poor:
         """A device whose memory runs out."""
 
-        def __init__(self, device: Any) -> None:
-            self.device = device
-
         def create_buffer(self, **rest: Any) -> Any:
             if failures[0]:
                 failures[0] -= 1
                 raise wgpu.GPUOutOfMemoryError("Not enough memory left.")
-            return self.device.create_buffer(**rest)
+            return device.create_buffer(**rest)
 
-    monkeypatch.setattr(memory, "_device", Poor(memory._device))
+    device: Any = memory._device
+    monkeypatch.setattr(memory, "_device", Poor())
     kept = ctx.zeros(12_345, f32)
     assert failures == [0]
     failures[0] = 2
     with pytest.raises(gpu.OutOfMemoryError, match="to create a buffer of"):
         ctx.zeros(54_321, f32)
+    failures[0] = 2
     with pytest.raises(MemoryError):
-        failures[0] = 2
         ctx.zeros(54_321, f32)
     np.testing.assert_array_equal(kept.numpy(), np.zeros(12_345))
 
@@ -175,6 +186,7 @@ def test_trim_frees_what_no_tensor_uses() -> None:
         launch(CENTRE, x)
         assert (ctx.counters - before).buffers_created == 0
         ctx.trim()
+        assert len(ctx.caches["bind groups"]) == 0
         before = ctx.counters.snapshot()
         (y,) = launch(CENTRE, x)
         created = ctx.counters - before
@@ -235,12 +247,12 @@ def test_reads_in_an_event_loop(ctx: Context) -> None:
 
     async def read() -> None:
         (z,) = launch(AXPY, x, y, alpha=1.0)
-        first, second, none = await asyncio.gather(
-            z.read_async(), x.read_async(), ctx.zeros(0, f32).read_async()
-        )
-        np.testing.assert_array_equal(first, 1 + np.arange(64))
-        np.testing.assert_array_equal(second, np.arange(64))
-        assert none.size == 0
+        none = ctx.zeros(0, f32)
+        reads = [z.read_async(), x.read_async(), none.read_async()]
+        arrays: list[Any] = await asyncio.gather(*reads)
+        np.testing.assert_array_equal(arrays[0], 1 + np.arange(64))
+        np.testing.assert_array_equal(arrays[1], np.arange(64))
+        assert arrays[2].size == 0
 
     asyncio.run(read())
 

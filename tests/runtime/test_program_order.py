@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,7 +32,7 @@ class Machine:
     """Does the same to tensors and to arrays, a small integer in each element."""
 
     ctx: Context
-    pairs: list[Pair] = field(default_factory=list)
+    pairs: list[Pair] = field(default_factory=list[Pair])
     stack: ExitStack = field(default_factory=ExitStack)
 
     def pick(self, number: int) -> Pair:
@@ -40,7 +40,7 @@ class Machine:
             self.upload(number, 1)
         return self.pairs[number % len(self.pairs)]
 
-    def upload(self, number: int, value: int) -> None:
+    def upload(self, _number: int, value: int) -> None:
         array = (np.arange(ROWS) % 5 + value).astype(np.float32)
         self.pairs.append(Pair(self.ctx.vector(array, f32), array))
 
@@ -50,7 +50,7 @@ class Machine:
         pair.tensor.copy_from(fresh)
         pair.array[...] = fresh
 
-    def zeros(self, number: int, value: int) -> None:
+    def zeros(self, _number: int, _value: int) -> None:
         self.pairs.append(Pair(self.ctx.zeros(ROWS, f32), np.zeros(ROWS, np.float32)))
 
     def view(self, number: int, value: int) -> None:
@@ -60,10 +60,10 @@ class Machine:
         stop = start + (len(pair.array) - start) // 2
         self.pairs.append(Pair(pair.tensor[start:stop], pair.array[start:stop]))
 
-    def drop(self, number: int, value: int) -> None:
+    def drop(self, number: int, _value: int) -> None:
         self.pairs.remove(self.pick(number))
 
-    def read(self, number: int, value: int) -> None:
+    def read(self, number: int, _value: int) -> None:
         pair = self.pick(number)
         np.testing.assert_array_equal(pair.tensor.numpy(), pair.array)
 
@@ -98,19 +98,19 @@ class Machine:
         launch(SWAP, a.tensor[:n], b.tensor[:n])
         a.array[:n], b.array[:n] = b.array[:n].copy(), a.array[:n].copy()
 
-    def centre(self, number: int, value: int) -> None:
+    def centre(self, _number: int, value: int) -> None:
         """Two stages with a temporary, on numbers whose mean is exact."""
         x = self.ctx.vector(np.array([value, value + 2] * 8), f32)
         (y,) = launch(CENTRE, x)
         self.pairs.append(Pair(y, np.array([-1, 1] * 8, np.float32)))
 
-    def submit(self, number: int, value: int) -> None:
+    def submit(self, _number: int, _value: int) -> None:
         self.ctx.submit()
 
-    def batch(self, number: int, value: int) -> None:
+    def batch(self, _number: int, _value: int) -> None:
         self.stack.enter_context(self.ctx.batch())
 
-    def unbatch(self, number: int, value: int) -> None:
+    def unbatch(self, _number: int, _value: int) -> None:
         self.stack.close()
 
     def check(self) -> None:
@@ -131,7 +131,7 @@ steps = st.lists(
 
 
 @contextmanager
-def few_dispatches(ctx: Context, count: int) -> Iterator[None]:
+def few_dispatches(ctx: Context, count: int) -> Generator[None, None, None]:
     """Submit after every few dispatches, so that submissions fall anywhere."""
     ctx.limits.dispatches, usual = count, ctx.limits.dispatches
     try:
@@ -168,11 +168,10 @@ def test_an_upload_waits_for_recorded_readers(ctx: Context) -> None:
 def test_a_pooled_buffer_filled_anew_waits_for_recorded_readers(ctx: Context) -> None:
     y = ctx.zeros(64, f32)
     before = ctx.counters.snapshot()
-    kept = []
+    kept: list[Vector[f32]] = []
     for value in range(20):
         x = ctx.vector(np.full(64, value), f32)
-        (z,) = launch(AXPY, x, y, alpha=1.0)
-        kept.append(z)
+        kept += launch(AXPY, x, y, alpha=1.0)
         del x
     reused = (ctx.counters - before).copies
     assert reused > 0, "no buffer came back while it was in use: the test tests nothing"

@@ -16,6 +16,7 @@ from kerngen.runtime import (
     DtypeError,
     Element,
     ShapeError,
+    Tensor,
     f16,
     f32,
     i32,
@@ -26,15 +27,14 @@ from kerngen.runtime.pool import size_class
 
 
 def test_makers_keep_rank_and_element(ctx: Context) -> None:
-    for rank, tensor in enumerate(
-        (
-            ctx.scalar(5, i32),
-            ctx.vector([5], i32),
-            ctx.matrix([[5]], i32),
-            ctx.tensor3([[[5]]], i32),
-            ctx.tensor4([[[[5]]]], i32),
-        )
-    ):
+    tensors: tuple[Tensor[i32, Any], ...] = (
+        ctx.scalar(5, i32),
+        ctx.vector([5], i32),
+        ctx.matrix([[5]], i32),
+        ctx.tensor3([[[5]]], i32),
+        ctx.tensor4([[[[5]]]], i32),
+    )
+    for rank, tensor in enumerate(tensors):
         assert tensor.ndim == rank
         assert tensor.element is i32
         assert tensor.item() == 5

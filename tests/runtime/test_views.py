@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -41,7 +43,7 @@ def test_one_tensor_as_two_inputs(ctx: Context) -> None:
 
 def test_out_must_not_be_an_input(ctx: Context) -> None:
     x, y = ctx.zeros(4, f32), ctx.zeros(4, f32)
-    with pytest.raises(AliasError, match="axpy: 'y' and 'z' overlap.*'z' is written"):
+    with pytest.raises(AliasError, match=r"axpy: 'y' and 'z' overlap.*'z' is written"):
         launch(AXPY, x, y, alpha=1.0, out=(y,))
 
 
@@ -135,22 +137,22 @@ def test_a_tensor_in_a_reference_cycle_gives_its_memory_back_whole(
     np.testing.assert_array_equal(y.numpy(), np.arange(5000))
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda t: t[0],
-        lambda t: t[::2],
-        lambda t: t[1, 2],
-        lambda t: t.rows(2, 9),
-        lambda t: t.rows(3, 2),
-        lambda t: t.reshape((7, 2)),
-        lambda t: t.reshape((-1, -1)),
-        lambda t: t.reshape((-1, 5)),
-        lambda t: t.reshape((-2, -6)),
-        lambda t: t.reshape(("3", "4")),
-    ],
+WRONG_VIEWS: tuple[Callable[[Any], object], ...] = (
+    lambda t: t[0],
+    lambda t: t[::2],
+    lambda t: t[1, 2],
+    lambda t: t.rows(2, 9),
+    lambda t: t.rows(3, 2),
+    lambda t: t.reshape((7, 2)),
+    lambda t: t.reshape((-1, -1)),
+    lambda t: t.reshape((-1, 5)),
+    lambda t: t.reshape((-2, -6)),
+    lambda t: t.reshape(("3", "4")),
 )
-def test_wrong_views(ctx: Context, wrong: Any) -> None:
+
+
+@pytest.mark.parametrize("wrong", WRONG_VIEWS)
+def test_wrong_views(ctx: Context, wrong: Callable[[Any], object]) -> None:
     with pytest.raises(ShapeError):
         wrong(ctx.zeros((4, 3), f32))
 
@@ -238,8 +240,7 @@ def test_a_wrapped_buffer_is_used_in_place(ctx: Context) -> None:
 
 
 def test_a_tensor_hands_out_its_buffer(ctx: Context) -> None:
-    import wgpu
-
+    wgpu: Any = import_module("wgpu")
     x = ctx.vector(np.arange(16), f32)
     launch(ACCUMULATE, x, ctx.vector(np.ones(16), f32), factor=1.0)
     buffer = x.buffer
@@ -296,7 +297,7 @@ def test_a_mapped_buffer_is_reported(ctx: Context) -> None:
     )
     x: Any = ctx.wrap(buffer, 4, f32)
     launch(ACCUMULATE, x, ctx.zeros(4, f32), factor=1.0)
-    with pytest.raises(ValidationError, match="mapped .*'accumulate'"):
+    with pytest.raises(ValidationError, match=r"mapped .*'accumulate'"):
         ctx.submit()
     buffer.unmap()
     x.copy_from(np.arange(4))
