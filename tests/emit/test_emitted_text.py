@@ -1,0 +1,234 @@
+"""Emitted text: clean under every tool, and safe whatever the documentation says."""
+
+from __future__ import annotations
+
+import ast
+import json
+import keyword
+import subprocess
+import sys
+from pathlib import Path
+
+import black
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kerngen.compiler import compile_text
+from kerngen.emit.docs import write_comment, write_docstring
+from kerngen.emit.python_names import PythonNamer
+from kerngen.emit.reference_letters import letters_for
+from kerngen.emit.writer import Writer
+from tests.emit.emitting import emitted, imported
+from tests.emit.test_binding import SOURCE
+from tests.emit.test_reference import (
+    ADAMW,
+    GATHER,
+    INTEGERS,
+    LITERALS,
+    LOOPS,
+    NAMES,
+    REDUCE,
+    STATE,
+)
+
+ROOT = Path(__file__).parents[2]
+SOURCES = [SOURCE, ADAMW, GATHER, INTEGERS, LITERALS, LOOPS, NAMES, REDUCE, STATE]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_black_changes_nothing(source: str) -> None:
+    text = emitted(source)
+    assert black.format_str(text, mode=black.Mode(line_length=88)) == text
+
+
+def run(*command: str, text: str | None = None) -> None:
+    """Run a Python tool, which must find nothing."""
+    result = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=ROOT,
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_ruff_finds_nothing_by_the_projects_rules(source: str) -> None:
+    file = "generated/kerngen_kernels/sample.py"
+    run("ruff", "check", "--stdin-filename", file, "-", text=emitted(source))
+
+
+def test_strict_type_checkers_find_nothing(tmp_path: Path) -> None:
+    for number, source in enumerate(SOURCES):
+        (tmp_path / f"sample_{number}.py").write_text(emitted(source))
+    project = tmp_path / "pyrightconfig.json"
+    project.write_text(
+        json.dumps(
+            {
+                "typeCheckingMode": "strict",
+                "pythonVersion": "3.11",
+                "extraPaths": [str(ROOT)],
+                "venvPath": str(Path(sys.prefix).parent),
+                "venv": Path(sys.prefix).name,
+            }
+        )
+    )
+    files = [str(file) for file in sorted(tmp_path.glob("*.py"))]
+    run("mypy", "--strict", "--python-version=3.11", *files)
+    run("basedpyright", "--level", "error", "-p", str(project))
+
+
+# Documentation can't become code
+
+
+HARMLESS = """
+    //! {doc}
+    const TWO: f32 = 2.0;
+    /// {doc}
+    fn twice(x: f32) -> f32 {{ TWO * x }}
+    /// {doc}
+    kernel k(
+        /// {doc}
+        x: f32[n],
+        /// {doc}
+        s: f32,
+    ) -> y: f32[n], z: f32[n] {{
+        y[i] = s * twice(x[i]);
+        z[i] = x[i];
+    }}
+"""
+ATTACKS = [
+    '"""\nimport os; os.abort() """'.replace("\n", " "),
+    '\\"""; raise SystemExit; """',
+    'ends with a quote"',
+    "ends with a backslash \\",
+    '""""""""',
+    "{0} {x} %s {{}} \\N{BULLET} \\u0041 \\x00",
+    "# a comment; `y` ``` ''' ",
+    "bell \a escape \x1b[2J form \f feed",
+    "\u202e right to left \u2028 separator",
+    "long " + "word " * 60 + "x" * 200,
+]
+
+
+def skeleton(text: str) -> str:
+    """Return the module's code without its docstrings."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        documented = isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
+        if documented and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return ast.dump(tree)
+
+
+@pytest.mark.parametrize("doc", ATTACKS)
+def test_documentation_stays_text(doc: str) -> None:
+    text = emitted(HARMLESS.format(doc=doc))
+    assert skeleton(text) == skeleton(emitted(HARMLESS.format(doc="Harmless.")))
+    assert all(c.isprintable() or c == "\n" for c in text)
+
+
+def test_documentation_is_kept_word_for_word() -> None:
+    doc = "A \\ and \"quotes\" and 'more'; é."
+    tree = ast.parse(emitted(HARMLESS.format(doc=doc)))
+    assert (ast.get_docstring(tree) or "").splitlines()[0] == doc
+
+
+@given(st.lists(st.text(), max_size=4))
+@settings(max_examples=300)
+def test_any_docstring_is_one_string_and_nothing_else(lines: list[str]) -> None:
+    writer = Writer()
+    with writer.block("def f() -> None:"):
+        write_docstring(writer, lines)
+    (function,) = ast.parse(writer.text).body
+    assert isinstance(function, ast.FunctionDef)
+    (statement,) = function.body
+    assert isinstance(statement, ast.Expr)
+    assert isinstance(statement.value, ast.Constant)
+
+
+@given(st.text())
+@settings(max_examples=300)
+def test_any_comment_is_no_code(text: str) -> None:
+    writer = Writer()
+    write_comment(writer, text)
+    assert ast.parse(writer.text).body == []
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [
+        (["x", "lambda"], ["x", "lambda_"]),
+        (["lambda", "lambda_"], ["lambda__", "lambda_"]),
+        (["_x", "__x__", "x"], ["x_", "x___", "x"]),
+        (["_", "_1", "__"], ["v_", "v1_", "v__"]),
+        (["None", "match", "self"], ["None_", "match", "self"]),
+    ],
+)
+def test_names(wanted: list[str], names: list[str]) -> None:
+    claimed = PythonNamer(keyword.kwlist).claim_all(wanted)
+    assert [claimed[name] for name in wanted] == names
+
+
+words = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,3}", fullmatch=True)
+
+
+@given(st.lists(words, unique=True))
+def test_names_are_public_and_distinct(wanted: list[str]) -> None:
+    claimed = PythonNamer(keyword.kwlist).claim_all(wanted)
+    assert len(set(claimed.values())) == len(wanted)
+    for name in claimed.values():
+        assert name.isidentifier()
+        assert not keyword.iskeyword(name)
+        assert not name.startswith("_")
+
+
+@given(st.lists(words, unique=True, max_size=26))
+def test_letters_are_distinct(names: list[str]) -> None:
+    letters = letters_for(names)
+    assert len(set(letters.values())) == len(names)
+    for name, letter in letters.items():
+        assert len(letter) == 1
+        assert letter.isascii()
+        assert letter.isalpha()
+        if len(name) == 1 and name.isalpha():
+            assert letter == name
+
+
+NAMED = """
+    kernel class(lambda: f32[def], import: f32[def], __init__: f32 = 1.0, ctx: f32 = 2.0,
+                 pack: f32 = 3.0, FIELDS: u32 = 4, float: u32 = 5)
+        -> out: f32[def], count: f32[def], real: f32[] {
+        host None = pack + FIELDS;
+        let np[for] = lambda[for] * __init__ + None;
+        out[for] = np[for] + import[for] * ctx + f32(float);
+        count[while] = np[while] * pack;
+        real = sum[for] lambda[for] * import[for];
+    }
+    schedule class when float > 3 and def > 1 { generic }
+"""
+
+
+def test_a_kernels_values_may_have_any_name() -> None:
+    with imported(emitted(NAMED)) as module:
+        x = np.array([1, 2], np.float32)
+        out, count, total = module.class__reference(x, x + 1)
+        assert out.tolist() == [1 + 7 + 4 + 5, 2 + 7 + 6 + 5]
+        assert count.tolist() == [24, 27]
+        assert float(total) == 8
+        assert module._CLASS_.hosts(2, 1.0, 2.0, 3.0, 4, 5)[-1] == 7
+        assert module.ClassOutput._fields == ("out", "count_", "real")
+        fields = [field.name for field in module.ClassUniform.FIELDS]
+        assert fields[1:5] == ["init___", "ctx", "pack_", "FIELDS_"]
+
+
+def test_output_is_the_same_every_time() -> None:
+    again = compile_text(SOURCE, "a.kern").binding
+    assert compile_text(SOURCE, "a.kern").binding == again
