@@ -16,10 +16,12 @@ from kerngen.check import (
 from kerngen.source import reading
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.syntax import faults as faults_syntax
+from kerngen.syntax import habits
 
 _MODULES = (
     reading,
     faults_syntax,
+    habits,
     faults_names,
     faults_types,
     faults_indices,
@@ -36,10 +38,10 @@ def _diagnostics_of(module: ModuleType) -> Iterator[type[Diagnostic]]:
             yield value
 
 
-def _all() -> Iterator[type[Diagnostic]]:
-    for module in _MODULES:
-        yield from sorted(_diagnostics_of(module), key=lambda d: d.code)
-
-
-DIAGNOSTICS: tuple[type[Diagnostic], ...] = tuple(_all())
+DIAGNOSTICS: tuple[type[Diagnostic], ...] = tuple(
+    sorted(
+        (found for module in _MODULES for found in _diagnostics_of(module)),
+        key=lambda diagnostic: diagnostic.code,
+    )
+)
 """Every class of diagnostic, in the order of the codes."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kerngen.check import faults_types
 from kerngen.check.environment import Environment, Signatures
 from kerngen.check.expressions import Expressions
@@ -36,7 +38,7 @@ def check_constants(
         type_ = resolve_scalar(faults, item.type, "A constant", allow_bool=True)
         value = None
         if type_ is not None:
-            value = _constant(env, scope, item.value, type_, "A constant")
+            value = _constant(env, scope, item.value, type_, "The value of a constant")
         later.pop(item.name.name, None)
         span = item.name.span
         if value is None or type_ is None:
@@ -50,6 +52,7 @@ def check_default(
     env: Environment, scope: Scope, node: ast.Expr, type_: ValueType
 ) -> float | int | tuple[float, ...] | None:
     """Return the value of a default; None after a fault."""
+    env = replace(env, place="constant")
     if isinstance(type_, Scalar):
         return _constant(env, scope, node, type_, "A default")
     arguments = _components(node, type_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias, final
+from typing import Literal, TypeAlias, final
 
 from kerngen.ir.nodes import RangeCheck
 from kerngen.ir.types import Scalar
@@ -32,6 +32,27 @@ class Signature:
 
 
 Signatures: TypeAlias = dict[str, Signature]
+Place: TypeAlias = Literal["kernel", "function", "constant"]
+
+
+@final
+@dataclass
+class CurrentStatement:
+    """What is known of the statement at hand.
+
+    `bound` are the indices that its reductions bind, `unbound` those reported because
+    nothing does; where the left is faulty, that is not held against the right.
+    """
+
+    bound: set[str] = field(default_factory=set[str])
+    unbound: set[str] = field(default_factory=set[str])
+    left_is_faulty: bool = False
+
+    def begin(self) -> None:
+        """Forget the statement before."""
+        self.bound.clear()
+        self.unbound.clear()
+        self.left_is_faulty = False
 
 
 @final
@@ -39,23 +60,16 @@ Signatures: TypeAlias = dict[str, Signature]
 class Environment:
     """One kernel, function or constant while it is checked.
 
-    `place` is "kernel", "function" or "constant".  `later` holds the names that a
-    statement further down defines, `indices` every index seen so far, `bound` the
-    indices that reductions of the current statement bind.
+    `later` holds the names that a statement further down defines, `indices` every index
+    seen so far, `reported` the unknown names that need no second report.
     """
 
     faults: Faults
     functions: Signatures
-    place: str
+    place: Place
     later: dict[str, Span] = field(default_factory=dict[str, Span])
     written: set[str] = field(default_factory=set[str])
     checks: list[RangeCheck] = field(default_factory=list[RangeCheck])
     indices: dict[str, Span] = field(default_factory=dict[str, Span])
-    bound: set[str] = field(default_factory=set[str])
     reported: set[str] = field(default_factory=set[str])
-    unbound: set[str] = field(default_factory=set[str])
-
-    def next_statement(self) -> None:
-        """Forget what holds within one statement only."""
-        self.bound.clear()
-        self.unbound.clear()
+    current: CurrentStatement = field(default_factory=CurrentStatement)

@@ -8,38 +8,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import assert_never, final
 
-from kerngen.check import faults_indices, faults_names, faults_types
+from kerngen.check import faults_types
 from kerngen.check.calls import check_call
 from kerngen.check.environment import Environment
-from kerngen.check.faults_statements import FunctionReads, ReadBeforeWrite
-from kerngen.check.faults_unsupported import SwizzleUnsupported
+from kerngen.check.leaves import check_element, check_member, check_name, refuse
 from kerngen.check.literals import flexible, literal
 from kerngen.check.remedies import conversion, unification
 from kerngen.check.scope import (
-    FaultySymbol,
-    IndexSymbol,
     Scope,
-    Symbol,
-    TensorSymbol,
-    ValueSymbol,
-    VectorSymbol,
-    closest,
     one_line,
 )
-from kerngen.check.subscripts import bind_indices, check_subscripts
+from kerngen.check.subscripts import bind_indices
 from kerngen.ir.evaluate import NotFiniteError
 from kerngen.ir.fold import fold
 from kerngen.ir.nodes import (
     Binary,
     Constant,
     Expr,
-    IndexValue,
-    Load,
     Reduce,
-    Role,
     Select,
     Unary,
-    UniformValue,
 )
 from kerngen.ir.types import Scalar
 from kerngen.source.text import Span
@@ -69,13 +57,13 @@ class Expressions:
             case ast.Boolean(value=value):
                 return Constant(value, Scalar.BOOL)
             case ast.Name():
-                return self._name(node)
+                return check_name(self, node)
             case ast.Call():
                 return check_call(self, node, want)
             case ast.Subscript():
-                return self._subscript(node)
+                return check_element(self, node)
             case ast.Member():
-                return self._member(node)
+                return check_member(self, node)
             case ast.Unary():
                 return self._unary(node, want)
             case ast.Binary():
@@ -131,144 +119,6 @@ class Expressions:
             self.env.faults.add(fault)
             return None
 
-    # Names
-
-    def _name(self, node: ast.Name) -> Expr | None:
-        symbol = self.scope.get(node.name)
-        match symbol:
-            case None:
-                self.report_unknown(node)
-                return None
-            case ValueSymbol(value=value):
-                return value
-            case IndexSymbol(index=index):
-                return IndexValue(index)
-            case TensorSymbol():
-                return self._read(symbol, node, ())
-            case VectorSymbol(name=name, type=type_):
-                self.env.faults.add(
-                    faults_types.VectorAsValue(
-                        span=node.span, name=name, type=type_.spelling
-                    )
-                )
-                return None
-            case FaultySymbol():
-                return None
-            case _:
-                assert_never(symbol)
-
-    def report_unknown(self, node: ast.Name) -> None:
-        """Record a name that stands for nothing; once per place of definition."""
-        name, env = node.name, self.env
-        if name in env.reported or name in env.unbound:
-            return
-        if name in env.later:
-            fault = faults_names.UsedBeforeDefinition(
-                span=node.span, other=env.later[name], name=name
-            )
-            env.faults.add(fault)
-        elif name in env.bound or name in env.indices:
-            env.faults.add(faults_indices.IndexAsValue(span=node.span, name=name))
-            return
-        else:
-            suggestion = closest(name, self.scope.names())
-            env.faults.add(
-                faults_names.UnknownName(
-                    span=node.span, name=name, suggestion=suggestion
-                )
-            )
-        env.reported.add(name)
-
-    def _member(self, node: ast.Member) -> Expr | None:
-        base, member = node.base, node.member
-        symbol = self.scope.get(base.name) if isinstance(base, ast.Name) else None
-        if not isinstance(symbol, VectorSymbol):
-            self._report_member(node, symbol)
-            return None
-        components = "xyzw"[: symbol.type.width]
-        if _COMPONENTS.get(member.name, "?") in components:
-            component = _COMPONENTS[member.name]
-            return UniformValue(symbol.name, symbol.type.scalar, component)
-        if 1 < len(member.name) <= 4 and set(member.name) <= set(_COMPONENTS):
-            self.env.faults.add(
-                SwizzleUnsupported(
-                    span=member.span, base=symbol.name, member=member.name
-                )
-            )
-            return None
-        self.env.faults.add(
-            faults_names.UnknownMember(
-                span=member.span,
-                type=symbol.type.spelling,
-                member=member.name,
-                components=", ".join(f"'{letter}'" for letter in components),
-            )
-        )
-        return None
-
-    def _report_member(self, node: ast.Member, symbol: Symbol | None) -> None:
-        base = node.base
-        if isinstance(base, ast.Name):
-            if symbol is None:
-                self.report_unknown(base)
-                return
-            if isinstance(symbol, FaultySymbol):
-                return
-        elif self.check(base) is None:
-            return
-        self.env.faults.add(
-            faults_names.MemberOfScalar(
-                span=node.member.span,
-                base=one_line(base.span.text),
-                kind=symbol.kind if symbol else "a value",
-            )
-        )
-
-    # Tensors
-
-    def _subscript(self, node: ast.Subscript) -> Expr | None:
-        base = node.base
-        if self.env.place != "kernel":
-            self.env.faults.add(FunctionReads(span=node.span, what="a tensor"))
-            return None
-        symbol = self.scope.get(base.name) if isinstance(base, ast.Name) else None
-        if isinstance(base, ast.Name) and isinstance(symbol, TensorSymbol):
-            return self._read(symbol, node, node.subscripts)
-        for subscript in node.subscripts:
-            if not isinstance(subscript, ast.Name):
-                self.check(subscript)
-        if isinstance(base, ast.Name) and symbol is None:
-            self.report_unknown(base)
-        elif not isinstance(symbol, FaultySymbol) and (symbol or self.check(base)):
-            self._report_not_subscriptable(node, symbol)
-        return None
-
-    def _report_not_subscriptable(
-        self, node: ast.Subscript, symbol: Symbol | None
-    ) -> None:
-        remedy = ""
-        if isinstance(node.base, ast.Subscript):
-            remedy = "All subscripts stand in one pair of brackets: 'x[i, j]'."
-        self.env.faults.add(
-            faults_indices.NotSubscriptable(
-                span=node.span,
-                text=one_line(node.base.span.text),
-                kind=symbol.kind if symbol else "a value",
-                remedy=remedy,
-            )
-        )
-
-    def _read(
-        self, symbol: TensorSymbol, node: ast.Expr, subscripts: tuple[ast.Expr, ...]
-    ) -> Expr | None:
-        """Check a read of one element."""
-        tensor = symbol.tensor
-        if tensor.role is Role.OUTPUT and tensor.name not in self.env.written:
-            fault = ReadBeforeWrite(span=node.span, other=symbol.span, name=tensor.name)
-            self.env.faults.add(fault)
-        places = check_subscripts(self, symbol, node.span, subscripts)
-        return None if places is None else Load(tensor, places)
-
     # Operators
 
     def _unary(self, node: ast.Unary, want: Scalar | None) -> Expr | None:
@@ -284,7 +134,7 @@ class Expressions:
         accepted = (
             (Scalar.F32, Scalar.I32) if node.op == "-" else (Scalar.I32, Scalar.U32)
         )
-        if not self._accepts(node.op, node.operand, operand.type, accepted):
+        if not self._accepts(f"unary {node.op}", node.operand, operand.type, accepted):
             return None
         return self.finish(Unary(node.op, operand, operand.type), node.span)
 
@@ -299,13 +149,15 @@ class Expressions:
         if actual in accepted:
             return True
         *first, last = (f"'{scalar.spelling}'" for scalar in accepted)
+        alike = [scalar for scalar in accepted if scalar.is_integer]
+        wanted = alike[0] if actual.is_integer and alike else accepted[0]
         self.env.faults.add(
             faults_types.OperandType(
                 span=node.span,
                 operator=operator,
                 accepted=f"{', '.join(first)} and {last}" if first else last,
                 actual=actual.spelling,
-                remedy=conversion(node, actual, accepted[0]),
+                remedy=conversion(node, actual, wanted),
             )
         )
         return False
@@ -394,10 +246,10 @@ class Expressions:
 
     def _reduction(self, node: ast.Reduction, want: Scalar | None) -> Expr | None:
         if self.env.place != "kernel":
-            self.env.faults.add(FunctionReads(span=node.span, what="a reduction"))
+            refuse(self, node, "a reduction")
             return None
         inner = replace(self, scope=Scope(self.env.faults, self.scope))
-        self.env.bound.update(binder.name.name for binder in node.binders)
+        self.env.current.bound.update(binder.name.name for binder in node.binders)
         with bind_indices(inner, node.binders, node.body) as indices:
             body = inner.check(node.body, want)
         if body is None or indices is None:

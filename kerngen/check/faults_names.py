@@ -75,11 +75,18 @@ class NameClash(WordedBeside):
     says: ClassVar[str] = "'{name}' is already {taken}."
     points: ClassVar[str] = "used for {wanted} here"
     beside: ClassVar[str] = "{taken} here"
-    advice: ClassVar[str] = "Rename one of the two."
+    advice: ClassVar[str] = "{remedy}"
 
     name: str
     wanted: str
     taken: str
+
+    @property
+    def remedy(self) -> str:
+        """What to do: a parameter that repeats a dim is not needed."""
+        if self.wanted == "a dim":
+            return "A dim can be read without being passed: leave out the parameter, or rename one of the two."
+        return "Rename one of the two."
 
 
 @final

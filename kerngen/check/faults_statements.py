@@ -96,7 +96,7 @@ class RepeatedLeftIndex(WordedBeside):
     beside: ClassVar[str] = "first here"
     advice: ClassVar[str] = (
         "A statement defines every element: use two indices and compare them, "
-        "'if i == j { ... } else { 0.0 }'."
+        "'if i == j {{ ... }} else {{ 0.0 }}'."
     )
 
     name: str

@@ -39,7 +39,7 @@ class F16Unsupported(Worded):
 
     code: ClassVar[str] = "KG0903"
     rule: ClassVar[str] = "Elements are f32, i32 or u32, for now."
-    says: ClassVar[str] = "'{type}' is not supported yet: there is no f16."
+    says: ClassVar[str] = "The type '{type}' is not supported yet."
     advice: ClassVar[str] = "Use 'f32'."
 
     type: str

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from kerngen.check.environment import Environment
-from kerngen.check.expressions import Expressions
 from kerngen.check.faults_types import ConditionType, OperandType
 from kerngen.check.literals import literal
 from kerngen.check.remedies import conversion
@@ -77,10 +76,6 @@ class FreeMixing(ABC):
                 return None
             case _:
                 assert_never(node)
-
-    def report_unknown(self, node: ast.Name) -> None:
-        """Record a name that stands for nothing."""
-        Expressions(self.env, self.scope).report_unknown(node)
 
     def _number(self, span: Span, value: float) -> Expr | None:
         _, highest = bounds(Scalar.I32)

@@ -12,6 +12,7 @@ from kerngen.check.faults_statements import HostReads, HostType
 from kerngen.check.faults_types import BuiltinArguments, NotFinite
 from kerngen.check.free_mixing import FreeMixing, shared_type
 from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol
+from kerngen.check.unknown import report_unknown
 from kerngen.ir.builtins import BUILTINS, Builtin, Overload
 from kerngen.ir.evaluate import NotFiniteError, constant_value
 from kerngen.ir.nodes import BuiltinCall, Cast, Expr, FunctionCall
@@ -52,7 +53,7 @@ class HostExpressions(FreeMixing):
             case ValueSymbol(value=value):
                 return value
             case None:
-                self.report_unknown(node)
+                report_unknown(self.env, self.scope, node)
             case FaultySymbol():
                 pass
             case _:

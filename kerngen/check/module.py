@@ -62,6 +62,7 @@ def check(program: ast.Program, source: Source) -> Module:
         for item in kernels
     ]
     faults.raise_if_any()
+    _expect_complete(checked, kernels)
     return Module(source.path, program.doc, checked_functions, tuple(checked))
 
 
@@ -120,9 +121,9 @@ def _check_kernel(
     """Return a kernel; where it has faults, it is incomplete and goes no further."""
     header = Header(env, scope, structs)
     header.check(item)
-    checked = [check_schedule(schedule, env, scope) for schedule in schedules]
     body = Body(env, scope)
     body.check(item.body)
+    checked = [check_schedule(schedule, env, scope) for schedule in schedules]
     _check_written(env, header, item)
     return Kernel(
         name=item.name.name,
@@ -159,3 +160,10 @@ def _check_written(env: Environment, header: Header, item: ast.KernelItem) -> No
 
 def _assigns(item: ast.KernelItem) -> bool:
     return any(isinstance(statement, ast.Assignment) for statement in item.body)
+
+
+def _expect_complete(kernels: list[Kernel], items: list[ast.KernelItem]) -> None:
+    """Hold that what has no fault was understood: nothing is left out in silence."""
+    for kernel, item in zip(kernels, items, strict=True):
+        understood = len(kernel.body) + len(kernel.hosts)
+        assert understood == len(item.body), f"{kernel.name}: a statement was left out"

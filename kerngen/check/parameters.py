@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 from kerngen.check import faults_indices, faults_statements, faults_unsupported
@@ -45,10 +44,7 @@ KINDS = {
 @final
 @dataclass(frozen=True)
 class Header:
-    """Checks the head of one kernel, and declares what it introduces in `scope`.
-
-    `complete` turns false, by a fault, where a parameter could not be made sense of.
-    """
+    """Checks the head of one kernel, and declares what it introduces in `scope`."""
 
     env: Environment
     scope: Scope
@@ -64,13 +60,16 @@ class Header:
             self._reserve(parameter, "a parameter")
         for output in item.outputs:
             self._reserve(output, "an output")
-        for name in _axis_names(inputs):
+        for name in _axis_names(inputs).values():
             self._declare_dim(name)
         for parameter in item.parameters:
             self._check_parameter(parameter)
         for output in item.outputs:
             self._check_output(output)
-        if not item.outputs and not any(p.mutable for p in item.parameters):
+        self._check_defaults(item)
+        assigns = any(isinstance(s, ast.Assignment) for s in item.body)
+        updates = any(p.mutable for p in item.parameters)
+        if not item.outputs and not updates and not assigns:
             self.env.faults.add(
                 faults_statements.NoResult(span=item.name.span, name=item.name.name)
             )
@@ -97,6 +96,8 @@ class Header:
         dim = ValueSymbol("a dim", DimValue(name.name), name.span)
         if self.scope.declare(ast.Identifier(name.name, name.span), dim):
             self.dims[name.name] = name
+        else:
+            self.scope.put(name.name, FaultySymbol("a parameter", name.span))
 
     # Parameters
 
@@ -118,6 +119,15 @@ class Header:
         if type_ is not None:
             self._add_value(parameter, type_)
 
+    def _check_defaults(self, item: ast.KernelItem) -> None:
+        """Add the defaults, once it is known what every name stands for."""
+        written = {p.name.name: p.default for p in item.parameters}
+        for n, parameter in enumerate(self.parameters):
+            default = written[parameter.name]
+            if default is not None:
+                value = check_default(self.env, self.scope, default, parameter.type)
+                self.parameters[n] = replace(parameter, default=value)
+
     def _report_default(self, parameter: ast.Parameter, kind: str) -> None:
         self.env.faults.add(
             faults_statements.TensorDefault(
@@ -130,10 +140,7 @@ class Header:
         if type_ is Scalar.BOOL:
             self._report_type(parameter, "A parameter", "Use 'u32', and compare it.")
             return
-        default = None
-        if parameter.default is not None:
-            default = check_default(self.env, self.scope, parameter.default, type_)
-        self.parameters.append(Parameter(name, type_, default, parameter.doc))
+        self.parameters.append(Parameter(name, type_, None, parameter.doc))
         if isinstance(type_, Vector):
             symbol = VectorSymbol(name, type_, parameter.name.span)
             self._define(parameter.name, symbol)
@@ -253,8 +260,11 @@ def _listed(names: dict[str, ast.Name]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-def _axis_names(inputs: list[ast.Parameter]) -> Iterator[ast.Name]:
+def _axis_names(inputs: list[ast.Parameter]) -> dict[str, ast.Name]:
+    """Return the names among the axes, where each stands first."""
+    first: dict[str, ast.Name] = {}
     for parameter in inputs:
         for axis in parameter.type.axes or ():
             if isinstance(axis, ast.Name):
-                yield axis
+                first.setdefault(axis.name, axis)
+    return first

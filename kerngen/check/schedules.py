@@ -9,6 +9,7 @@ from kerngen.check import faults_schedules, faults_unsupported
 from kerngen.check.environment import Environment
 from kerngen.check.free_mixing import FreeMixing
 from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol, closest, one_line
+from kerngen.check.unknown import report_unknown
 from kerngen.ir.nodes import (
     Constant,
     ConstRef,
@@ -201,7 +202,7 @@ class GuardExpressions(FreeMixing):
                     return Constant(value, type_)
                 self.refuse(node.span, f"'{node.name}', {symbol.kind}")
             case None:
-                self.report_unknown(node)
+                report_unknown(self.env, self.scope, node)
             case FaultySymbol():
                 pass
             case _:

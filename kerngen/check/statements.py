@@ -73,7 +73,7 @@ class Body:
                 name = statement.name
                 self.env.later.setdefault(name.name, name.span)
         for statement in body:
-            self.env.next_statement()
+            self.env.current.begin()
             match statement:
                 case ast.LetStatement():
                     self._let(statement)
@@ -253,9 +253,11 @@ class Body:
             target = node.name.span
             span = target.to(node.subscripts[-1].span) if node.subscripts else target
             report_count(inner, symbol, span, len(node.subscripts))
+            self.env.current.left_is_faulty = True
         for axis, subscript in enumerate(node.subscripts):
             name = self._left_index(inner, node, subscript)
             if name is None:
+                self.env.current.left_is_faulty = True
                 continue
             introduced: IndexSymbol | FaultySymbol
             introduced = FaultySymbol("an index", subscript.span)
@@ -311,12 +313,7 @@ class Body:
         target = node.name.name
         for part in walk_syntax(subscript):
             if isinstance(part, ast.Subscript) and isinstance(part.base, ast.Name):
-                read = part.base.name
-                gather = (
-                    f"Turn the scatter into a gather: '{target}[v] = sum[t] if "
-                    f"i32({read}[t]) == v {{ ... }} else {{ 0.0 }}'."
-                )
-                return f"read from '{read}'", gather
+                return f"read from '{part.base.name}'", _as_gather(node, part)
         if isinstance(subscript, ast.Name):
             symbol = self.scope.get(subscript.name)
             kind = symbol.kind if symbol else "a value"
@@ -329,3 +326,15 @@ class Body:
         if isinstance(symbol, TensorSymbol):
             example = example_read(symbol.tensor)
         return "an expression", f"Write '{example} = ...', and compute on the right."
+
+
+def _as_gather(node: ast.Assignment, read: ast.Subscript) -> str:
+    """Return the hint that turns a scatter by the subscript `read` into a gather."""
+    left = [s.name if isinstance(s, ast.Name) else "v" for s in node.subscripts]
+    over = [s.name for s in read.subscripts if isinstance(s, ast.Name)]
+    value = one_line(node.value.span.text)
+    return (
+        f"Turn the scatter into a gather: '{node.name.name}[{', '.join(left)}] = "
+        f"sum[{', '.join(over) or 't'}] if i32({one_line(read.span.text)}) == v "
+        f"{{ {value} }} else {{ 0.0 }}'."
+    )

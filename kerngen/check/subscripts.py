@@ -17,6 +17,7 @@ from kerngen.check.scope import (
     one_line,
 )
 from kerngen.check.traverse import bare_subscripts, used_in_subscripts
+from kerngen.check.unknown import report_unknown
 from kerngen.ir.nodes import (
     Binary,
     Cast,
@@ -223,13 +224,14 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
     """Record a subscript that nothing binds; once per statement."""
     name, env = node.name, ex.env
     if name in env.later:
-        ex.report_unknown(node)
+        report_unknown(env, ex.scope, node)
         return
-    if name in env.unbound or name in env.reported:
+    current = env.current
+    if current.left_is_faulty or name in current.unbound or name in env.reported:
         return
-    env.unbound.add(name)
+    current.unbound.add(name)
     suggestion = closest(name, ex.scope.names()) if len(name) > 2 else ""
-    if name in env.bound:
+    if name in current.bound:
         remedy = (
             "It is bound by a reduction that ends before this; put the reduction's "
             "body in parentheses."

@@ -203,7 +203,7 @@ def _node(expr: Expr, reach: Reach, indices: tuple[Index, ...]) -> Iterator[str]
             assert_never(expr)
 
 
-def _constant(value: float, scalar: Scalar) -> Iterator[str]:
+def _constant(value: object, scalar: Scalar) -> Iterator[str]:
     match scalar:
         case Scalar.BOOL:
             fits = isinstance(value, bool)
@@ -214,8 +214,8 @@ def _constant(value: float, scalar: Scalar) -> Iterator[str]:
                 fits = False
         case Scalar.I32 | Scalar.U32:
             low, high = bounds(scalar)
-            whole = type(value) is int
-            fits = whole and low <= value <= high
+            fits = isinstance(value, int) and low <= value <= high
+            fits = fits and not isinstance(value, bool)
         case _:
             assert_never(scalar)
     if not fits:

@@ -1,0 +1,169 @@
+"""Names, members and the elements of tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from kerngen.check import faults_indices, faults_names, faults_types
+from kerngen.check.faults_statements import FunctionReads, ReadBeforeWrite
+from kerngen.check.faults_unsupported import SwizzleUnsupported
+from kerngen.check.scope import (
+    FaultySymbol,
+    IndexSymbol,
+    Symbol,
+    TensorSymbol,
+    ValueSymbol,
+    VectorSymbol,
+    one_line,
+)
+from kerngen.check.subscripts import check_subscripts
+from kerngen.check.unknown import report_unknown
+from kerngen.ir.nodes import Expr, IndexValue, Load, Role, UniformValue
+from kerngen.syntax import ast
+
+if TYPE_CHECKING:
+    from kerngen.check.expressions import Expressions
+
+_COMPONENTS = {letter: "xyzw"[n % 4] for n, letter in enumerate("xyzwrgba")}
+
+
+def check_name(ex: Expressions, node: ast.Name) -> Expr | None:
+    """Return what a bare name stands for."""
+    symbol = ex.scope.get(node.name)
+    match symbol:
+        case None:
+            report_unknown(ex.env, ex.scope, node)
+            return None
+        case ValueSymbol(value=value):
+            return value
+        case IndexSymbol(index=index):
+            return IndexValue(index)
+        case TensorSymbol() if ex.env.place == "constant":
+            refuse(ex, node, "a tensor")
+            return None
+        case TensorSymbol():
+            return _read(ex, symbol, node, ())
+        case VectorSymbol(name=name, type=type_):
+            ex.env.faults.add(
+                faults_types.VectorAsValue(
+                    span=node.span, name=name, type=type_.spelling
+                )
+            )
+            return None
+        case FaultySymbol():
+            return None
+        case _:
+            assert_never(symbol)
+
+
+def check_member(ex: Expressions, node: ast.Member) -> Expr | None:
+    """Return a component of a vector."""
+    base, member = node.base, node.member
+    symbol = ex.scope.get(base.name) if isinstance(base, ast.Name) else None
+    if not isinstance(symbol, VectorSymbol):
+        _report_member(ex, node, symbol)
+        return None
+    components = "xyzw"[: symbol.type.width]
+    if _COMPONENTS.get(member.name, "?") in components:
+        component = _COMPONENTS[member.name]
+        return UniformValue(symbol.name, symbol.type.scalar, component)
+    if 1 < len(member.name) <= 4 and set(member.name) <= set(_COMPONENTS):
+        ex.env.faults.add(
+            SwizzleUnsupported(span=member.span, base=symbol.name, member=member.name)
+        )
+        return None
+    ex.env.faults.add(
+        faults_names.UnknownMember(
+            span=member.span,
+            type=symbol.type.spelling,
+            member=member.name,
+            components=", ".join(f"'{letter}'" for letter in components),
+        )
+    )
+    return None
+
+
+def _report_member(ex: Expressions, node: ast.Member, symbol: Symbol | None) -> None:
+    base = node.base
+    if isinstance(base, ast.Name):
+        if symbol is None:
+            report_unknown(ex.env, ex.scope, base)
+            return
+        if isinstance(symbol, FaultySymbol):
+            return
+    elif ex.check(base) is None:
+        return
+    ex.env.faults.add(
+        faults_names.MemberOfScalar(
+            span=node.member.span,
+            base=one_line(base.span.text),
+            kind=symbol.kind if symbol else "a value",
+        )
+    )
+
+
+# Tensors
+
+
+def check_element(ex: Expressions, node: ast.Subscript) -> Expr | None:
+    """Return an element of a tensor."""
+    base = node.base
+    if ex.env.place != "kernel":
+        refuse(ex, node, "a tensor")
+        return None
+    symbol = ex.scope.get(base.name) if isinstance(base, ast.Name) else None
+    if isinstance(base, ast.Name) and isinstance(symbol, TensorSymbol):
+        return _read(ex, symbol, node, node.subscripts)
+    for subscript in node.subscripts:
+        if not isinstance(subscript, ast.Name):
+            ex.check(subscript)
+    if isinstance(base, ast.Name) and symbol is None:
+        report_unknown(ex.env, ex.scope, base)
+    elif not isinstance(symbol, FaultySymbol) and (symbol or ex.check(base)):
+        _report_not_subscriptable(ex, node, symbol)
+    return None
+
+
+def _report_not_subscriptable(
+    ex: Expressions, node: ast.Subscript, symbol: Symbol | None
+) -> None:
+    remedy = ""
+    if isinstance(node.base, ast.Subscript):
+        remedy = "All subscripts stand in one pair of brackets: 'x[i, j]'."
+    ex.env.faults.add(
+        faults_indices.NotSubscriptable(
+            span=node.span,
+            text=one_line(node.base.span.text),
+            kind=symbol.kind if symbol else "a value",
+            remedy=remedy,
+        )
+    )
+
+
+def _read(
+    ex: Expressions,
+    symbol: TensorSymbol,
+    node: ast.Expr,
+    subscripts: tuple[ast.Expr, ...],
+) -> Expr | None:
+    """Check a read of one element."""
+    tensor = symbol.tensor
+    if tensor.role is Role.OUTPUT and tensor.name not in ex.env.written:
+        fault = ReadBeforeWrite(span=node.span, other=symbol.span, name=tensor.name)
+        ex.env.faults.add(fault)
+    places = check_subscripts(ex, symbol, node.span, subscripts)
+    return None if places is None else Load(tensor, places)
+
+
+def refuse(ex: Expressions, node: ast.Expr, what: str) -> None:
+    """Record the use of something that only the body of a kernel has."""
+    if ex.env.place == "function":
+        ex.env.faults.add(FunctionReads(span=node.span, what=what))
+        return
+    ex.env.faults.add(
+        faults_types.NotConstant(
+            span=node.span,
+            place="A constant expression",
+            name=one_line(node.span.text),
+        )
+    )

@@ -1,0 +1,65 @@
+"""Wrong programs with their diagnostics in full: `reject/<name>.kern` and `.err`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kerngen.check import check
+from kerngen.check.catalogue import DIAGNOSTICS
+from kerngen.source import reading
+from kerngen.source.diagnostic import CompileError, Diagnostic
+from kerngen.source.reading import read_source
+from kerngen.source.render import render
+from kerngen.syntax import faults, habits
+from kerngen.syntax.parser import parse
+
+FOLDER = Path(__file__).parent.parent / "cases" / "reject"
+CASES = sorted(FOLDER.glob("*.kern"))
+
+# Their wrong programs are with the tests of the stages that find them.
+EARLIER = {module.__name__ for module in (reading, faults, habits)}
+
+
+def diagnostics_of(case: Path) -> tuple[Diagnostic, ...]:
+    source = read_source(case, case.name)
+    program = parse(source)
+    with pytest.raises(CompileError) as caught:
+        check(program, source)
+    return caught.value.diagnostics
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
+def test_rendered_diagnostics(case: Path, golden: Callable[[Path, str], None]) -> None:
+    golden(case.with_suffix(".err"), render(diagnostics_of(case)))
+
+
+def test_no_golden_is_left_over() -> None:
+    goldens = {file.stem for file in FOLDER.glob("*.err")}
+    assert goldens == {case.stem for case in CASES}
+
+
+def test_every_diagnostic_of_the_checker_has_a_case() -> None:
+    seen = {type(fault) for case in CASES for fault in diagnostics_of(case)}
+    own = {kind for kind in DIAGNOSTICS if kind.__module__ not in EARLIER}
+    assert {kind.__name__ for kind in own - seen} == set()
+
+
+def test_codes_are_distinct_and_in_their_hundreds() -> None:
+    codes = [kind.code for kind in DIAGNOSTICS]
+    assert len(set(codes)) == len(codes)
+    assert all(code.startswith("KG0") and len(code) == 6 for code in codes)
+
+
+def test_wording_follows_the_rules() -> None:
+    for case in CASES:
+        for fault in diagnostics_of(case):
+            assert fault.headline[0].isupper() or fault.headline[0] in "'-0123456789"
+            assert fault.headline.endswith(".")
+            assert not fault.hint or fault.hint.endswith((".", "?"))
+            assert fault.rule.endswith(".")
+            assert not fault.label.endswith(".")
+            assert "`" not in fault.headline + fault.hint + fault.label
+            assert "{" not in fault.headline or "'" in fault.headline
