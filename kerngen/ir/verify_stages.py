@@ -1,0 +1,60 @@
+"""Verify stages: what every strategy relies on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kerngen.ir.nodes import Expr, LocalValue, Role, Tensor
+from kerngen.ir.reads import is_at, loads, outer_reductions
+from kerngen.ir.stages import Define, Stage, StagedKernel, Write
+from kerngen.ir.walk import walk
+
+
+def verify_stages(staged: StagedKernel) -> list[str]:
+    """Return what is wrong with a kernel's stages; nothing, unless kerngen has a bug."""
+    faults = [fault for stage in staged.stages for fault in _stage(stage)]
+    return faults + list(_order(staged))
+
+
+def _stage(stage: Stage) -> Iterator[str]:
+    values = [step.value for step in stage.steps]
+    reductions = [found for value in values for found in outer_reductions(value)]
+    if len(reductions) > 1:
+        yield f"{stage.name}: {len(reductions)} reductions side by side"
+    for reduce in reductions:
+        if any(_locals(reduce.body)):
+            yield f"{stage.name}: a reduction reads a local"
+    defined: set[LocalValue] = set()
+    written: set[Tensor] = set()
+    targets = {step.tensor for step in stage.steps if isinstance(step, Write)}
+    for step in stage.steps:
+        unknown = set(_locals(step.value)) - defined
+        yield from (f"{stage.name}: undefined local {x.name}" for x in unknown)
+        for load in loads(step.value):
+            if load.tensor in written:
+                yield f"{stage.name}: reads {load.tensor.name} after writing it"
+            elif load.tensor in targets and not is_at(load, stage.domain):
+                yield f"{stage.name}: reads {load.tensor.name} elsewhere and writes it"
+        match step:
+            case Define(local=local):
+                defined.add(local)
+            case Write(tensor=tensor):
+                written.add(tensor)
+
+
+def _locals(expr: Expr) -> Iterator[LocalValue]:
+    return (node for node in walk(expr) if isinstance(node, LocalValue))
+
+
+def _order(staged: StagedKernel) -> Iterator[str]:
+    """Yield temporaries that are read too early, and outputs that are never written."""
+    written: set[Tensor] = set()
+    for stage in staged.stages:
+        for step in stage.steps:
+            for load in loads(step.value):
+                if load.tensor.role is Role.LET and load.tensor not in written:
+                    yield f"{stage.name}: reads {load.tensor.name} before it is written"
+            if isinstance(step, Write):
+                written.add(step.tensor)
+    missing = {x for x in staged.kernel.tensors if x.role is Role.OUTPUT} - written
+    yield from (f"never writes {tensor.name}" for tensor in missing)

@@ -1,0 +1,1 @@
+"""Tests of the typed IR, its passes and its stages."""

@@ -1,0 +1,43 @@
+"""Stages: what is computed together, and what must wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kerngen.check import check
+from kerngen.ir.dump_stages import dump_stages
+from kerngen.ir.stages import StagedKernel
+from kerngen.ir.staging import form_stages
+from kerngen.ir.verify_stages import verify_stages
+from kerngen.source.text import Source
+from kerngen.syntax.parser import parse
+from tests.language.cases import CASES, Case
+
+ROOT = Path(__file__).parents[2]
+STAGING = Path(__file__).parent / "cases" / "staging.kern"
+
+
+def stages_of(text: str) -> list[StagedKernel]:
+    source = Source("case.kern", text)
+    return [form_stages(kernel) for kernel in check(parse(source), source).kernels]
+
+
+def test_stages_are_as_expected(golden: Callable[[Path, str], None]) -> None:
+    staged = stages_of(STAGING.read_text(encoding="utf-8"))
+    text = "\n".join(dump_stages(kernel) for kernel in staged)
+    golden(STAGING.with_suffix(".stages"), text)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_stages_of_every_case_are_valid(case: Case) -> None:
+    for staged in stages_of(case.text):
+        assert verify_stages(staged) == []
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "dsl").rglob("*.kern")), ids=str)
+def test_stages_of_the_standard_kernels_are_valid(file: Path) -> None:
+    for staged in stages_of(file.read_text(encoding="utf-8")):
+        assert verify_stages(staged) == []
