@@ -1,0 +1,73 @@
+"""Right uses of generated modules: a type checker has nothing to say."""
+
+from __future__ import annotations
+
+from typing import Any, assert_type
+
+import numpy as np
+from made import pair
+from made.pair import PairOutput
+from numpy.typing import NDArray
+
+import kerngen.runtime as gpu
+from kerngen.runtime import (
+    Context,
+    Matrix,
+    Scalar,
+    Tensor,
+    Tensor3,
+    Vector,
+    f32,
+    i32,
+    u32,
+)
+from kerngen_kernels import clip, elementwise, gemv, loss, matmul, optim, reduction
+from kerngen_kernels.matmul import MatmulNnUniform
+
+ctx = gpu.open()
+assert_type(ctx, Context)
+array = np.zeros((2, 3))
+
+v = ctx.vector([1.0, 2.0, 3.0], f32)
+m = ctx.matrix(array, f32)
+labels = ctx.vector([1, 2], u32)
+cube = ctx.tensor3(np.zeros((2, 3, 4), np.int32), i32)
+anything = ctx.tensor(array)
+assert_type(v, Vector[f32])
+assert_type(m, Matrix[f32])
+assert_type(labels, Vector[u32])
+assert_type(cube, Tensor3[i32])
+assert_type(anything, Tensor[Any, Any])
+assert_type(m.reshape(6), Vector[f32])
+assert_type(v.reshape((1, 3)), Matrix[f32])
+assert_type(m[0:1], Matrix[f32])
+
+assert_type(matmul.matmul_nn(m, m), Matrix[f32])
+assert_type(matmul.matmul_nn(m, m, alpha=2), Matrix[f32])
+assert_type(matmul.matmul_nn(m, m, alpha=0.5, out=m, ctx=ctx), Matrix[f32])
+assert_type(matmul.matmul_nn(m, anything, out=None), Matrix[f32])
+assert_type(elementwise.relu(v), Vector[f32])
+assert_type(reduction.sum(v), Scalar[f32])
+assert_type(reduction.sum(v).item(), float | int)
+assert_type(loss.cross_entropy(m, labels), Vector[f32])
+assert_type(gemv.__name__, str)
+optim.adamw(v, v, v, v, lr=1e-3, step=1)
+optim.adamw(v, v, v, v, lr=1, beta1=0.9, beta2=0.99, eps=0, weight_decay=0, step=1)
+clip.add_sum_squares(reduction.sum(v), v)
+
+both = pair.pair(m, shift=(1.0, 2), count=3)
+assert_type(both, PairOutput)
+assert_type(both.low, Vector[f32])
+low, high = both
+assert_type(high, Vector[f32])
+assert_type(pair.pair(m, shift=(0, 0), count=0, out=both), PairOutput)
+assert_type(pair.highest(cube), Matrix[i32])
+assert_type(pair.highest(cube, at=-1), Matrix[i32])
+pair.fill(v, reduction.sum(v))
+
+assert_type(matmul.matmul_nn_reference(array, array, alpha=2), NDArray[Any])
+assert_type(optim.adamw_reference(array, array, array, array, lr=1, step=1), None)
+uniform = MatmulNnUniform(m=1, k=2, n=3, alpha=0.5)
+assert_type(uniform.pack(), bytes)
+assert_type(MatmulNnUniform.unpack(uniform.pack()), MatmulNnUniform)
+assert_type(MatmulNnUniform.SIZE, int)

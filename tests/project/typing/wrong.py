@@ -1,0 +1,80 @@
+"""Wrong uses of generated modules: a type checker rejects each marked line, and no other."""
+
+from __future__ import annotations
+
+import numpy as np
+from made import pair
+
+import kerngen.runtime as gpu
+from kerngen.runtime import Matrix, Vector, f32, i32, u32
+from kerngen_kernels import clip, elementwise, loss, matmul, optim, reduction
+from kerngen_kernels.matmul import MatmulNnUniform
+
+ctx = gpu.open()
+array = np.zeros((2, 3), np.float32)
+v = ctx.vector([1.0, 2.0, 3.0], f32)
+m = ctx.matrix(array, f32)
+ints = ctx.vector([1, 2], i32)
+labels = ctx.vector([1, 2], u32)
+cube = ctx.tensor3(np.zeros((2, 3, 4)), f32)
+
+# Ranks.
+matmul.matmul_nn(m, v)  # error
+matmul.matmul_nn(cube, m)  # error
+elementwise.relu(m)  # error
+reduction.sum(reduction.sum(v))  # error
+clip.add_sum_squares(v, v)  # error
+pair.highest(cube)  # error
+wrong_rank: Vector[f32] = matmul.matmul_nn(m, m)  # error
+wrong_view: Vector[f32] = m[0:1]  # error
+
+# Element types.
+elementwise.relu(ints)  # error
+loss.cross_entropy(m, v)  # error
+loss.cross_entropy(m, ints)  # error
+reduction.dot(v, labels)  # error
+wrong_element: Matrix[u32] = matmul.matmul_nn(m, m)  # error
+ctx.vector([1.0], float)  # error
+ctx.vector([1.0], np.float32)  # error
+
+# NumPy arrays are no tensors.
+matmul.matmul_nn(array, array)  # error
+elementwise.relu([1.0, 2.0])  # error
+
+# Scalars.
+optim.adamw(v, v, v, v, lr=1e-3)  # error
+optim.adamw(v, v, v, v, step=1)  # error
+optim.adamw(v, v, v, v, lr=1e-3, step=1.5)  # error
+optim.adamw(v, v, v, v, lr="1e-3", step=1)  # error
+optim.adamw(v, v, v, v, lr=None, step=1)  # error
+optim.adamw(v, v, v, v, 1e-3, step=1)  # error
+matmul.matmul_nn(m, m, 2.0)  # error
+pair.pair(m, shift=1.0, count=1)  # error
+pair.pair(m, shift=(1.0, 2.0, 3.0), count=1)  # error
+pair.pair(m, shift=(1.0, 2.0), count=1.0)  # error
+
+# Missing, misspelt and superfluous arguments.
+matmul.matmul_nn(m)  # error
+matmul.matmul_nn(m, m, m)  # error
+matmul.matmul_nn(m, m, alhpa=2.0)  # error
+optim.adamw(v, v, v, v, lr=1e-3, step=1, beta3=0.9)  # error
+optim.adamw(v, v, v, lr=1e-3, step=1)  # error
+reduction.summ(v)  # error
+
+# Outputs.
+matmul.matmul_nn(m, m, out=v)  # error
+matmul.matmul_nn(m, m, out=array)  # error
+elementwise.relu(v, out=labels)  # error
+optim.adamw(v, v, v, v, lr=1e-3, step=1, out=v)  # error
+pair.pair(m, shift=(0, 0), count=0, out=v)  # error
+pair.pair(m, shift=(0, 0), count=0, out=(v, v))  # error
+pair.pair(m, shift=(0, 0), count=0).middle  # error
+matmul.matmul_nn(m, m, ctx="gpu")  # error
+
+# References and uniform structs.
+matmul.matmul_nn_reference(m, m)  # error
+matmul.matmul_nn_reference(array, array, 2.0)  # error
+matmul.matmul_nn_reference(array, array, alhpa=2.0)  # error
+MatmulNnUniform(1, 2, 3)  # error
+MatmulNnUniform(m=1, k=2, n=3, alpha="x")  # error
+MatmulNnUniform(m=1, k=2, n=3, alpha=1.0).m = 2  # error
