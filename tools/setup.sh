@@ -75,28 +75,33 @@ quiet_drivers() {
     fi
 }
 
+# Whether there is an adapter that is not NumPy: any, or one of the kind given.
 has_adapter() {
-    "$VENV/bin/python" - <<'PYTHON' >/dev/null 2>&1
+    "$VENV/bin/python" - "$@" <<'PYTHON' >/dev/null 2>&1
 import sys
 import kerngen.runtime as gpu
 
-sys.exit(gpu.open().kind == "reference")
+kind = sys.argv[1] if len(sys.argv) > 1 else None
+sys.exit(gpu.open(adapter=kind).kind == "reference")
 PYTHON
 }
 
-# A Vulkan adapter: the machine's own, else a software one.
+# A Vulkan adapter: the machine's own, else a software one; `software` wants just that.
 need_adapter() {
     quiet_drivers
-    [ "${KERNGEN_ADAPTER:-}" = reference ] && return
-    has_adapter && return
+    if [ $# = 0 ] && [ "${KERNGEN_ADAPTER:-}" = reference ]; then
+        return
+    fi
+    has_adapter "$@" && return
     if may_install; then
         install_package "$DRIVER"
-        has_adapter && return
+        has_adapter "$@" && return
         fail "Even with $DRIVER installed there is no adapter."
     fi
-    say "There is no GPU adapter, and this user may not install a software one."
+    say "There is no ${1:-GPU} adapter, and this user may not install one."
     say "On Debian and Ubuntu:  sudo apt-get install $DRIVER"
     say "On Fedora:             sudo dnf install $DRIVER"
     say "On Arch:               sudo pacman -S vulkan-swrast"
-    fail "No adapter. (KERNGEN_ADAPTER=reference runs without one, by NumPy.)"
+    [ $# != 0 ] || say "Or run without one, by NumPy:  KERNGEN_ADAPTER=reference $0"
+    fail "No adapter."
 }
