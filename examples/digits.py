@@ -18,13 +18,13 @@ from importlib import import_module
 from typing import Any, final
 
 import numpy as np
-from kerngen_kernels import clip, elementwise, loss, matmul, nn, optim, reduction
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, Matrix, Vector, f32, u32
+from kerngen_kernels import clip, elementwise, loss, matmul, nn, optim, reduction
 
 PIXELS, HIDDEN, CLASSES = 64, 128, 10
 BATCH = 64

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import kerngen_kernels
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+import kerngen_kernels
 from kerngen.runtime import Context
 
 from .cases import Case, standard_kernels
