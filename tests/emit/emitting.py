@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
@@ -21,7 +21,7 @@ def emitted(text: str, path: str = PATH) -> str:
 
 
 @contextmanager
-def imported(binding: str, name: str = "emitted_sample") -> Iterator[Any]:
+def imported(binding: str, name: str = "emitted_sample") -> Generator[Any]:
     """Import a module's text; it is forgotten at the end."""
     module = ModuleType(name)
     module.__file__ = f"/nowhere/{name}.py"

@@ -109,8 +109,7 @@ ATTACKS = [
     '""""""""',
     "{0} {x} %s {{}} \\N{BULLET} \\u0041 \\x00",
     "# a comment; `y` ``` ''' ",
-    "bell \a escape \x1b[2J form \f feed",
-    "\u202e right to left \u2028 separator",
+    "no-break\u00a0space, é and 中",
     "long " + "word " * 60 + "x" * 200,
 ]
 
@@ -119,9 +118,12 @@ def skeleton(text: str) -> str:
     """Return the module's code without its docstrings."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
-        documented = isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
-        if documented and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
+        match node:
+            case ast.Module() | ast.FunctionDef() | ast.ClassDef():
+                documented = ast.get_docstring(node) is not None
+                node.body = node.body[1:] if documented else node.body
+            case _:
+                pass
     return ast.dump(tree)
 
 

@@ -300,7 +300,7 @@ def test_branches(real: Any) -> None:
 INTEGERS = """
     kernel integers(x: i32[n], y: i32[n], u: u32[n], w: u32[n], s: i32 = 3)
         -> a: i32[n], b: i32[n], c: i32[n], d: u32[n], e: u32[n], f: i32[n], g: i32[],
-           h: u32[n], k: i32[n], l: i32[n] {
+           h: u32[n], k: i32[n], o: i32[n] {
         a[i] = x[i] / y[i] + x[i] % y[i];
         b[i] = x[i] * y[i] + s * 1000003 * x[i];
         c[i] = (x[i] & y[i] | 12) ^ ~x[i];
@@ -310,7 +310,7 @@ INTEGERS = """
         g = sum[i] x[i];
         h[i] = countOneBits(u[i]) + reverseBits(w[i]);
         k[i] = i32(f32(x[i]) * 1000.0);
-        l[i] = i32(n) * i32(n) * 100000 * 100000 + i;
+        o[i] = i32(n) * i32(n) * 100000 * 100000 + i;
     }
 """
 
@@ -341,8 +341,8 @@ def test_integers_against_loops() -> None:
     x[39] = -(2**31)
     u = rng.integers(0, 2**32, 40).astype(np.uint32)
     w = np.r_[rng.integers(0, 99, 39), [0]].astype(np.uint32)
-    a, b, c, d, e, f, g, h, k, l = loaded(INTEGERS).integers_reference(x, y, u, w)
-    for array in (a, b, c, f, g, k, l):
+    a, b, c, d, e, f, g, h, k, o = loaded(INTEGERS).integers_reference(x, y, u, w)
+    for array in (a, b, c, f, g, k, o):
         assert array.dtype == np.int32
     for array in (d, e, h):
         assert array.dtype == np.uint32
@@ -354,10 +354,10 @@ def test_integers_against_loops() -> None:
         assert d[i] == wrap((r << t % 32) + (r >> 3), signed=False)
         assert e[i] == wrap(idiv(r, t) + irem(r, t) - r * t, signed=False)
         assert f[i] == p >> t % 32
-        bits = bin(r).count("1") + int(format(t, "032b")[::-1], 2)
+        bits = r.bit_count() + int(format(t, "032b")[::-1], 2)
         assert h[i] == wrap(bits, signed=False)
         assert k[i] == i32_of(float(np.float32(np.float32(p) * np.float32(1000))))
-        assert l[i] == wrap(40 * 40 * 10**10 + i, signed=True)
+        assert o[i] == wrap(40 * 40 * 10**10 + i, signed=True)
     assert int(g) == wrap(sum(x.tolist()), signed=True)
 
 
@@ -420,7 +420,7 @@ NAMES = """
 
 def test_names_that_python_or_the_reference_uses(real: Any) -> None:
     q, r, p = draw(real, 2, 3), draw(real, 3, 4), draw(real, 4)
-    out, top, at = loaded(NAMES).names_reference(q, r, p, np.int32([5, 6]))
+    out, top, at = loaded(NAMES).names_reference(q, r, p, np.array([5, 6], np.int32))
     x, y, z = doubles(q, r, p)
     close(out, x @ y * z, real)
     close(top, (y * z).max(axis=0), real)
@@ -452,6 +452,8 @@ def test_special_values_raise_no_warning(real: Any) -> None:
 
 
 def test_inputs_may_be_lists_and_halves() -> None:
-    got = loaded(LINEAR).linear_reference([[1, 2]], np.float16([[1], [2]]), [1])
+    got = loaded(LINEAR).linear_reference(
+        [[1, 2]], np.array([[1], [2]], np.float16), [1]
+    )
     assert got.dtype == np.float32
     assert got.shape == (1, 1)

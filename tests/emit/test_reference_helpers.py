@@ -29,12 +29,14 @@ def wrap(x: int, dtype: np.dtype[Any]) -> int:
     return bits - 2**32 if dtype == np.int32 and bits >= 2**31 else bits
 
 
-def each(
-    by_hand: Callable[..., int], *arrays: Array, like: np.dtype[Any] | None = None
-) -> Array:
-    dtype = like or arrays[0].dtype
-    rows = zip(*(array.tolist() for array in arrays), strict=True)
-    return np.array([wrap(by_hand(*row), dtype) for row in rows], dtype)
+def each(by_hand: Callable[[int], int], x: Array) -> Array:
+    """Apply a function of integers to each, wrapping as the type does."""
+    return np.array([wrap(by_hand(a), x.dtype) for a in x.tolist()], x.dtype)
+
+
+def each_pair(by_hand: Callable[[int, int], int], x: Array, y: Array) -> Array:
+    pairs = zip(x.tolist(), y.tolist(), strict=True)
+    return np.array([wrap(by_hand(a, b), x.dtype) for a, b in pairs], x.dtype)
 
 
 def assert_same(got: Array, expected: Array) -> None:
@@ -43,7 +45,7 @@ def assert_same(got: Array, expected: Array) -> None:
 
 
 def trunc_div(x: int, y: int) -> int:
-    return x if y == 0 else int(math.trunc(x / y)) if abs(x) < 2**50 else x // y
+    return x if y == 0 else math.trunc(x / y)
 
 
 pairs = st.one_of(
@@ -60,20 +62,20 @@ pairs = st.one_of(
 @given(pairs)
 def test_integer_division(pair: tuple[Array, Array]) -> None:
     x, y = pair
-    assert_same(ref.idiv(x, y), each(trunc_div, x, y))
-    remainders = each(lambda a, b: 0 if b == 0 else a - trunc_div(a, b) * b, x, y)
+    assert_same(ref.idiv(x, y), each_pair(trunc_div, x, y))
+    remainders = each_pair(lambda a, b: 0 if b == 0 else a - trunc_div(a, b) * b, x, y)
     assert_same(ref.irem(x, y), remainders)
 
 
 def test_the_one_division_that_overflows() -> None:
-    lowest, minus_one = np.int32([-(2**31)]), np.int32([-1])
+    lowest, minus_one = np.array([-(2**31)], np.int32), np.array([-1], np.int32)
     assert_same(ref.idiv(lowest, minus_one), lowest)
-    assert_same(ref.irem(lowest, minus_one), np.int32([0]))
+    assert_same(ref.irem(lowest, minus_one), np.array([0], np.int32))
 
 
 def test_division_takes_the_arrays_type_with_a_number() -> None:
-    assert_same(ref.idiv(np.int32([7, -7]), 2), np.int32([3, -3]))
-    assert_same(ref.irem(np.uint32([7, 9]), 4), np.uint32([3, 1]))
+    assert_same(ref.idiv(np.array([7, -7], np.int32), 2), np.array([3, -3], np.int32))
+    assert_same(ref.irem(np.array([7, 9], np.uint32), 4), np.array([3, 1], np.uint32))
 
 
 @given(int_arrays, st.integers(0, 100))
@@ -141,12 +143,14 @@ def test_bit_fields(x: Array, offset: int, count: int) -> None:
     expected = each(lambda a: extract(a, offset, count, signed=signed), x)
     assert_same(ref.extract_bits(x, at, width), expected)
     new = x[::-1].copy()
-    expected = each(lambda a, b: insert(a, b, offset, count), x, new)
+    expected = each_pair(lambda a, b: insert(a, b, offset, count), x, new)
     assert_same(ref.insert_bits(x, new, at, width), expected)
 
 
 def test_conversions_saturate_at_the_nearest_f32() -> None:
-    x = np.float32([1.9, -1.9, 1e20, -1e20, np.inf, -np.inf, 2147483520, 4294967040])
+    x = np.array(
+        [1.9, -1.9, 1e20, -1e20, np.inf, -np.inf, 2147483520, 4294967040], np.float32
+    )
     assert ref.i32(x).tolist() == [
         *(1, -1, 2147483520, -2147483648),
         *(2147483520, -2147483648, 2147483520, 2147483520),
@@ -161,9 +165,9 @@ def test_conversions_saturate_at_the_nearest_f32() -> None:
 
 
 def test_conversions_between_integers_keep_the_bits() -> None:
-    assert_same(ref.u32(np.int32([-1, 5])), np.uint32([MASK, 5]))
-    assert_same(ref.i32(np.uint32([MASK, 5])), np.int32([-1, 5]))
-    assert_same(ref.i32(np.array([True, False])), np.int32([1, 0]))
+    assert_same(ref.u32(np.array([-1, 5], np.int32)), np.array([MASK, 5], np.uint32))
+    assert_same(ref.i32(np.array([MASK, 5], np.uint32)), np.array([-1, 5], np.int32))
+    assert_same(ref.i32(np.array([True, False])), np.array([1, 0], np.int32))
     assert_same(ref.i32(7), np.array(7, np.int32))
 
 
@@ -172,9 +176,9 @@ def test_conversions_between_integers_keep_the_bits() -> None:
     [
         ((), np.float32),
         (([1, 2],), np.float32),
-        ((np.float16([1]),), np.float32),
-        ((np.float32([1]), np.float64([1])), np.float64),
-        ((np.int64([1]),), np.float32),
+        ((np.array([1], np.float16),), np.float32),
+        ((np.array([1], np.float32), np.array([1], np.float64)), np.float64),
+        ((np.array([1], np.int64),), np.float32),
     ],
 )
 def test_real_follows_the_arrays(arrays: tuple[Any, ...], dtype: type[Any]) -> None:
@@ -184,7 +188,7 @@ def test_real_follows_the_arrays(arrays: tuple[Any, ...], dtype: type[Any]) -> N
 
 
 def test_real_copies_only_to_convert() -> None:
-    x = np.float32([1, 2])
+    x = np.array([1, 2], np.float32)
     assert ref.real(x)(x) is x
 
 
@@ -195,16 +199,16 @@ def test_clamp(subscript: Array, length: int) -> None:
 
 
 def test_clamp_of_u32_beyond_i32() -> None:
-    assert ref.clamp(np.uint32([MASK, 0]), 5).tolist() == [4, 0]
+    assert ref.clamp(np.array([MASK, 0], np.uint32), 5).tolist() == [4, 0]
 
 
 def test_a_gather_from_an_empty_axis_is_an_error() -> None:
     with pytest.raises(IndexError):
-        np.zeros(0)[ref.clamp(np.int32([0]), 0)]
+        np.zeros(0)[ref.clamp(np.array([0], np.int32), 0)]
 
 
 def test_filled_is_new_and_broadcast() -> None:
-    x = np.float32([1, 2])
+    x = np.array([1, 2], np.float32)
     y = ref.filled(x[:, None], (2, 3), np.float32)
     assert y.tolist() == [[1, 1, 1], [2, 2, 2]]
     assert not np.shares_memory(x, y)
@@ -232,11 +236,15 @@ def test_functions_of_floats_keep_the_type(dtype: type[Any]) -> None:
 
 
 def test_smoothstep_quantize_and_ldexp() -> None:
-    x = np.float64([-1, 0, 0.25, 0.5, 1, 2])
+    x = np.array([-1, 0, 0.25, 0.5, 1, 2], np.float64)
     stepped = ref.smoothstep(np.float64(0), np.float64(1), x)
     assert stepped.tolist() == [0, 0, 0.15625, 0.5, 1, 1]
-    assert ref.quantize_to_f16(np.float64([1 / 3])).tolist() == [0.333251953125]
-    assert ref.ldexp(np.float32([3]), np.int32([4])).tolist() == [48]
+    assert ref.quantize_to_f16(np.array([1 / 3], np.float64)).tolist() == [
+        0.333251953125
+    ]
+    assert ref.ldexp(np.array([3], np.float32), np.array([4], np.int32)).tolist() == [
+        48
+    ]
 
 
 def test_the_limits_are_f32s() -> None:
