@@ -97,7 +97,7 @@ class _Inliner:
                 return admits(expr.body, around | frozenset(expr.indices))
             if isinstance(expr, Load) and expr.tensor == let.target:
                 indices = _direct_indices(expr)
-                return indices is not None and (trivial or set(indices) == around)
+                return indices is not None and (trivial or frozenset(indices) == around)
             return all(admits(child, around) for child in children(expr))
 
         return admits(use.value, frozenset(use.indices))

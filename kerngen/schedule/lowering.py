@@ -172,6 +172,8 @@ class Lowerer:
 
     def _builtin(self, expr: BuiltinCall) -> Value:
         parts = [(self.lower(a), a.type) for a in expr.arguments]
+        if not BUILTINS[expr.builtin].wide and any(value.wide for value, _ in parts):
+            return self._element_by_element(expr, [value for value, _ in parts])
         wide, arguments = self._together(*parts)
         lanes = LANES if wide else 1
         if expr.builtin in HELPERS:
@@ -181,6 +183,16 @@ class Lowerer:
         type_ = wgsl_type(expr.type, lanes)
         template = BUILTINS[expr.builtin].wgsl
         return Value(t.Template(template, tuple(arguments), type_), wide)
+
+    def _element_by_element(self, expr: BuiltinCall, parts: list[Value]) -> Value:
+        """Call a built-in that has no form for vectors once per element."""
+        template, type_ = BUILTINS[expr.builtin].wgsl, wgsl_type(expr.type, 1)
+        named = [self._named(value, f"{self.label}_argument") for value in parts]
+        calls = tuple(
+            t.Template(template, tuple(_lane(v, component) for v in named), type_)
+            for component in COMPONENTS
+        )
+        return Value(t.Call(wgsl_type(expr.type, LANES), calls), wide=True)
 
     def _function_call(self, expr: FunctionCall) -> Value:
         parts = [(self.lower(a), a.type) for a in expr.arguments]
@@ -321,24 +333,29 @@ class Lowerer:
     def _scattered(self, load: Load, subscripts: list[Value]) -> Value:
         """Read four elements that lie anywhere."""
         buffer = self.shader.buffer(load.tensor)
-        named: list[Value] = []
-        for value in subscripts:
-            if value.wide:
-                name = self.shader.fresh(f"{load.tensor.name}_at")
-                self.block.append(t.Let(name, value.expr))
-                named.append(Value(t.Ident(name), wide=True))
-            else:
-                named.append(value)
+        named = [self._named(v, f"{load.tensor.name}_at") for v in subscripts]
         reads: list[t.Expr] = []
         for component in COMPONENTS:
-            at = [t.Member(v.expr, component) if v.wide else v.expr for v in named]
-            address = self.address(load, at)
+            address = self.address(load, [_lane(v, component) for v in named])
             reads.append(element_of(buffer.expr, address, buffer.lanes))
         return Value(t.Call(wgsl_type(load.type, LANES), tuple(reads)), wide=True)
+
+    def _named(self, value: Value, wanted: str) -> Value:
+        """Name a wide value, so that its elements can be read one by one."""
+        if not value.wide:
+            return value
+        name = self.shader.fresh(wanted)
+        self.block.append(t.Let(name, value.expr))
+        return Value(t.Ident(name), wide=True)
 
     def address(self, load: Load, subscripts: list[t.Expr]) -> t.Expr:
         """Return the row-major address of an element."""
         return row_major(self.shader, load.tensor.extents, subscripts)
+
+
+def _lane(value: Value, component: str) -> t.Expr:
+    """Return one element of a named value; a narrow one is the same for all."""
+    return t.Member(value.expr, component) if value.wide else value.expr
 
 
 def row_major(

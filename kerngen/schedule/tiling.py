@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from kerngen.schedule.task import Options
@@ -80,12 +80,23 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {
 """The fields that each option of `gemm` sets, in the order of its values."""
 
 
+_LANES: Final = ((8, 4), (4, 8), (16, 2), (2, 16), (32, 1), (1, 32))
+"""Arrangements of 32 invocations, the best first."""
+
+
 def tiling_of(options: Options) -> Tiling:
-    """Return the tiling that a schedule's options ask for."""
+    """Return the tiling that a schedule's options ask for.
+
+    Lanes that are not given are arranged as suits the tile.
+    """
     given = {
         field: value
         for option, values in options.items()
         if option in FIELDS
         for field, value in zip(FIELDS[option], values, strict=True)
     }
-    return Tiling(**given)
+    tiling = Tiling(**given)
+    if "lanes" in options:
+        return tiling
+    arranged = (replace(tiling, lane_columns=c, lane_rows=r) for c, r in _LANES)
+    return next((t for t in arranged if not any(t.faults())), tiling)

@@ -1,0 +1,1 @@
+"""Tests of the strategies: which fit, what they choose, and how they run."""

@@ -1,0 +1,56 @@
+"""Sizes at which dispatches fold into two dimensions, and adapters at their smallest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import kerngen.runtime as gpu
+from tests.language.cases import CASES, Case
+from tests.language.test_meaning import check
+from tests.numeric.generated import built
+
+MANY = 65_535 * 64 + 77
+"""More elements than one dimension of workgroups of 64 covers."""
+
+
+@pytest.fixture(scope="module")
+def smallest() -> Iterator[gpu.Context]:
+    """A context with WebGPU's default limits, which every adapter offers."""
+    with gpu.open(adapter="software", limits=gpu.WEBGPU_LIMITS) as ctx:
+        yield ctx
+
+
+def test_elements_fold(ctx: gpu.Context) -> None:
+    text = "kernel f(x: f32[n]) -> y: f32[n] { y[i] = x[i] + 1.0; }"
+    with built(f"{text}\nschedule f {{ generic }}") as (kernel,):
+        x = np.arange(MANY, dtype=np.float32)
+        (y,) = kernel.launch(ctx, (ctx.tensor(x),), (), (None,))
+        np.testing.assert_array_equal(y.numpy(), x + 1)
+
+
+def test_rows_fold(ctx: gpu.Context) -> None:
+    text = "kernel f(x: f32[m, n]) -> y: f32[m] { y[i] = sum[j] x[i, j]; }"
+    with built(f"{text}\nschedule f {{ reduce }}") as (kernel,):
+        x = np.arange(3 * 65_541, dtype=np.float32).reshape(65_541, 3) % 1000
+        (y,) = kernel.launch(ctx, (ctx.tensor(x),), (), (None,))
+        np.testing.assert_array_equal(y.numpy(), x.sum(1))
+
+
+def test_tiles_fold(ctx: gpu.Context) -> None:
+    product = "c[i, j] = sum[p] a[i, p] * b[p, j];"
+    text = f"kernel f(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] {{ {product} }}"
+    schedule = "schedule f { gemm tile(32, 16, 4) micro(4, 4) }"
+    with built(f"{text}\n{schedule}") as (kernel,):
+        a = np.arange(32 * 33_000, dtype=np.float32).reshape(-1, 1) % 7
+        b = np.arange(17, dtype=np.float32).reshape(1, -1)
+        (c,) = kernel.launch(ctx, (ctx.tensor(a), ctx.tensor(b)), (), (None,))
+        np.testing.assert_array_equal(c.numpy(), a @ b)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_default_limits_are_enough(smallest: gpu.Context, case: Case) -> None:
+    with built(case.text) as (kernel,):
+        check(smallest, case, kernel, 9)

@@ -1,0 +1,115 @@
+"""Any legal tiling of a matrix product gives the same product, whole tiles or not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kerngen.runtime as gpu
+from kerngen.runtime.kernel import Kernel
+from kerngen.schedule.tiling import DEFAULT, Tiling
+from tests.language.cases import Inputs
+from tests.numeric.generated import built
+
+KERNEL = """
+kernel f(a: f32[{a}], b: f32[{b}], bias: f32[n]) -> c: f32[m, n] {{
+    let z[i, j] = 2.0 * sum[p] a[{a_at}] * b[{b_at}] + bias[j];
+    c[i, j] = z[i, j] * z[i, j] + f32(i - j);
+}}
+schedule f {{ gemm {options} }}
+"""
+
+LANES = ((1, 32), (2, 16), (4, 8), (8, 4), (16, 2), (32, 1))
+MOST_INVOCATIONS = 256
+
+
+@st.composite
+def tilings(draw: st.DrawFn) -> Tiling:
+    """Tilings that kerngen accepts and that every adapter can run."""
+    across, down = draw(st.sampled_from(LANES))
+    columns = across * draw(st.sampled_from((1, 2)))
+    rows = down * draw(st.sampled_from((1, 2)))
+    micro_m, micro_n = draw(st.sampled_from(((4, 4), (8, 4), (4, 8))))
+    tiling = Tiling(
+        m=rows * micro_m,
+        n=columns * micro_n,
+        k=draw(st.sampled_from((4, 8, 16))),
+        micro_m=micro_m,
+        micro_n=micro_n,
+        pad=draw(st.integers(0, 2)),
+        lane_columns=across,
+        lane_rows=down,
+    )
+    return tiling if tiling.invocations <= MOST_INVOCATIONS else DEFAULT
+
+
+def options(t: Tiling) -> str:
+    return (
+        f"tile({t.m}, {t.n}, {t.k}) micro({t.micro_m}, {t.micro_n}) pad({t.pad}) "
+        f"lanes({t.lane_columns}, {t.lane_rows})"
+    )
+
+
+def check(ctx: gpu.Context, kernel: Kernel, sizes: tuple[int, int, int]) -> None:
+    m, n, k = sizes
+    draw = Inputs(m * n + k)
+    a, b, bias = draw.f32(m, k), draw.f32(k, n), draw.f32(n)
+    z = 2 * (a @ b) + bias
+    wanted = z * z + np.subtract.outer(np.arange(m), np.arange(n))
+    left, right, *_ = (spec.axes for spec in kernel.tensors)
+    arrays = (a if left == ("m", "k") else a.T, b if right == ("k", "n") else b.T, bias)
+    tensors = tuple(ctx.tensor(np.ascontiguousarray(array)) for array in arrays)
+    (c,) = kernel.launch(ctx, tensors, (), (None,))
+    np.testing.assert_array_equal(c.numpy(), wanted)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    tiling=tilings(),
+    transposed=st.tuples(st.booleans(), st.booleans()),
+    extra=st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5)),
+)
+def test_tilings_agree(
+    ctx: gpu.Context,
+    tiling: Tiling,
+    transposed: tuple[bool, bool],
+    extra: tuple[int, int, int],
+) -> None:
+    assert not list(tiling.faults())
+    left, right = transposed
+    text = KERNEL.format(
+        a="k, m" if left else "m, k",
+        b="n, k" if right else "k, n",
+        a_at="p, i" if left else "i, p",
+        b_at="j, p" if right else "p, j",
+        options=options(tiling),
+    )
+    m, n, k = tiling.m * 2, tiling.n, tiling.k * 3
+    with built(text) as (kernel,):
+        check(ctx, kernel, (m, n, k))
+        check(ctx, kernel, (m + extra[0], n + extra[1], k + extra[2]))
+
+
+@pytest.mark.parametrize(
+    ("tiling", "fault"),
+    [
+        (Tiling(m=100), "does not divide"),
+        (Tiling(micro_m=6, m=96), "multiples of 4"),
+        (Tiling(lane_columns=4, lane_rows=4), "are not 32"),
+        (Tiling(lane_columns=32, lane_rows=1), "do not divide the 16 x 16"),
+    ],
+)
+def test_what_makes_no_tiling_is_said(tiling: Tiling, fault: str) -> None:
+    (said,) = tiling.faults()
+    assert fault in said
+
+
+def test_the_default_stays_within_default_limits() -> None:
+    with built(
+        KERNEL.format(a="m, k", b="k, n", a_at="i, p", b_at="p, j", options="")
+    ) as (kernel,):
+        for schedule in kernel.stages[0].schedules:
+            assert schedule.workgroup_bytes <= 16384
+            assert schedule.invocations <= MOST_INVOCATIONS
