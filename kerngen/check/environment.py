@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
 
-from kerngen.ir.nodes import RangeCheck
+from kerngen.ir.nodes import RangeCheck, Tensor
 from kerngen.ir.types import Scalar
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
@@ -60,7 +60,7 @@ class CurrentStatement:
 class Environment:
     """One kernel, function or constant while it is checked.
 
-    `later` holds the names that a statement further down defines, `indices` every index
+    `tensors` are the parameters and outputs.  `later` holds the names that a statement further down defines, `indices` every index
     seen so far, `reported` the unknown names that need no second report.
     """
 
@@ -69,6 +69,7 @@ class Environment:
     place: Place
     later: dict[str, Span] = field(default_factory=dict[str, Span])
     written: set[str] = field(default_factory=set[str])
+    tensors: list[Tensor] = field(default_factory=list[Tensor])
     checks: list[RangeCheck] = field(default_factory=list[RangeCheck])
     indices: dict[str, Span] = field(default_factory=dict[str, Span])
     reported: set[str] = field(default_factory=set[str])

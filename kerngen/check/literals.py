@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerngen.check.faults_types import LiteralRange
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins import BUILTINS, Builtin
 from kerngen.ir.evaluate import NotFiniteError, as_f32, bounds
 from kerngen.ir.nodes import Constant
 from kerngen.ir.types import Scalar
@@ -33,13 +33,21 @@ def flexible(node: ast.Expr) -> Scalar | None:
         case ast.Conditional(then=then, otherwise=otherwise):
             return _joined(then, otherwise)
         case ast.Call(function=name, arguments=arguments) if name.name in BUILTINS:
-            overloads = BUILTINS[name.name].overloads
-            follows = all(set(o.parameters) == {o.result} for o in overloads)
-            if len(overloads) > 1 and follows and arguments:
-                return _joined(*arguments)
-            return None
+            places = _adapting(BUILTINS[name.name])
+            if not places or places[-1] >= len(arguments):
+                return None
+            return _joined(*(arguments[place] for place in places))
         case _:
             return None
+
+
+def _adapting(builtin: Builtin) -> list[int]:
+    """Return the places of the arguments that decide the type of a built-in's result."""
+    columns = zip(*(overload.parameters for overload in builtin.overloads), strict=True)
+    results = [overload.result for overload in builtin.overloads]
+    if len(results) == 1:
+        return []
+    return [place for place, types in enumerate(columns) if list(types) == results]
 
 
 def _joined(*nodes: ast.Expr) -> Scalar | None:

@@ -124,11 +124,11 @@ def _check_kernel(
     body = Body(env, scope)
     body.check(item.body)
     checked = [check_schedule(schedule, env, scope) for schedule in schedules]
-    _check_written(env, header, item)
+    _check_written(env, item)
     return Kernel(
         name=item.name.name,
         dims=tuple(header.dims),
-        tensors=tuple(header.tensors),
+        tensors=tuple(env.tensors),
         parameters=tuple(header.parameters),
         hosts=tuple(body.hosts),
         body=tuple(body.statements),
@@ -141,9 +141,9 @@ def _check_kernel(
     )
 
 
-def _check_written(env: Environment, header: Header, item: ast.KernelItem) -> None:
+def _check_written(env: Environment, item: ast.KernelItem) -> None:
     """Check that every output is written, and anything at all."""
-    outputs = [tensor for tensor in header.tensors if tensor.role is Role.OUTPUT]
+    outputs = [tensor for tensor in env.tensors if tensor.role is Role.OUTPUT]
     for tensor in outputs:
         if tensor.name not in env.written and tensor.span is not None:
             env.faults.add(

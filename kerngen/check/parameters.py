@@ -50,7 +50,6 @@ class Header:
     scope: Scope
     structs: frozenset[str]
     dims: dict[str, ast.Name] = field(default_factory=dict[str, ast.Name])
-    tensors: list[Tensor] = field(default_factory=list[Tensor])
     parameters: list[Parameter] = field(default_factory=list[Parameter])
 
     def check(self, item: ast.KernelItem) -> None:
@@ -198,7 +197,7 @@ class Header:
             return
         name = parameter.name
         tensor = Tensor(name.name, type_, known, role, parameter.doc, name.span)
-        self.tensors.append(tensor)
+        self.env.tensors.append(tensor)
         self._define(name, TensorSymbol(KINDS[role], tensor, name.span))
 
     def _extent(self, axis: ast.Expr, role: Role) -> Extent | None:

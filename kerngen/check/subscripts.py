@@ -29,6 +29,7 @@ from kerngen.ir.nodes import (
     IndexValue,
     Load,
     RangeCheck,
+    Role,
     Tensor,
     Unary,
     UniformValue,
@@ -213,11 +214,24 @@ def check_axis(
                 )
             )
         case (str(), int()) | (int(), str()):
-            check = RangeCheck(index, tensor.name, axis, extent)
+            check = _host_check(ex, index, tensor, axis)
             if check not in ex.env.checks:
                 ex.env.checks.append(check)
         case _:
             pass
+
+
+def _host_check(ex: Expressions, index: Index, tensor: Tensor, axis: int) -> RangeCheck:
+    """Return a check that the host can make: a let has its lengths from a tensor."""
+    extent = tensor.extents[axis]
+    if tensor.role is Role.LET:
+        tensor, axis = next(
+            (other, place)
+            for other in ex.env.tensors
+            for place, length in enumerate(other.extents)
+            if length == extent
+        )
+    return RangeCheck(index, tensor.name, axis, extent)
 
 
 def _report_unbound(ex: Expressions, node: ast.Name) -> None:
