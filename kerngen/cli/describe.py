@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TypeAlias, TypedDict
 
-from kerngen.ir.nodes import Expr, Kernel
+from kerngen.ir.dump import dump_expr
+from kerngen.ir.nodes import Expr
 from kerngen.layout.struct import StructLayout, uniform_layout
 from kerngen.schedule.program import (
     KernelProgram,
@@ -55,12 +57,12 @@ class VariantData(TypedDict):
 
 
 class ScheduleData(TypedDict):
-    """One way to run a stage."""
+    """One way to run a stage, when a guard on dims and scalars holds."""
 
     name: str
     strategy: str
+    when: str
     reason: str
-    item: str
     variants: list[VariantData]
 
 
@@ -93,7 +95,7 @@ def as_data(program: KernelProgram) -> KernelData:
         "doc": kernel.doc,
         "source": kernel.span.text,
         "uniform": _uniform(uniform_layout(kernel)),
-        "stages": [_stage(stage, kernel) for stage in program.stages],
+        "stages": [_stage(stage) for stage in program.stages],
     }
 
 
@@ -110,25 +112,24 @@ def _uniform(layout: StructLayout) -> UniformData:
     return {"name": layout.name, "size": layout.size, "fields": fields}
 
 
-def _stage(stage: StageProgram, kernel: Kernel) -> StageData:
-    schedules = [_schedule(schedule, kernel) for schedule in stage.schedules]
+def _stage(stage: StageProgram) -> StageData:
+    schedules = [_schedule(schedule) for schedule in stage.schedules]
     return {"name": stage.name, "schedules": schedules}
 
 
-def _schedule(schedule: ScheduledStage, kernel: Kernel) -> ScheduleData:
+def _schedule(schedule: ScheduledStage) -> ScheduleData:
     return {
         "name": schedule.label,
         "strategy": schedule.strategy,
+        "when": _condition(schedule.guard),
         "reason": schedule.reason,
-        "item": _item_with(schedule.guard, kernel),
         "variants": [_variant(variant) for variant in schedule.variants],
     }
 
 
-def _item_with(guard: Expr | None, kernel: Kernel) -> str:
-    """The user's schedule item that a guard is from, or nothing."""
-    items = (item for item in kernel.schedules if guard and item.guard == guard)
-    return next((item.span.text for item in items), "")
+def _condition(guard: Expr | None) -> str:
+    text = dump_expr(guard) if guard else ""
+    return text[1:-1] if text.startswith("(") else text
 
 
 def _variant(variant: Variant) -> VariantData:
@@ -176,15 +177,21 @@ def _uniform_text(uniform: UniformData) -> Iterator[StyledLine]:
 def _stage_text(stage: StageData) -> Iterator[StyledLine]:
     yield f"stage {stage['name']}", "bold"
     for number, schedule in enumerate(stage["schedules"], 1):
-        why = schedule["item"] or schedule["reason"]
-        yield f"  {number}. {schedule['name']}  ({why})", ""
+        when = f" when {schedule['when']}" if schedule["when"] else ""
+        yield f"  {number}. {schedule['name']}{when}  ({schedule['reason']})", ""
         for variant in schedule["variants"]:
-            when = variant["when"] or "always"
+            when = _plain(variant["when"]) or "always"
             yield f"     {variant['name'] or 'all sizes'}: {when}", ""
             for shader in variant["shaders"]:
                 size, memory = shader["workgroup_size"], shader["workgroup_bytes"]
                 yield f"       {shader['file']}", ""
-                yield f"       {shader['groups']} workgroups of {size}, {memory} B", "dim"
+                groups = _plain(shader["groups"])
+                yield f"       {groups} workgroups of {size}, {memory} B", "dim"
+
+
+def _plain(host_code: str) -> str:
+    """Return an expression over the dims `d` with the dims by name."""
+    return re.sub(r'\bd\["(\w+)"\]', r"\1", host_code)
 
 
 def _wgsl_text(schedule: ScheduleData) -> Iterator[StyledLine]:

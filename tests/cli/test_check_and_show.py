@@ -43,6 +43,7 @@ def test_show_has_equation_layout_schedules_and_wgsl(kerngen: Run) -> None:
     assert "uniform struct ScaleUniform, 8 bytes\n" in output
     assert "       4     4  k: f32\n" in output
     assert "stage y\n  1. map  (" in output
+    assert "     aligned: (n) % 4 == 0\n" in output
     kerngen("build")
     for path, text in files(OUT).items():
         if path.startswith("wgsl/"):
@@ -50,10 +51,10 @@ def test_show_has_equation_layout_schedules_and_wgsl(kerngen: Run) -> None:
 
 
 def test_show_names_the_schedules_that_the_user_asked_for(kerngen: Run) -> None:
-    item = "schedule scale when n < 100 { generic }"
+    item = "schedule scale when n < 100 and n % 2 == 0 { generic }"
     edit(SOURCE / "scale.kern", f"{SCALE}{item}\n")
     output = kerngen("show", "scale").output
-    assert f"  1. generic  ({item})\n" in output
+    assert "  1. generic when (n < 100) and ((n % 2) == 0)  (asked for)\n" in output
     assert "  2. map  (" in output
 
 
