@@ -9,6 +9,9 @@ from typing import Final, final
 from kerngen.schedule.task import Options
 
 VECTOR: Final = 4
+MOST_SUMS: Final = 256
+MOST_TERMS: Final = 64
+MOST_INVOCATIONS: Final = 1024
 _GROUP: Final = 32
 
 
@@ -47,24 +50,29 @@ class Tiling:
         return self.rows * self.columns
 
     def faults(self) -> Iterator[str]:
-        """Yield what is wrong with the numbers, in the user's words."""
-        if self.m % self.micro_m or self.n % self.micro_n:
-            yield (
-                f"micro({self.micro_m}, {self.micro_n}) does not divide "
-                f"tile({self.m}, {self.n}, {self.k})"
-            )
-            return
-        if any(
-            size % VECTOR or not size for size in (self.micro_m, self.micro_n, self.k)
-        ):
+        """Yield what is wrong with the numbers, in the user's words; the first only."""
+        tile, micro = (self.m, self.n, self.k), (self.micro_m, self.micro_n)
+        lanes = (self.lane_columns, self.lane_rows)
+        if any(size % VECTOR or not size for size in (*micro, self.k)):
             yield "micro's sizes and tile's k must be positive multiples of 4"
-            return
-        if self.lane_columns * self.lane_rows != _GROUP:
-            yield f"lanes({self.lane_columns}, {self.lane_rows}) are not {_GROUP}"
-        elif self.columns % self.lane_columns or self.rows % self.lane_rows:
+        elif not self.m or not self.n or self.m % micro[0] or self.n % micro[1]:
+            yield f"micro{micro} does not divide tile{tile}"
+        elif micro[0] * micro[1] > MOST_SUMS or self.k > MOST_TERMS:
             yield (
-                f"lanes({self.lane_columns}, {self.lane_rows}) do not divide the "
-                f"{self.columns} x {self.rows} invocations of a tile"
+                f"an invocation keeps at most {MOST_SUMS} sums, and a turn adds at "
+                f"most {MOST_TERMS} terms"
+            )
+        elif self.invocations > MOST_INVOCATIONS:
+            yield (
+                f"tile{tile} micro{micro} takes {self.invocations} invocations, and no "
+                f"adapter runs more than {MOST_INVOCATIONS}"
+            )
+        elif lanes[0] * lanes[1] != _GROUP:
+            yield f"lanes{lanes} are not {_GROUP}"
+        elif self.columns % lanes[0] or self.rows % lanes[1]:
+            yield (
+                f"lanes{lanes} do not divide the {self.columns} x {self.rows} "
+                f"invocations of a tile"
             )
 
 

@@ -22,7 +22,7 @@ schedule f {{ gemm {options} }}
 """
 
 LANES = ((1, 32), (2, 16), (4, 8), (8, 4), (16, 2), (32, 1))
-MOST_INVOCATIONS = 256
+DEFAULT_INVOCATIONS = 256
 
 
 @st.composite
@@ -42,7 +42,7 @@ def tilings(draw: st.DrawFn) -> Tiling:
         lane_columns=across,
         lane_rows=down,
     )
-    return tiling if tiling.invocations <= MOST_INVOCATIONS else DEFAULT
+    return tiling if tiling.invocations <= DEFAULT_INVOCATIONS else DEFAULT
 
 
 def options(t: Tiling) -> str:
@@ -97,6 +97,11 @@ def test_tilings_agree(
     [
         (Tiling(m=100), "does not divide"),
         (Tiling(micro_m=6, m=96), "multiples of 4"),
+        (Tiling(m=0), "does not divide"),
+        (Tiling(micro_m=0), "positive multiples"),
+        (Tiling(k=128), "at most 64 terms"),
+        (Tiling(micro_m=32, micro_n=16), "at most 256 sums"),
+        (Tiling(m=512, n=512), "takes 8192 invocations"),
         (Tiling(lane_columns=4, lane_rows=4), "are not 32"),
         (Tiling(lane_columns=32, lane_rows=1), "do not divide the 16 x 16"),
     ],
@@ -112,4 +117,4 @@ def test_the_default_stays_within_default_limits() -> None:
     ) as (kernel,):
         for schedule in kernel.stages[0].schedules:
             assert schedule.workgroup_bytes <= 16384
-            assert schedule.invocations <= MOST_INVOCATIONS
+            assert schedule.invocations <= DEFAULT_INVOCATIONS
