@@ -1,0 +1,71 @@
+"""The README's program builds, its example runs, and its figures are true."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kerngen.runtime import Context
+from tests.project.tree import ROOT
+
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def block(language: str) -> str:
+    """The first code block of a language."""
+    found = re.search(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_the_example_runs(ctx: Context, tmp_path: Path) -> None:
+    assert ctx.kind != "reference"
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "layers.kern").write_text(block("rust"), encoding="utf-8")
+    built = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "kerngen.cli",
+            "build",
+            "kernels",
+            "--out",
+            "my_kernels",
+        ],
+        check=True,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert built.stdout in README
+    (tmp_path / "example.py").write_text(block("python"), encoding="utf-8")
+    subprocess.run(
+        [sys.executable, "-W", "error", "example.py"], check=True, cwd=tmp_path
+    )
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_what_pages_refer_to_exists(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    links = re.findall(r"\]\(([^)#:]+)\)", text)
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_map_names_files_that_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|.*\| ([^|]*) \|$", text, re.MULTILINE)
+    named = [
+        ROOT / "kerngen" / folder / name
+        for folder, names in rows
+        for name in re.findall(r"`([^`]+)`", names)
+    ]
+    assert len(named) > 15
+    assert [path for path in named if not path.exists()] == []
+    paths = re.findall(r"`((?:\w+/)+[\w*]+\.\w+)`", text)
+    for path in paths:
+        assert list((ROOT / "kerngen").glob(path)) or list(ROOT.glob(path)), path
