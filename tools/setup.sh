@@ -61,7 +61,7 @@ install_project() {
     make_venv
     cmp -s pyproject.toml "$stamp" && return
     say "Installing kerngen[$extras] ..."
-    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
+    "$VENV/bin/python" -m pip install -qq --disable-pip-version-check \
         -e ".[$extras]" >&2
     cp pyproject.toml "$stamp"
 }
