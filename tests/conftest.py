@@ -12,7 +12,7 @@ import kerngen.runtime as gpu
 
 INSTALL_SOFTWARE_ADAPTER = (
     "These tests need a software adapter. Debian and Ubuntu have one: "
-    "apt-get install mesa-vulkan-drivers (then run them with XDG_RUNTIME_DIR set)."
+    "apt-get install mesa-vulkan-drivers."
 )
 
 

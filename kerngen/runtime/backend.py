@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kerngen.runtime.caches import Cache
+    from kerngen.runtime.caches import Counted
     from kerngen.runtime.context import Context
     from kerngen.runtime.counters import Counters
     from kerngen.runtime.gpu import GPUBuffer
@@ -57,8 +57,8 @@ class Backend(Protocol):
         ...
 
     @property
-    def caches(self) -> Mapping[str, Cache[Any, Any]]:
-        """The caches by name."""
+    def caches(self) -> Mapping[str, Counted]:
+        """The caches and pools by name."""
         ...
 
     def lease(self, nbytes: int) -> Lease[Any]:

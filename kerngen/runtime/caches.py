@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Generic, TypeVar, final
+from typing import Generic, Protocol, TypeVar, final
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+
+
+class Counted(Protocol):
+    """Something that finds what it made before, or makes it anew, and counts both."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def hits(self) -> int:
+        """How often it found."""
+        ...
+
+    @property
+    def misses(self) -> int:
+        """How often it did not."""
+        ...
 
 
 @final

@@ -26,7 +26,7 @@ from kerngen.runtime.tensor import (
 
 if TYPE_CHECKING:
     from kerngen.runtime.backend import Backend, Kind
-    from kerngen.runtime.caches import Cache
+    from kerngen.runtime.caches import Counted
     from kerngen.runtime.counters import Counters
     from kerngen.runtime.gpu import GPUBuffer
     from kerngen.runtime.limits import Limits
@@ -65,8 +65,8 @@ class Context:
         return self.backend.counters
 
     @property
-    def caches(self) -> Mapping[str, Cache[Any, Any]]:
-        """The caches by name, each with `hits` and `misses`."""
+    def caches(self) -> Mapping[str, Counted]:
+        """The caches and pools by name, each with `hits` and `misses`."""
         return self.backend.caches
 
     @property

@@ -11,14 +11,15 @@ import numpy as np
 
 from kerngen.runtime.arena import UniformArena
 from kerngen.runtime.backend import AnyTensor, Bytes, Kind
-from kerngen.runtime.caches import Cache
+from kerngen.runtime.caches import Counted
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.errors import ContextError
 from kerngen.runtime.gpu import Buffer, Device, GPUBuffer, translate
 from kerngen.runtime.launch import Launcher
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.memory import Memory
-from kerngen.runtime.plan import Capabilities, Planner
+from kerngen.runtime.plan import Capabilities
+from kerngen.runtime.planner import Planner
 from kerngen.runtime.recorder import Recorder
 from kerngen.runtime.shaders import BindGroups, Shaders
 from kerngen.runtime.storage import Lease
@@ -27,6 +28,9 @@ from kerngen.runtime.transfer import Reading, Transfers
 if TYPE_CHECKING:
     from kerngen.runtime.context import Context
     from kerngen.runtime.kernel import Kernel
+
+
+_POOLED_BYTES: Mapping[Kind, int] = {"gpu": 8 << 30, "software": 1 << 30}
 
 
 @final
@@ -50,18 +54,22 @@ class GpuBackend:
         self.adapter_name = adapter_name
         self.alignment = capabilities.storage_alignment
         self.counters = Counters()
-        self.limits = Limits()
+        self.limits = Limits(pooled_bytes=_POOLED_BYTES[kind])
         self._device = device
         self._owned = owned
         self._closed = False
         self._lock = RLock()
-        self._bind_groups = BindGroups(device, self.counters)
-        self._shaders = Shaders(device, self.counters)
+        self._assemble(capabilities)
+
+    def _assemble(self, capabilities: Capabilities) -> None:
+        device, counters, limits = self._device, self.counters, self.limits
+        self._shaders = Shaders(device, counters)
+        self._bind_groups = BindGroups(device, counters)
         self._memory = Memory(
             device,
             bind_groups=self._bind_groups,
-            counters=self.counters,
-            limits=self.limits,
+            counters=counters,
+            limits=limits,
             largest=capabilities.buffer_bytes,
         )
         arena = UniformArena(self._memory.uniform_chunk)
@@ -70,11 +78,11 @@ class GpuBackend:
             arena=arena,
             probe=self._bind_groups.probe,
             staging=self._memory.uploads,
-            counters=self.counters,
-            limits=self.limits,
+            counters=counters,
+            limits=limits,
         )
         self._transfers = Transfers(
-            device.queue, self._memory, self._recorder, self.counters
+            device.queue, self._memory, self._recorder, counters
         )
         self._launcher = Launcher(
             planner=Planner(capabilities, self._shaders),
@@ -83,16 +91,19 @@ class GpuBackend:
             arena=arena,
             recorder=self._recorder,
             transfers=self._transfers,
-            counters=self.counters,
+            counters=counters,
         )
 
     @property
-    def caches(self) -> Mapping[str, Cache[Any, Any]]:
-        """The caches by name."""
-        caches: list[Cache[Any, Any]] = [
+    def caches(self) -> Mapping[str, Counted]:
+        """The caches and pools by name."""
+        caches: list[Counted] = [
             self._launcher.plans,
             self._shaders.cache,
             self._bind_groups.cache,
+            self._memory.storage,
+            self._memory.uploads,
+            self._memory.readbacks,
         ]
         return {cache.name: cache for cache in caches}
 
@@ -133,10 +144,8 @@ class GpuBackend:
         if nbytes == 0:
             return np.empty(0, np.uint8)
         reading = self._begin_read(lease, offset, nbytes)
-        try:
+        with self._abandoning(reading):
             reading.promise.sync_wait()
-        except Exception as error:
-            raise translate(error, "to read a tensor") from error
         return self._end_read(reading)
 
     async def download_async(
@@ -146,10 +155,8 @@ class GpuBackend:
         if nbytes == 0:
             return np.empty(0, np.uint8)
         reading = self._begin_read(lease, offset, nbytes)
-        try:
+        with self._abandoning(reading):
             await reading.promise
-        except Exception as error:
-            raise translate(error, "to read a tensor") from error
         return self._end_read(reading)
 
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:
@@ -215,6 +222,18 @@ class GpuBackend:
         with self._lock:
             self._check_open()
             return self._transfers.begin_read(lease, offset, nbytes)
+
+    @contextmanager
+    def _abandoning(self, reading: Reading) -> Generator[None, None, None]:
+        """Give a read up that fails or is cancelled."""
+        try:
+            yield
+        except BaseException as error:
+            with self._lock:
+                self._memory.readbacks.discard(reading.block)
+            if isinstance(error, Exception):
+                raise translate(error, "to read a tensor") from error
+            raise
 
     def _end_read(self, reading: Reading) -> Bytes:
         data = reading.finish()

@@ -102,7 +102,10 @@ class Binding:
 class Dispatch:
     """One shader and its number of workgroups; 0 workgroups are not recorded.
 
-    Binding 0 is the uniform struct where `uses_uniform`; `bindings` follow from 1.
+    The shader is `<wgsl>.wgsl` in the kernel's folder, its entry point `main`, all in
+    bind group 0: binding 0 is the uniform struct where `uses_uniform`, `bindings` follow
+    from 1.  Workgroups beyond the adapter's limit fold into two dimensions: the shader
+    counts itself as `y * num_workgroups.x + x` and returns beyond the total.
     """
 
     wgsl: str

@@ -17,7 +17,8 @@ from kerngen.runtime.checks import check_arguments, check_out, resolve
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.gpu import BindGroup, Buffer, translate
 from kerngen.runtime.memory import Memory
-from kerngen.runtime.plan import Plan, Planner, Step
+from kerngen.runtime.plan import Plan, Step
+from kerngen.runtime.planner import Planner
 from kerngen.runtime.recorder import Recorder
 from kerngen.runtime.scalars import check_scalars, pack, prepare
 from kerngen.runtime.shaders import BindGroups
@@ -80,11 +81,13 @@ class Launcher:
             key.append(tensor.signature)
             direct = direct and tensor.direct
         scalars = prepare(kernel, scalars)
-        key += [scalars[slot] for slot in kernel.guard_slots]
-        plan = self.plans.get(tuple(key))
+        if kernel.guard_slots:
+            key += [scalars[slot] for slot in kernel.guard_slots]
+        plan_key = tuple(key)
+        plan = self.plans.get(plan_key)
         if plan is None:
             plan = self._make_plan(ctx, kernel, tensors, scalars, out)
-            self.plans.put(tuple(key), plan)
+            self.plans.put(plan_key, plan)
         shared = self._check_aliases(kernel, plan, given)
         detours = [] if direct and not shared else find_detours(kernel, given, shared)
         if detours or not plan.stride:

@@ -13,7 +13,8 @@ class Limits:
 
     Recorded work is submitted after `dispatches` dispatches, or when the temporaries
     and staging that it needs reach `temporary_bytes`; a batch holds it back.  The pool
-    keeps at most `pooled_bytes` of free memory.
+    keeps at most `pooled_bytes` of free memory; it starts higher on a GPU, which shares
+    its memory with fewer others.
     """
 
     dispatches: int = 4096

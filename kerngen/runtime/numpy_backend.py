@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime.aliasing import check_overlap
 from kerngen.runtime.backend import AnyTensor, Bytes, Kind
-from kerngen.runtime.caches import Cache
+from kerngen.runtime.caches import Counted
 from kerngen.runtime.checks import Signature, check_arguments, check_out, resolve
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.elements import Element
@@ -41,7 +41,6 @@ class NumpyBackend:
         self.alignment = 1
         self.counters = Counters()
         self.limits = Limits()
-        self.caches: Mapping[str, Cache[Any, Any]] = {}
         self._closed = False
         self._lock = RLock()
         self._pool: Pool[Bytes] = Pool(
@@ -52,6 +51,7 @@ class NumpyBackend:
             limits=self.limits,
             largest=1 << 62,
         )
+        self.caches: Mapping[str, Counted] = {"storage": self._pool}
 
     def lease(self, nbytes: int) -> Lease[Bytes]:
         """Return storage for `nbytes`, with any contents."""

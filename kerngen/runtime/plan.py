@@ -1,36 +1,24 @@
 """The call plan: everything about a call that shapes and guard scalars decide.
 
-A plan holds the chosen shaders, compiled, with their workgroups.  It is made once and
-then found again by the shapes of the arguments.
+A plan holds the chosen shaders, compiled, with their workgroups.  It is made once, by
+`planner.py`, and then found again by the shapes of the arguments.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias, final
 
 from kerngen.runtime.arena import Chunk
-from kerngen.runtime.checks import Signature, shape_of
-from kerngen.runtime.elements import Element, f16, u32
-from kerngen.runtime.errors import Error, FeatureError, LimitError
-from kerngen.runtime.shaders import Bound, CompiledShader, ShaderKey, Shaders
-from kerngen.runtime.shapes import Shape, round_up
-from kerngen.runtime.tensor import STORAGE_ALIGNMENT
+from kerngen.runtime.checks import Signature
+from kerngen.runtime.elements import Element
+from kerngen.runtime.shaders import Bound, CompiledShader
+from kerngen.runtime.shapes import Shape
 
 if TYPE_CHECKING:
-    from kerngen.runtime.kernel import (
-        AdapterInfo,
-        Dims,
-        Dispatch,
-        Kernel,
-        Schedule,
-        Stage,
-        Variant,
-    )
+    from kerngen.runtime.kernel import AdapterInfo
 
 Pair: TypeAlias = tuple[int, int]
 
@@ -99,223 +87,3 @@ class Plan:
     packed_in: int = -1
     """The recording that holds the uniform struct of a kernel without scalars."""
     packed_at: tuple[Chunk | None, int] = (None, 0)
-
-
-@final
-class Planner:
-    """Makes plans for a device."""
-
-    def __init__(self, capabilities: Capabilities, shaders: Shaders) -> None:
-        """Plan within the capabilities."""
-        self._capabilities = capabilities
-        self._shaders = shaders
-
-    def plan(self, kernel: Kernel, signature: Signature) -> Plan:
-        """Choose schedules and variants, and compile what they run."""
-        self._check_features(kernel)
-        variants = self._choose_variants(kernel, signature.dims)
-        inner = _inner(kernel, signature, variants)
-        self._check_sizes(kernel, signature, inner)
-        names = _slot_names(kernel, variants)
-        dispatches = [
-            (variant, dispatch, dispatch.groups(signature.dims))
-            for variant in variants
-            for dispatch in variant.dispatches
-        ]
-        running = [(v, d, groups) for v, d, groups in dispatches if groups > 0]
-        steps = tuple(
-            self._step(kernel, dispatch, names[id(variant)], groups)
-            for variant, dispatch, groups in running
-        )
-        reads_uniform = any(step.shader.uniform_bytes for step in steps)
-        alignment = self._capabilities.uniform_alignment
-        outputs = [
-            Inner(spec.element, shape)
-            for spec, shape in zip(kernel.outputs, signature.outputs, strict=True)
-        ]
-        return Plan(
-            signature=signature,
-            steps=steps,
-            outputs=tuple((item.element, item.shape) for item in outputs),
-            output_bytes=tuple(item.nbytes for item in outputs),
-            inner=inner if steps else (),
-            inner_bytes=sum(item.nbytes for item in inner),
-            conflicts=_conflicts(kernel),
-            mixed=_mixed([d for _, d, _ in running], kernel),
-            stride=round_up(kernel.uniform.SIZE, alignment) if reads_uniform else 0,
-        )
-
-    def _check_features(self, kernel: Kernel) -> None:
-        if self._capabilities.info.f16:
-            return
-        elements = [(spec.name, spec.element) for spec in kernel.tensors]
-        elements += [(spec.name, spec.element) for spec in kernel.temporaries]
-        for name, element in elements:
-            if element is f16:
-                raise FeatureError(
-                    f"{kernel.name}: '{name}' has f16 elements; the adapter lacks the "
-                    f"feature 'shader-f16'."
-                )
-
-    def _choose_variants(self, kernel: Kernel, dims: Dims) -> list[Variant]:
-        return [
-            self._choose_variant(
-                kernel, self._choose_schedule(kernel, stage, dims), dims
-            )
-            for stage in kernel.stages
-        ]
-
-    def _choose_schedule(self, kernel: Kernel, stage: Stage, dims: Dims) -> Schedule:
-        info = self._capabilities.info
-        for schedule in stage.schedules:
-            fits = (
-                schedule.workgroup_bytes <= info.workgroup_bytes
-                and schedule.invocations <= info.invocations
-            )
-            if fits and (schedule.when is None or schedule.when(dims, info)):
-                return schedule
-        raise LimitError(
-            f"{kernel.name}: no schedule of stage '{stage.name}' fits the adapter, "
-            f"which has {info.workgroup_bytes} bytes of workgroup memory and "
-            f"{info.invocations} invocations."
-        )
-
-    def _choose_variant(
-        self, kernel: Kernel, schedule: Schedule, dims: Dims
-    ) -> Variant:
-        for variant in schedule.variants:
-            if variant.when is None or variant.when(dims):
-                return variant
-        raise Error(
-            f"{kernel.name}: no variant of '{schedule.strategy}' applies to {dict(dims)}."
-        )
-
-    def _check_sizes(
-        self, kernel: Kernel, signature: Signature, inner: Sequence[Inner]
-    ) -> None:
-        lengths = signature.dims
-        specs = [
-            (f"'{spec.name}'", Inner(spec.element, shape_of(spec.axes, lengths)))
-            for spec in kernel.tensors
-        ]
-        specs += [("a temporary", item) for item in inner]
-        limit = min(self._capabilities.binding_bytes, self._capabilities.buffer_bytes)
-        for name, item in specs:
-            if round_up(item.nbytes, STORAGE_ALIGNMENT) > limit:
-                raise LimitError(
-                    f"{kernel.name}: {name} of shape {item.shape} takes {item.nbytes} "
-                    f"bytes; the adapter binds at most {limit}."
-                )
-
-    def _step(
-        self,
-        kernel: Kernel,
-        dispatch: Dispatch,
-        names: Mapping[str, int],
-        groups: int,
-    ) -> Step:
-        capabilities = self._capabilities
-        if len(dispatch.bindings) > capabilities.storage_buffers:
-            raise LimitError(
-                f"{kernel.name}: '{dispatch.wgsl}' binds {len(dispatch.bindings)} "
-                f"tensors; the adapter allows {capabilities.storage_buffers}."
-            )
-        x, y = self._fold(kernel, dispatch, groups)
-        key = ShaderKey(
-            text=_read_shader(kernel, dispatch),
-            uniform_bytes=kernel.uniform.SIZE if dispatch.uses_uniform else 0,
-            writes=tuple(binding.writes for binding in dispatch.bindings),
-        )
-        slots = tuple(names[binding.name] for binding in dispatch.bindings)
-        return Step(
-            shader=self._shaders.compile(key, f"'{kernel.name}' ({dispatch.wgsl})"),
-            slots=slots,
-            pick=_picker(slots),
-            x=x,
-            y=y,
-        )
-
-    def _fold(self, kernel: Kernel, dispatch: Dispatch, groups: int) -> tuple[int, int]:
-        """Return the workgroups in x and y; shaders skip what is beyond the total."""
-        limit = self._capabilities.workgroups
-        if groups <= limit:
-            return groups, 1
-        if groups > limit * limit:
-            raise LimitError(
-                f"{kernel.name}: '{dispatch.wgsl}' needs {groups} workgroups; the "
-                f"adapter runs at most {limit} x {limit}."
-            )
-        y = -(-groups // limit)
-        return -(-groups // y), y
-
-
-def _picker(
-    slots: tuple[int, ...],
-) -> Callable[[Sequence[Bound]], tuple[Bound, ...]]:
-    if len(slots) > 1:
-        return itemgetter(*slots)
-    return lambda bindings: tuple(bindings[slot] for slot in slots)
-
-
-def _read_shader(kernel: Kernel, dispatch: Dispatch) -> str:
-    path = kernel.folder / f"{dispatch.wgsl}.wgsl"
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise Error(
-            f"{kernel.name}: can't read the shader {path} ({error.strerror}). Run "
-            f"'kerngen build' again."
-        ) from error
-
-
-def _inner(
-    kernel: Kernel, signature: Signature, variants: Sequence[Variant]
-) -> tuple[Inner, ...]:
-    temporaries = [
-        Inner(spec.element, shape)
-        for spec, shape in zip(kernel.temporaries, signature.temporaries, strict=True)
-    ]
-    scratch = [
-        Inner(u32, (item.length(signature.dims),))
-        for variant in variants
-        for item in variant.scratch
-    ]
-    return (*temporaries, *scratch)
-
-
-def _slot_names(
-    kernel: Kernel, variants: Sequence[Variant]
-) -> dict[int, dict[str, int]]:
-    """Number the tensors by name, for each variant: scratch is a variant's own."""
-    shared = [spec.name for spec in kernel.tensors]
-    shared += [spec.name for spec in kernel.temporaries]
-    common = {name: number for number, name in enumerate(shared)}
-    following = len(shared)
-    names: dict[int, dict[str, int]] = {}
-    for variant in variants:
-        own = {s.name: following + i for i, s in enumerate(variant.scratch)}
-        names[id(variant)] = common | own
-        following += len(variant.scratch)
-    return names
-
-
-def _conflicts(kernel: Kernel) -> tuple[Pair, ...]:
-    """Return the pairs of arguments of which at least one is written."""
-    return tuple(
-        (i, j)
-        for (i, first), (j, second) in combinations(enumerate(kernel.tensors), 2)
-        if not (first.access == second.access == "read")
-    )
-
-
-def _mixed(dispatches: Sequence[Dispatch], kernel: Kernel) -> frozenset[Pair]:
-    """Return the pairs of arguments that some dispatch binds, only one for writing."""
-    numbers = {spec.name: number for number, spec in enumerate(kernel.tensors)}
-    pairs: set[Pair] = set()
-    for dispatch in dispatches:
-        bound = [b for b in dispatch.bindings if b.name in numbers]
-        for first, second in combinations(bound, 2):
-            if first.writes != second.writes:
-                i, j = sorted((numbers[first.name], numbers[second.name]))
-                pairs.add((i, j))
-    return frozenset(pairs)

@@ -99,10 +99,12 @@ class Recorder:
 
     def relieve(self) -> None:
         """Submit if the recording has grown past the limits and no batch holds it."""
-        if not self.held and (
-            self.dispatches >= self._limits.dispatches
-            or self.temporary_bytes >= self._limits.temporary_bytes
-        ):
+        limits = self._limits
+        full = (
+            self.dispatches >= limits.dispatches
+            or self.temporary_bytes >= limits.temporary_bytes
+        )
+        if full and not self.held:
             self.submit()
 
     def submit(self) -> None:

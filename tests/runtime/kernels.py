@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Element, f16, f32, u32
+from kerngen.runtime import Context, Element, Error, f16, f32, u32
 from kerngen.runtime.elements import i32
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
@@ -367,3 +368,23 @@ def launch(
 def internals(ctx: Context) -> Any:
     """Return a context's backend, to look inside."""
     return ctx.backend
+
+
+def refuse(
+    ctx: Context,
+    error: type[Error],
+    message: str,
+    kernel: Kernel,
+    /,
+    *tensors: Any,
+    **rest: Any,
+) -> None:
+    """Launch, expect the error with this text, and that nothing was recorded."""
+    ctx.submit()
+    before = ctx.counters.snapshot()
+    with pytest.raises(error) as caught:
+        launch(kernel, *tensors, **rest)
+    assert message in str(caught.value)
+    ctx.submit()
+    after = ctx.counters - before
+    assert (after.calls, after.dispatches, after.encoders) == (0, 0, 0)

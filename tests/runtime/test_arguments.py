@@ -15,39 +15,19 @@ from kerngen.runtime import (
     ContextError,
     DtypeError,
     Error,
-    FeatureError,
-    LimitError,
     ShapeError,
     UniformRangeError,
-    f16,
     f32,
     i32,
     u32,
 )
-from kerngen.runtime.kernel import (
-    AdapterInfo,
-    Binding,
-    Dims,
-    Dispatch,
-    Kernel,
-    Schedule,
-    Stage,
-    Variant,
-)
-from kerngen.runtime.plan import Capabilities, Planner
 from tests.runtime.kernels import (
-    ACCUMULATE,
     AXPY,
-    BROKEN,
-    COUNT,
-    DOUBLED,
     LOOKUP,
     MATMUL,
     STAMP,
-    internals,
     launch,
-    one,
-    tensor,
+    refuse,
 )
 
 
@@ -59,26 +39,6 @@ def either(request: pytest.FixtureRequest, ctx: Context) -> Iterator[Context]:
         return
     with gpu.open(adapter="reference") as reference:
         yield reference
-
-
-def refuse(
-    ctx: Context,
-    error: type[Error],
-    message: str,
-    kernel: Kernel,
-    /,
-    *tensors: Any,
-    **rest: Any,
-) -> None:
-    """Launch, expect the error with this text, and that nothing was recorded."""
-    ctx.submit()
-    before = ctx.counters.snapshot()
-    with pytest.raises(error) as caught:
-        launch(kernel, *tensors, **rest)
-    assert message in str(caught.value)
-    ctx.submit()
-    after = ctx.counters - before
-    assert (after.calls, after.dispatches, after.encoders) == (0, 0, 0)
 
 
 # ---- tensors
@@ -297,193 +257,3 @@ def test_scalars_of_numpy_and_infinities_are_taken(either: Context) -> None:
 def test_scalars_are_checked_in_an_empty_domain_too(either: Context) -> None:
     x = either.zeros(0, f32)
     refuse(either, UniformRangeError, "alpha", AXPY, x, x, alpha=1e39)
-
-
-# ---- adapters
-
-
-def with_schedules(kernel: Kernel, *schedules: Schedule) -> Kernel:
-    return replace(kernel, stages=(replace(kernel.stages[0], schedules=schedules),))
-
-
-def test_schedules_are_passed_over_for_their_limits(ctx: Context) -> None:
-    def seven(dims: Dims, _info: AdapterInfo) -> bool:
-        return dims["n"] == 7
-
-    usual = COUNT.stages[0].schedules[0]
-    broken = BROKEN.stages[0].schedules[0]
-    kernel = with_schedules(
-        COUNT,
-        replace(broken, workgroup_bytes=1 << 30),
-        replace(broken, invocations=1 << 20),
-        replace(broken, when=seven),
-        usual,
-    )
-    x = ctx.zeros(5, u32)
-    launch(kernel, x)
-    np.testing.assert_array_equal(x.numpy(), np.arange(5))
-    with pytest.raises(gpu.ValidationError):
-        launch(kernel, ctx.zeros(7, u32))
-
-
-def test_no_schedule_fits(ctx: Context) -> None:
-    usual = COUNT.stages[0].schedules[0]
-    kernel = with_schedules(COUNT, replace(usual, workgroup_bytes=1 << 30))
-    x = ctx.zeros(5, u32)
-    refuse(ctx, LimitError, "count: no schedule of stage 'x' fits", kernel, x)
-
-
-def test_guards_see_dims_scalars_and_the_adapter(ctx: Context) -> None:
-    seen: list[tuple[Dims, AdapterInfo]] = []
-
-    def guard(dims: Dims, info: AdapterInfo) -> bool:
-        seen.append((dict(dims), info))
-        return True
-
-    usual = STAMP.stages[0].schedules[0]
-    kernel = replace(
-        with_schedules(STAMP, replace(usual, when=guard)), guard_scalars=("step",)
-    )
-    for step in (3, 4, 3):
-        launch(kernel, ctx=ctx, step=step, offset=0, scale=(0, 0, 0))
-    assert [dims for dims, _ in seen] == [{"step": 3}, {"step": 4}]
-    assert seen[0][1].workgroup_bytes >= 16384
-
-
-def test_variants_are_chosen_by_dims(ctx: Context) -> None:
-    def in_fours(dims: Dims) -> bool:
-        return dims["n"] % 4 == 0
-
-    usual = COUNT.stages[0].schedules[0]
-    broken = BROKEN.stages[0].schedules[0].variants[0]
-    schedule = replace(
-        usual,
-        variants=(replace(broken, when=in_fours), *usual.variants),
-    )
-    x = ctx.zeros(5, u32)
-    launch(with_schedules(COUNT, schedule), x)
-    np.testing.assert_array_equal(x.numpy(), np.arange(5))
-
-
-def test_too_many_workgroups(ctx: Context) -> None:
-    kernel = replace(
-        COUNT,
-        stages=(
-            Stage(
-                "x", one("count", Binding("x", writes=True), groups=lambda _: 1 << 33)
-            ),
-        ),
-    )
-    x = ctx.zeros(5, u32)
-    refuse(
-        ctx,
-        LimitError,
-        "count: 'count' needs 8589934592 workgroups; the adapter runs at most 65535 x",
-        kernel,
-        x,
-    )
-
-
-def test_too_many_bindings(ctx: Context) -> None:
-    names = [f"t{number}" for number in range(2000)]
-    kernel = replace(
-        COUNT,
-        name="crowd",
-        dims=(),
-        tensors=tuple(tensor(name, 1) for name in names),
-        hosts=lambda: (0,),
-        stages=(
-            Stage(
-                "t0",
-                one("crowd", *(Binding(name) for name in names), groups=lambda _: 1),
-            ),
-        ),
-    )
-    x = ctx.zeros(1, f32)
-    refuse(ctx, LimitError, "crowd: 'crowd' binds 2000 tensors", kernel, *[x] * 2000)
-
-
-def test_webgpu_limits() -> None:
-    with gpu.open(adapter="software", limits=gpu.WEBGPU_LIMITS) as ctx:
-        a, b = ctx.zeros((1 << 13, 1), f32), ctx.zeros((1, (1 << 12) + 1), f32)
-        refuse(
-            ctx,
-            LimitError,
-            "matmul: 'c' of shape (8192, 4097) takes 134250496 bytes; the adapter binds "
-            "at most 134217728.",
-            MATMUL,
-            a,
-            b,
-        )
-        with pytest.raises(LimitError, match="larger than any buffer of the adapter"):
-            ctx.empty(1 << 27, f32)
-        x = ctx.vector(np.arange(100), f32)
-        launch(ACCUMULATE, x[3:40], x[50:87], factor=1.0)
-        expected = np.arange(100)
-        expected[3:40] += np.arange(50, 87)
-        np.testing.assert_array_equal(x.numpy(), expected)
-
-
-def test_f16_needs_a_feature(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    x = ctx.zeros(4, f16)
-    launch(DOUBLED, x)
-    planner: Any = internals(ctx)._launcher._planner
-    rich: Capabilities = planner._capabilities
-    poor = replace(rich, info=replace(rich.info, f16=False))
-    monkeypatch.setattr(
-        internals(ctx)._launcher,
-        "_planner",
-        Planner(poor, planner._shaders),
-    )
-    y = ctx.zeros(5, f16)
-    refuse(ctx, FeatureError, "doubled: 'x' has f16 elements", DOUBLED, y)
-
-
-# ---- shaders
-
-
-def test_a_failing_shader_leaves_the_context_usable(ctx: Context) -> None:
-    x = ctx.zeros(4, u32)
-    launch(COUNT, x)
-    with pytest.raises(gpu.ValidationError, match=r"the shader of 'broken' \(broken\)"):
-        launch(BROKEN, x)
-    launch(COUNT, x)
-    np.testing.assert_array_equal(x.numpy(), 2 * np.arange(4))
-
-
-def test_a_missing_shader(ctx: Context) -> None:
-    dispatch = Dispatch("nowhere", (Binding("x", writes=True),), lambda _: 1)
-    kernel = replace(
-        COUNT, stages=(Stage("x", (Schedule("map", (Variant("", (dispatch,)),)),)),)
-    )
-    x = ctx.zeros(4, u32)
-    refuse(ctx, Error, "count: can't read the shader", kernel, x)
-
-
-def test_a_recording_that_fails_names_its_kernels(ctx: Context) -> None:
-    """A mismatch of shader and description shows up as late as at submission."""
-    lying = replace(
-        COUNT,
-        name="lying",
-        stages=(
-            Stage(
-                "x",
-                one(
-                    "crowd",
-                    Binding("x", writes=True),
-                    groups=lambda _: 1,
-                    uses_uniform=False,
-                ),
-            ),
-        ),
-    )
-    x, y = ctx.zeros(4, u32), ctx.zeros(4, u32)
-    launch(lying, x)
-    ctx.submit()
-    launch(COUNT, y)
-    compute: Any = internals(ctx)._recorder.compute
-    compute.dispatch_workgroups(1 << 20, 1)
-    with pytest.raises(gpu.ValidationError, match="the recorded kernel 'count'"):
-        ctx.submit()
-    launch(COUNT, y)
-    np.testing.assert_array_equal(y.numpy(), np.arange(4))

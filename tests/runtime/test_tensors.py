@@ -151,7 +151,24 @@ def test_a_cache_counts_and_forgets_the_oldest() -> None:
 
 
 def test_the_contexts_caches_have_names(ctx: Context) -> None:
-    assert set(ctx.caches) == {"plans", "pipelines", "bind groups"}
+    x = ctx.zeros(777, f32)
+    x.numpy()
+    del x
+    before = {name: (cache.hits, cache.misses) for name, cache in ctx.caches.items()}
+    ctx.zeros(777, f32).numpy()
+    after = {name: (cache.hits, cache.misses) for name, cache in ctx.caches.items()}
+    changed = {
+        name: (after[name][0] - hits, after[name][1] - misses)
+        for name, (hits, misses) in before.items()
+    }
+    assert changed == {
+        "plans": (0, 0),
+        "pipelines": (0, 0),
+        "bind groups": (0, 0),
+        "storage": (1, 0),
+        "uploads": (0, 0),
+        "readbacks": (1, 0),
+    }
 
 
 def test_errors_are_pythons_own_too() -> None:
