@@ -48,6 +48,8 @@ _FUNCTIONS_OF_INTEGERS: dict[BinaryOp, str] = {
 _FUNCTIONS_OF_FLOATS: dict[BinaryOp, str] = {"%": "np.fmod"}
 _OPERATORS: dict[BinaryOp, BinaryOp] = {"and": "&", "or": "|"}
 _COMPARISONS = frozenset[BinaryOp](("==", "!=", "<", "<=", ">", ">=", "and", "or"))
+_SHIFTS = frozenset[BinaryOp](("<<", ">>"))
+"""Their sides differ in type: the left one alone decides."""
 _EXACT = frozenset[BinaryOp](("+", "-", "*"))
 """The operators on which Python's floats and the arrays' agree; integers may wrap."""
 
@@ -133,7 +135,7 @@ class ReferencePrinter:
     def _binary(self, expr: Binary, frame: Frame) -> Code:
         pair = [self.print(side, frame) for side in (expr.left, expr.right)]
         of = expr.left.type
-        weak = all(code.weak for code in pair)
+        weak = pair[0].weak and (pair[1].weak or expr.op in _SHIFTS)
         stays = expr.op in _COMPARISONS or (expr.op in _EXACT and of is Scalar.F32)
         if weak and not stays:
             pair[0] = self._scope.typed(pair[0], of)

@@ -33,7 +33,7 @@ class Footprint:
         return round_up(self.align, self.size)
 
 
-SCALARS: dict[Scalar, Footprint] = {
+SCALARS: dict[ValueType, Footprint] = {
     Scalar.F32: Footprint(align=4, size=4),
     Scalar.I32: Footprint(align=4, size=4),
     Scalar.U32: Footprint(align=4, size=4),
