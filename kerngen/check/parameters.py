@@ -58,7 +58,7 @@ class Header:
         for parameter in item.parameters:
             self._reserve(parameter, "a parameter")
         for output in item.outputs:
-            self._reserve(output, "an output")
+            self._reserve(output, KINDS[Role.OUTPUT])
         for name in _axis_names(inputs).values():
             self._declare_dim(name)
         for parameter in item.parameters:
@@ -216,6 +216,18 @@ class Header:
         self.env.faults.add(faults_indices.AxisForm(span=axis.span, remedy=remedy))
         return None
 
+    def _report_no_dim(self, axis: ast.Name) -> None:
+        suggestion = closest(axis.name, list(self.dims))
+        remedy = "Add an input that has it."
+        if suggestion:
+            remedy = f"Did you mean '{suggestion}'?"
+        elif self.dims:
+            listed = ", ".join(f"'{name}'" for name in self.dims)
+            remedy = f"The dims of the inputs are {listed}."
+        self.env.faults.add(
+            faults_indices.OutputOnlyDim(span=axis.span, name=axis.name, remedy=remedy)
+        )
+
     def _report_computed(self, axis: ast.Expr) -> None:
         self.env.faults.add(
             faults_unsupported.OutputDimUnsupported(
@@ -234,29 +246,13 @@ class Header:
                 self.env.faults.add(faults_indices.AxisForm(span=axis.span, remedy=""))
             case ValueSymbol(value=UniformValue()) if role is Role.OUTPUT:
                 self._report_computed(axis)
-            case None:
-                suggestion = closest(axis.name, list(self.dims))
-                remedy = (
-                    f"Did you mean '{suggestion}'?"
-                    if suggestion
-                    else (
-                        f"The dims of the inputs are {_listed(self.dims)}."
-                        if self.dims
-                        else "Add an input that has it."
-                    )
-                )
-                self.env.faults.add(
-                    faults_indices.OutputOnlyDim(
-                        span=axis.span, name=axis.name, remedy=remedy
-                    )
-                )
+            case FaultySymbol(kind=kind) if kind != KINDS[Role.OUTPUT]:
+                pass
+            case _ if role is Role.OUTPUT:
+                self._report_no_dim(axis)
             case _:
                 pass
         return None
-
-
-def _listed(names: dict[str, ast.Name]) -> str:
-    return ", ".join(f"'{name}'" for name in names)
 
 
 def _axis_names(inputs: list[ast.Parameter]) -> dict[str, ast.Name]:

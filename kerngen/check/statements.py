@@ -124,7 +124,8 @@ class Body:
         if value is None:
             self._declare(name, FaultySymbol("a host", name.span))
             return
-        self.hosts.append(Host(name.name, value.type, value))
+        text = statement_text(node)
+        self.hosts.append(Host(name.name, value.type, value, text))
         result = UniformValue(name.name, value.type)
         self._declare(name, ValueSymbol("a host", result, name.span))
 
