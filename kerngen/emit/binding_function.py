@@ -107,7 +107,8 @@ def _docstring(kernel: Kernel, names: KernelNames) -> list[str]:
 
 
 def _equations(kernel: Kernel) -> list[str]:
-    texts = (kernel.signature, *(statement.text for statement in kernel.body))
+    hosts = (host.text for host in kernel.hosts)
+    texts = (kernel.signature, *hosts, *(statement.text for statement in kernel.body))
     return [
         INDENT + line
         for text in texts

@@ -257,12 +257,13 @@ class Host:
     """A scalar computed on the host, in double unless it is an integer.
 
     `type` is I32 or F32.  In `value`, scalars mix freely: operands keep their own types,
-    and a Binary of mixed types has type F32.
+    and a Binary of mixed types has type F32.  `text` is the user's own.
     """
 
     name: str
     type: Scalar
     value: Expr
+    text: str = field(default="", compare=False, repr=False)
 
 
 @final

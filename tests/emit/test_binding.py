@@ -220,5 +220,6 @@ def test_docstrings_tell_shapes_defaults_errors_and_the_source() -> None:
     ):
         assert line in doc.splitlines()
     assert "y[i, j] = alpha * twice(x[i, j])" in doc
+    assert "host inverse = 1 / alpha;" in doc
     changed = inspect.getdoc(loaded(SOURCE).update) or ""
     assert "    x: f32[n], changed in place." in changed.splitlines()
