@@ -1,0 +1,162 @@
+"""Every typing of every built-in, alone and four at a time, against Python's arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import kerngen.runtime as gpu
+from kerngen.ir.builtin import Builtin, Overload
+from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.types import Scalar
+from tests.language.builtin_oracles import (
+    DOMAINS,
+    INTEGERS,
+    ORACLES,
+    SIGNED_ORACLES,
+    Oracle,
+)
+from tests.numeric.generated import built
+
+SIZES = (400, 401)
+"""A multiple of 4, which is computed in vectors, and a size that is not."""
+
+WHOLE_RANGE = {Scalar.I32: (-(2**31), 2**31 - 1), Scalar.U32: (0, 2**32 - 1)}
+NUMPY = {Scalar.F32: np.float32, Scalar.I32: np.int32, Scalar.U32: np.uint32}
+
+
+@dataclass(frozen=True)
+class Typing:
+    """One overload of one built-in."""
+
+    builtin: Builtin
+    overload: Overload
+
+    def __str__(self) -> str:
+        """The name and the types, as tests show them."""
+        types = ",".join(p.spelling for p in self.overload.parameters)
+        return f"{self.builtin.name}({types})"
+
+    @property
+    def text(self) -> str:
+        """A kernel that calls it; booleans travel as i32."""
+        names = [f"x{number}" for number in range(self.builtin.arity)]
+        typed = zip(names, self.overload.parameters, strict=True)
+        parameters = ", ".join(f"{name}: {carrier(type_)}[n]" for name, type_ in typed)
+        typed = zip(names, self.overload.parameters, strict=True)
+        arguments = ", ".join(
+            f"{name}[i] > 0" if type_ is Scalar.BOOL else f"{name}[i]"
+            for name, type_ in typed
+        )
+        call = f"{self.builtin.name}({arguments})"
+        result = self.overload.result
+        value = f"if {call} {{ 1 }} else {{ 0 }}" if result is Scalar.BOOL else call
+        output = f"y: {carrier(result)}[n]"
+        return f"kernel f({parameters}) -> {output} {{ y[i] = {value}; }}"
+
+    @property
+    def oracle(self) -> Oracle:
+        """What the call means, in Python."""
+        name = self.builtin.name
+        if self.overload.parameters[0] is Scalar.I32:
+            return SIGNED_ORACLES.get(name, ORACLES[name])
+        return ORACLES[name]
+
+    def draw(self, size: int) -> list[NDArray[Any]]:
+        """Arguments from where the bound holds."""
+        random = np.random.default_rng(size)
+        drawn: list[NDArray[Any]] = []
+        for number, type_ in enumerate(self.overload.parameters):
+            match type_:
+                case Scalar.F32:
+                    ranges = DOMAINS.get(self.builtin.name, ((-9.0, 9.0),) * 4)
+                    values: NDArray[Any] = random.uniform(*ranges[number], size)
+                case Scalar.BOOL:
+                    values = random.integers(0, 2, size)
+                case Scalar.I32 | Scalar.U32:
+                    values = random.integers(*self._range(number, type_), size)
+                case _:
+                    assert_never(type_)
+            drawn.append(values.astype(NUMPY.get(type_, np.int32)))
+        return drawn
+
+    def _range(self, number: int, type_: Scalar) -> tuple[int, int]:
+        low, high = WHOLE_RANGE[type_]
+        ranges = INTEGERS.get(self.builtin.name)
+        if ranges is not None and ranges[number] != (0, 0):
+            low, high = max(low, ranges[number][0]), min(high, ranges[number][1])
+        return low, high + 1
+
+    def bound(self, first: NDArray[Any], wanted: NDArray[Any]) -> NDArray[Any]:
+        """How far from the oracle a result may be, as the table says."""
+        accuracy = self.builtin.accuracy
+        ulp = np.spacing(np.abs(wanted).astype(np.float32)).astype(np.float64)
+        ulps = accuracy.ulps + accuracy.ulps_per_argument * np.abs(first)
+        rounding = 0.0 if accuracy.source.startswith("exact") else 0.5
+        bound: NDArray[Any] = accuracy.absolute + (ulps + rounding) * ulp
+        return bound
+
+
+def carrier(type_: Scalar) -> str:
+    return "i32" if type_ is Scalar.BOOL else type_.spelling
+
+
+def wrapped(values: list[Any], result: Scalar) -> NDArray[Any]:
+    """Exact results as the result's type: bit patterns for integers."""
+    if result is Scalar.F32:
+        return np.array(values, np.float64)
+    bits = np.array([int(value) & 0xFFFFFFFF for value in values], np.uint32)
+    return bits.view(NUMPY.get(result, np.int32))
+
+
+TYPINGS = [
+    Typing(builtin, overload)
+    for builtin in BUILTINS.values()
+    for overload in builtin.overloads
+    if not (Scalar.BOOL in overload.parameters and overload.result is Scalar.BOOL)
+]
+
+
+def test_every_builtin_has_an_oracle() -> None:
+    assert set(ORACLES) == set(BUILTINS)
+
+
+@pytest.mark.parametrize("typing", TYPINGS, ids=str)
+def test_builtins_mean_what_python_means(ctx: gpu.Context, typing: Typing) -> None:
+    with built(typing.text) as (kernel,):
+        for size in SIZES:
+            arrays = typing.draw(size)
+            oracle: Callable[..., Any] = typing.oracle
+            points = zip(*map(list_of, arrays), strict=True)
+            values = [oracle(*point) for point in points]
+            wanted = wrapped(values, typing.overload.result)
+            tensors = tuple(ctx.tensor(array) for array in arrays)
+            (y,) = kernel.launch(ctx, tensors, (), (None,))
+            compare(typing, arrays[0], y.numpy(), wanted)
+            compare(typing, arrays[0], kernel.reference(*arrays), wanted)
+
+
+def list_of(array: NDArray[Any]) -> list[Any]:
+    listed: list[Any] = array.tolist()
+    return listed
+
+
+def compare(
+    typing: Typing, first: NDArray[Any], got: NDArray[Any], wanted: NDArray[Any]
+) -> None:
+    """Hold results to the table's bound; integers must be equal."""
+    if typing.overload.result is not Scalar.F32:
+        np.testing.assert_array_equal(got, wanted)
+        return
+    error = np.abs(got.astype(np.float64) - wanted)
+    bound = typing.bound(first.astype(np.float64), wanted)
+    worst = int(np.argmax(error - bound))
+    assert error[worst] <= bound[worst], (
+        f"at {first[worst]}: got {got[worst]}, wanted {wanted[worst]}, "
+        f"off by {error[worst]:.3g}, allowed {bound[worst]:.3g}"
+    )
