@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
+from kerngen.emit.imports import IMPORTABLE
 from kerngen.emit.usage import used_constants, used_functions
 from kerngen.ir.nodes import Function, Kernel, Module, Reduce, Role
 from kerngen.ir.walk import walk
@@ -30,12 +31,7 @@ BUILTINS_IN_USE = frozenset(
 )
 """Python's built-ins that generated modules, or what reads them, rely on."""
 
-MODULE_NAMES = frozenset(
-    "ABI Any Binding ClassVar Context Dispatch Field Kernel Literal NDArray NamedTuple "
-    "Path RangeCheck ScalarSpec Schedule Scratch Stage Temporary TensorSpec UniformStruct "
-    "Variant annotations ceil_div check_abi dataclass hostmath maximum minimum np ref "
-    "Matrix Scalar Tensor Tensor3 Tensor4 Vector f16 f32 i32 u32".split()
-)
+MODULE_NAMES = IMPORTABLE | {"ABI", "annotations"}
 """What generated modules import or define at their top."""
 
 FIELD_NAMES = frozenset(

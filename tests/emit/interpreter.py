@@ -165,10 +165,9 @@ class Interpreter:
                 return at[index]
             case DimValue(name=name):
                 return self.dims[name]
-            case UniformValue(name=name, component=None):
-                return self.scalars[name]
-            case UniformValue(name=name, component=str(component)):
-                return self.scalars[name]["xyzw".index(component)]
+            case UniformValue(name=name, component=component):
+                value = self.scalars[name]
+                return value if component is None else value["xyzw".index(component)]
             case Load():
                 return self.load(expr, at)
             case Unary(op="-", operand=operand):

@@ -13,6 +13,7 @@ import pytest
 
 from kerngen.runtime.errors import UniformRangeError
 from kerngen.runtime.kernel import AdapterInfo, Kernel
+from kerngen.runtime.uniform import UniformStruct
 from tests.emit.emitting import emitted, loaded
 
 SOURCE = """
@@ -223,3 +224,29 @@ def test_docstrings_tell_shapes_defaults_errors_and_the_source() -> None:
     assert "host inverse = 1 / alpha;" in doc
     changed = inspect.getdoc(loaded(SOURCE).update) or ""
     assert "    x: f32[n], changed in place." in changed.splitlines()
+
+
+EDGES = """
+    kernel nothing(x: f32[]) -> y: f32[] { y = x; }
+    kernel thirds(x: f32[n, 3], w: f32[k]) -> y: f32[n] {
+        y[i] = sum[q] w[q] * x[i, q];
+    }
+"""
+
+
+def test_a_kernel_without_dims_and_scalars_has_no_struct_of_its_own() -> None:
+    module = loaded(EDGES)
+    assert module._NOTHING.uniform is UniformStruct
+    assert module._NOTHING.hosts() == ()
+    assert not hasattr(module, "NothingUniform")
+    x = np.array(3, np.float32)
+    y = module.nothing_reference(x)
+    assert (y.tolist(), y.shape) == (3, ())
+    assert not np.shares_memory(x, y)
+
+
+def test_literal_axes_and_range_checks() -> None:
+    thirds = loaded(EDGES)._THIRDS
+    assert thirds.tensors[0].axes == ("n", 3)
+    shown = [(c.index, c.extent, c.tensor, c.axis) for c in thirds.checks]
+    assert shown == [("q", "k", "x", 1)]

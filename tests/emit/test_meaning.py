@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import assume, given, settings
@@ -39,6 +39,7 @@ from kerngen.ir.nodes import (
     Statement,
     Tensor,
     Unary,
+    UnaryOp,
     UniformValue,
 )
 from kerngen.ir.types import VECTORS, Scalar
@@ -78,6 +79,14 @@ PARAMETERS = (
 EXTENTS: tuple[Extent, ...] = ("m", "n", "k", 3)
 
 
+UNARY_OPS: dict[Scalar, tuple[UnaryOp, ...]] = {
+    F32: ("-",),
+    I32: ("-", "~"),
+    U32: ("~",),
+}
+Choice = TypeVar("Choice")
+
+
 @dataclass
 class Maker:
     """Draws expressions; `scope` holds the indices that may be read."""
@@ -86,7 +95,10 @@ class Maker:
     tensors: tuple[Tensor, ...]
     serial: int = 0
 
-    def pick(self, *choices: Any) -> Any:
+    def pick(self, *choices: Choice) -> Choice:
+        return self.draw(st.sampled_from(choices))
+
+    def pick_expr(self, *choices: Expr) -> Expr:
         return self.draw(st.sampled_from(choices))
 
     def index(self, extent: Extent) -> Index:
@@ -120,17 +132,17 @@ class Maker:
         loads = self.loads(F32, scope)
         constant = Constant(float(self.draw(st.integers(-2, 3))), F32)
         uniforms = UniformValue("alpha", F32), UniformValue("origin", F32, "y")
-        return self.pick(*loads, *loads, *loads, constant, *uniforms)
+        return self.pick_expr(*loads, *loads, *loads, constant, *uniforms)
 
     def i32_leaf(self, scope: tuple[Index, ...]) -> Expr:
         values = [IndexValue(index) for index in scope]
         constant = Constant(self.draw(st.integers(-3, 7)), I32)
         others = (constant, DimValue("n"), UniformValue("step", I32))
-        return self.pick(*values, *self.loads(I32, scope), *others)
+        return self.pick_expr(*values, *self.loads(I32, scope), *others)
 
     def u32_leaf(self, scope: tuple[Index, ...]) -> Expr:
         constant = Constant(self.draw(st.integers(0, 2**32 - 1)), U32)
-        return self.pick(*self.loads(U32, scope), constant)
+        return self.pick_expr(*self.loads(U32, scope), constant)
 
     def loads(self, of: Scalar, scope: tuple[Index, ...]) -> list[Expr]:
         """Return reads by bare indices, and a gather where none is possible."""
@@ -145,13 +157,13 @@ class Maker:
     def subscript(self, extent: Extent, scope: tuple[Index, ...]) -> Expr:
         bare = [IndexValue(index) for index in scope if index.extent == extent]
         if bare:
-            return self.pick(*bare)
+            return self.pick_expr(*bare)
         gathers: list[Expr] = [Constant(self.draw(st.integers(-1, 4)), I32)]
         values = [IndexValue(index) for index in scope]
         ids = [t for t in self.tensors if t.name == "ids"]
         gathers += [Load(ids[0], (v,)) for v in values if v.index.extent == "k"]
         gathers += [Binary("-", v, Constant(1, I32), I32) for v in values]
-        return self.pick(*gathers)
+        return self.pick_expr(*gathers)
 
     # Nodes
 
@@ -183,14 +195,14 @@ class Maker:
         return Cast(self.make(source, scope, depth), of)
 
     def unary(self, of: Scalar, scope: tuple[Index, ...], depth: int) -> Expr:
-        op = self.pick(*{F32: "-", I32: "-~", U32: "~"}[of])
+        op = self.pick(*UNARY_OPS[of])
         return Unary(op, self.make(of, scope, depth), of)
 
     def truth(self, scope: tuple[Index, ...], depth: int) -> Expr:
         if depth > 0 and self.pick(True, False):
             sides = self.truth(scope, depth - 1), self.truth(scope, depth - 1)
             joined = Binary(self.pick("and", "or"), *sides, BOOL)
-            return self.pick(joined, Unary("not", joined, BOOL))
+            return self.pick_expr(joined, Unary("not", joined, BOOL))
         of = self.pick(F32, I32, U32)
         inner = max(depth - 1, 0)
         sides = self.make(of, scope, inner), self.make(of, scope, inner)
@@ -275,7 +287,7 @@ def test_a_reference_means_what_the_kernel_means(
         return
     text = printed(kernel)
     result = run_reference(text, [ours[tensor.name] for tensor in TENSORS], SCALARS)
-    got = result if isinstance(result, tuple) else (result,) if expected else ()
+    got: tuple[Any, ...] = result if len(expected) > 1 else (result,) * len(expected)
     for mine, wanted in zip(got, expected, strict=True):
         assert mine.dtype == wanted.dtype, text
         assert mine.shape == wanted.shape, text
