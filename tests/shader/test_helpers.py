@@ -1,0 +1,71 @@
+"""The helpers near zero and over their range, one and four at a time, against `math`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import kerngen.runtime as gpu
+from kerngen.ir.builtins import BUILTINS
+from kerngen.shader.helpers import HELPERS
+from tests.numeric.generated import built
+
+POINTS = 50_000
+
+RANGES: dict[str, tuple[Callable[[float], float], float, float]] = {
+    "erf": (math.erf, -6.0, 6.0),
+    "log1p": (math.log1p, -0.999, 60.0),
+    "expm1": (math.expm1, -20.0, 20.0),
+}
+
+
+def points(low: float, high: float) -> NDArray[np.float32]:
+    """Return points all over a range, and as many that crowd at zero."""
+    random = np.random.default_rng(1)
+    spread = random.uniform(low, high, POINTS)
+    tiny = np.exp(random.uniform(math.log(1e-30), math.log(min(-low, high)), POINTS))
+    return np.concatenate([spread, tiny, -tiny]).astype(np.float32)
+
+
+@pytest.mark.parametrize("extra", [0, 1], ids=["vectors", "scalars"])
+@pytest.mark.parametrize("name", sorted(RANGES))
+def test_error_is_within_the_table(ctx: gpu.Context, name: str, extra: int) -> None:
+    function, low, high = RANGES[name]
+    x = np.resize(points(low, high), 3 * POINTS + extra)
+    text = f"kernel f(x: f32[n]) -> y: f32[n] {{ y[i] = {name}(x[i]); }}"
+    with built(text) as (kernel,):
+        (y,) = kernel.launch(ctx, (ctx.tensor(x),), (), (None,))
+        got = y.numpy().astype(np.float64)
+    wanted = np.array([function(float(value)) for value in x])
+    ulp = np.spacing(np.abs(wanted).astype(np.float32)).astype(np.float64)
+    accuracy = BUILTINS[name].accuracy
+    ulps = accuracy.ulps + accuracy.ulps_per_argument * np.abs(x.astype(np.float64))
+    assert np.all(np.abs(got - wanted) <= accuracy.absolute + (ulps + 0.5) * ulp)
+    # Near zero only a relative bound will do: that is what these functions are for.
+    near = np.abs(x) < 1e-3
+    assert np.all(np.abs(got - wanted)[near] <= 4 * ulp[near])
+
+
+@pytest.mark.parametrize("extra", [0, 1], ids=["vectors", "scalars"])
+@pytest.mark.parametrize("name", ["is_nan", "is_finite"])
+def test_bit_tests(ctx: gpu.Context, name: str, extra: int) -> None:
+    special = [0.0, -0.0, 1.0, np.inf, -np.inf, np.nan, -np.nan, 3.4e38, 1e-45]
+    x: NDArray[Any] = np.resize(np.array(special, np.float32), 36 + extra)
+    text = (
+        "kernel f(x: f32[n]) -> y: i32[n] "
+        f"{{ y[i] = if {name}(x[i]) {{ 1 }} else {{ 0 }}; }}"
+    )
+    with built(text) as (kernel,):
+        (y,) = kernel.launch(ctx, (ctx.tensor(x),), (), (None,))
+        expected = np.isnan(x) if name == "is_nan" else np.isfinite(x)
+        np.testing.assert_array_equal(y.numpy().astype(bool), expected)
+
+
+def test_every_helper_is_a_built_in() -> None:
+    assert set(HELPERS) <= set(BUILTINS)
+    assert set(HELPERS) == {*RANGES, "is_nan", "is_finite"}
