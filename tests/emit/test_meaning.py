@@ -170,7 +170,7 @@ class Maker:
     def binary(self, of: Scalar, scope: tuple[Index, ...], depth: int) -> Expr:
         of_floats: tuple[BinaryOp, ...] = ("+", "-", "*", "*")
         of_integers: tuple[BinaryOp, ...] = ("/", "%", "&", "|", "^", "<<", ">>")
-        op = self.pick(*of_floats, *(of_integers if of.is_integer else ()))
+        op: BinaryOp = self.pick(*of_floats, *(of_integers if of.is_integer else ()))
         right = U32 if op in ("<<", ">>") else of
         sides = self.make(of, scope, depth), self.make(right, scope, depth)
         return Binary(op, *sides, of)
@@ -191,11 +191,12 @@ class Maker:
         return Reduce(self.pick(*kinds), indices, body, of)
 
     def cast(self, of: Scalar, scope: tuple[Index, ...], depth: int) -> Expr:
-        source = self.pick(*({F32, I32, U32, BOOL} - {of, F32 if of is U32 else of}))
+        sources = [s for s in (F32, I32, U32, BOOL) if s is not of]
+        source = self.pick(*sources)
         return Cast(self.make(source, scope, depth), of)
 
     def unary(self, of: Scalar, scope: tuple[Index, ...], depth: int) -> Expr:
-        op = self.pick(*UNARY_OPS[of])
+        op: UnaryOp = self.pick(*UNARY_OPS[of])
         return Unary(op, self.make(of, scope, depth), of)
 
     def truth(self, scope: tuple[Index, ...], depth: int) -> Expr:
