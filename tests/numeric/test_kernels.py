@@ -101,7 +101,7 @@ def test_schedule(ctx: Context, way: Way) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_schedule_at_length(ctx: Context, way: Way) -> None:
-    hold_to_oracle(ctx, way, settings(quick, max_examples=300))
+    hold_to_oracle(ctx, way, settings(quick, max_examples=100))
 
 
 @pytest.mark.parametrize("module", ORACLES)
@@ -128,7 +128,6 @@ def test_the_same_input_gives_the_same_bits(ctx: Context, way: Way) -> None:
         assert once.tobytes() == again.tobytes()
 
 
-@pytest.mark.xfail(strict=True, reason="a gather from an empty axis is not refused yet")
 def test_a_label_needs_a_class(ctx: Context) -> None:
     scores, labels = ctx.empty((2, 0), f32), ctx.vector([0, 0], u32)
     with pytest.raises(ShapeError, match="cross_entropy"):
