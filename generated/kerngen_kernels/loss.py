@@ -18,6 +18,7 @@ from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
     Dispatch,
+    Gather,
     Kernel,
     ScalarSpec,
     Schedule,
@@ -231,6 +232,7 @@ _CROSS_ENTROPY = Kernel(
         ),
     ),
     temporaries=(Temporary("top", f32, ("m",)),),
+    gathers=(Gather("logits", 1, "n", ("m",)),),
 )
 
 

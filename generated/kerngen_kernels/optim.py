@@ -298,6 +298,10 @@ def adamw(
         kernel adamw(mut param: f32[n], grad: f32[n], mut m: f32[n], mut v: f32[n],
             lr: f32, beta1: f32 = 0.9, beta2: f32 = 0.999, eps: f32 = 1e-8,
             weight_decay: f32 = 0.01, step: u32)
+        host rest1 = 1 - beta1;
+        host rest2 = 1 - beta2;
+        host bias1 = 1 - pow(beta1, step);
+        host bias2 = 1 - pow(beta2, step);
         m[i] = beta1 * m[i] + rest1 * grad[i];
         v[i] = beta2 * v[i] + rest2 * grad[i] * grad[i];
         param[i] -= lr * (m[i] / bias1 / (sqrt(v[i] / bias2) + eps) + weight_decay *

@@ -11,7 +11,8 @@ from kerngen.emit.host_text import host_lambda
 from kerngen.emit.python_code import tuple_text
 from kerngen.emit.python_names import ModuleNames
 from kerngen.emit.writer import Writer
-from kerngen.ir.nodes import DimValue, Role, Tensor, UniformValue
+from kerngen.ir.gathers import gathers_of
+from kerngen.ir.nodes import DimValue, Extent, Role, Tensor, UniformValue
 from kerngen.ir.types import Vector
 from kerngen.ir.walk import walk
 from kerngen.layout.struct import uniform_layout
@@ -63,6 +64,7 @@ class KernelPrinter:
             self._write_stages()
             self._optional("temporaries", self._temporaries())
             self._optional("checks", self._checks())
+            self._optional("gathers", self._gathers())
             self._write_guard_scalars()
 
     # Facts
@@ -76,10 +78,7 @@ class KernelPrinter:
             yield f'{self._described("Temporary", tensor)})'
 
     def _described(self, kind: str, tensor: Tensor) -> str:
-        axes = tuple_text(
-            f'"{extent}"' if isinstance(extent, str) else str(extent)
-            for extent in tensor.extents
-        )
+        axes = tuple_text(map(self._extent, tensor.extents))
         return f'{kind}("{self._name(tensor.name)}", {tensor.element.spelling}, {axes}'
 
     def _scalars(self) -> Iterator[str]:
@@ -93,10 +92,21 @@ class KernelPrinter:
 
     def _checks(self) -> Iterator[str]:
         for check in self._kernel.checks:
-            extent = check.index.extent
-            shown = f'"{extent}"' if isinstance(extent, str) else str(extent)
+            extent = self._extent(check.index.extent)
             tensor = self._name(check.tensor)
-            yield f'RangeCheck("{check.index.name}", {shown}, "{tensor}", {check.axis})'
+            index = check.index.name
+            yield f'RangeCheck("{index}", {extent}, "{tensor}", {check.axis})'
+
+    def _gathers(self) -> Iterator[str]:
+        for gather in gathers_of(self._kernel):
+            around = tuple_text(map(self._extent, gather.around))
+            tensor = self._name(gather.tensor)
+            extent = self._extent(gather.extent)
+            yield f'Gather("{tensor}", {gather.axis}, {extent}, {around})'
+
+    @staticmethod
+    def _extent(extent: Extent) -> str:
+        return f'"{extent}"' if isinstance(extent, str) else str(extent)
 
     # Stages
 

@@ -18,8 +18,8 @@ _KERNGEN = {
     ),
     "kerngen.runtime.hostmath": ("ceil_div",),
     "kerngen.runtime.kernel": (
-        *("Binding", "Dispatch", "Kernel", "RangeCheck", "ScalarSpec", "Schedule"),
-        *("Scratch", "Stage", "Temporary", "TensorSpec", "Variant"),
+        *("Binding", "Dispatch", "Gather", "Kernel", "RangeCheck", "ScalarSpec"),
+        *("Schedule", "Scratch", "Stage", "Temporary", "TensorSpec", "Variant"),
     ),
     "kerngen.runtime.uniform": ("Field", "UniformStruct"),
 }

@@ -91,6 +91,7 @@ def resolve(
         _check_element(kernel, spec, tensor.element, f"argument '{spec.name}'")
         _match_shape(kernel, spec, tensor.shape, lengths, sources)
     _check_ranges(kernel, tensors, lengths)
+    _check_gathers(kernel, lengths)
     return Signature(
         dims=lengths,
         values=tuple(lengths[dim] for dim in kernel.dims),
@@ -185,6 +186,17 @@ def _check_ranges(
                 f"{kernel.name}: index '{check.index}' ranges over "
                 f"{_show_axis(check.extent, lengths)}, but axis {check.axis} of "
                 f"'{check.tensor}' has length {shape[check.axis]}."
+            )
+
+
+def _check_gathers(kernel: Kernel, lengths: Mapping[str, int]) -> None:
+    """Refuse gathers from an empty axis: there is no element to clamp to."""
+    for gather in kernel.gathers:
+        (length,) = shape_of((gather.extent,), lengths)
+        if length == 0 and all(shape_of(gather.around, lengths)):
+            raise ShapeError(
+                f"{kernel.name}: axis {gather.axis} of '{gather.tensor}' is gathered "
+                f"from, and it is empty ({_show_axis(gather.extent, lengths)})."
             )
 
 

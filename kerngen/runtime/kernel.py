@@ -71,6 +71,20 @@ class RangeCheck:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Gather:
+    """An axis of a tensor that is gathered from, wherever no `around` is 0.
+
+    `extent` is the axis's length; subscripts are clamped to it, so it must not be 0.
+    """
+
+    tensor: str
+    axis: int
+    extent: str | int
+    around: tuple[str | int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Temporary:
     """A tensor that lives between the stages of one call."""
 
@@ -170,6 +184,7 @@ class Kernel:
     reference: Callable[..., Any]
     temporaries: tuple[Temporary, ...] = ()
     checks: tuple[RangeCheck, ...] = ()
+    gathers: tuple[Gather, ...] = ()
     guard_scalars: tuple[str, ...] = field(default=())
     """Names of the integer scalars that guards read: part of a launch's plan key."""
 

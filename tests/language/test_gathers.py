@@ -1,0 +1,44 @@
+"""Gathers are clamped to their axis; where it is empty, the call is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kerngen.runtime as gpu
+from kerngen.runtime import f32, i32
+from kerngen.runtime.backend import Kind
+from tests.numeric.generated import built
+
+PLAIN = (
+    "kernel f(x: f32[v, d], ids: i32[n]) -> y: f32[n, d] { y[i, j] = x[ids[i], j]; }"
+)
+OF_A_LET = (
+    "kernel f(x: f32[v], ids: i32[n]) -> y: f32[n] {"
+    " let e[i] = 2.0 * x[i]; y[i] = sum[j] e[ids[j]] * f32(i); }"
+)
+
+
+@pytest.mark.parametrize("adapter", ["software", "reference"])
+def test_a_gather_from_an_empty_axis_is_refused(adapter: Kind) -> None:
+    with built(PLAIN) as (kernel,), gpu.open(adapter=adapter) as ctx:
+        x, ids = ctx.empty((0, 3), f32), ctx.vector(np.zeros(2, np.int32), i32)
+        with pytest.raises(gpu.ShapeError, match=r"axis 0 of 'x' .* empty \(v=0\)"):
+            kernel.launch(ctx, (x, ids), (), (None,))
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(0, 3), (2, 0)])
+def test_an_empty_domain_checks_nothing(
+    ctx: gpu.Context, rows: int, columns: int
+) -> None:
+    with built(PLAIN) as (kernel,):
+        x, ids = ctx.empty((0, columns), f32), ctx.vector(np.zeros(rows, np.int32), i32)
+        (y,) = kernel.launch(ctx, (x, ids), (), (None,))
+        assert y.numpy().shape == (rows, columns)
+
+
+def test_a_gather_of_a_let_is_refused_too(ctx: gpu.Context) -> None:
+    with built(OF_A_LET) as (kernel,):
+        ids = ctx.vector(np.zeros(2, np.int32), i32)
+        with pytest.raises(gpu.ShapeError, match="axis 0 of 'e'"):
+            kernel.launch(ctx, (ctx.empty((0,), f32), ids), (), (None,))
