@@ -164,6 +164,7 @@ def test_memory_that_runs_out(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> 
                 raise wgpu.GPUOutOfMemoryError("Not enough memory left.")
             return device.create_buffer(**rest)
 
+    ctx.trim()
     device: Any = memory._device
     monkeypatch.setattr(memory, "_device", Poor())
     kept = ctx.zeros(12_345, f32)
