@@ -14,9 +14,8 @@ import pytest
 from kerngen.output.files import Generated, declare
 from tests.output import interrupt
 
-pytestmark = pytest.mark.skipif(
-    sys.platform == "win32", reason="children are made by fork"
-)
+# One process runs them all: they share what `run` finds.
+pytestmark = pytest.mark.xdist_group("atomic")
 
 MINE = {"notes/mine.txt": "mine"}
 

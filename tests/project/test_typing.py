@@ -18,6 +18,9 @@ import pytest
 
 from tests.project.tree import ROOT
 
+# One process runs them all: they share the wheel and its environment.
+pytestmark = pytest.mark.xdist_group("typing")
+
 PROGRAMS = Path(__file__).parent / "typing"
 
 
