@@ -85,7 +85,12 @@ class NameClash(WordedBeside):
     def remedy(self) -> str:
         """What to do: a parameter that repeats a dim is not needed."""
         if self.wanted == "a dim":
-            return "A dim can be read without being passed: leave out the parameter, or rename one of the two."
+            return (
+                "A dim can be read without being passed: leave out the parameter, or "
+                "rename one of the two."
+            )
+        if self.wanted == "an index":
+            return "Give the index a name of its own, 'i' or 'p' say."
         return "Rename one of the two."
 
 

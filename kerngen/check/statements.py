@@ -161,6 +161,7 @@ class Body:
             self.env.faults.add(
                 MemberTargetUnsupported(span=node.members[0].span, target=name.name)
             )
+            self.env.written.add(name.name)
             return None
         match symbol:
             case TensorSymbol(tensor=tensor):
@@ -191,11 +192,12 @@ class Body:
         )
 
     def _report_unknown_target(self, name: ast.Identifier) -> None:
+        """Record a misspelt target; what was meant then counts as written."""
+        suggestion = closest(name.name, self.scope.names())
+        self.env.written.add(suggestion)
         self.env.faults.add(
             faults_names.UnknownName(
-                span=name.span,
-                name=name.name,
-                suggestion=closest(name.name, self.scope.names()),
+                span=name.span, name=name.name, suggestion=suggestion
             )
         )
 
