@@ -63,5 +63,6 @@ def reporting(stream: TextIO) -> Generator[None]:
     except OutputError as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
-        where = f"'{error.filename}': " if error.filename else ""
+        name = error.filename2 or error.filename
+        where = f"'{name}': " if name else ""
         raise click.ClickException(f"{where}{error.strerror or error}.") from None

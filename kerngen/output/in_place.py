@@ -61,8 +61,13 @@ def undo(out: Path, staging: Path) -> None:
         (out / path).unlink(missing_ok=True)
     remove_empty_folders(added, out)
     for saved in (staging / "old").rglob("*"):
-        if saved.is_file():
-            target = out / saved.relative_to(staging / "old")
+        target = out / saved.relative_to(staging / "old")
+        # What wasn't reached is left alone: it may be what can't be written.
+        if saved.is_file() and not _same_content(saved, target):
             target.parent.mkdir(parents=True, exist_ok=True)
             saved.replace(target)
     journal.unlink()
+
+
+def _same_content(saved: Path, target: Path) -> bool:
+    return target.is_file() and saved.read_bytes() == target.read_bytes()

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from kerngen.output import transaction
-from kerngen.output.changes import Changes
 from kerngen.output.errors import OutputError
 from kerngen.output.files import Generated
 from kerngen.output.manifest import Manifest, read_manifest
 from kerngen.output.write import Summary, check, write
+from tests.output.interrupt import no_exchange
 
 A = Generated("dsl/a.kern", "1", {"a.py": b"a\n", "wgsl/a.k.wgsl": b"shader\n"})
 B = Generated("dsl/sub/b.kern", "2", {"sub/b.py": b"b\n"})
@@ -35,13 +35,7 @@ def out(
 ) -> Path:
     """Return a folder that is not there yet, written to in either way."""
     if request.param == "in_place":
-
-        def never(changes: Changes, out: Path, staging: Path) -> bool:
-            assert changes
-            assert out != staging
-            return False
-
-        monkeypatch.setattr(transaction, "change_by_exchange", never)
+        monkeypatch.setattr(transaction, "change_by_exchange", no_exchange)
     return tmp_path / "gen" / "kernels"
 
 
@@ -278,3 +272,23 @@ def test_check_finds_stale_missing_and_left_over(out: Path) -> None:
     }
     assert "-edited\n+a\n" in found["a.py"].diff
     assert "+shader\n" in found["wgsl/a.k.wgsl"].diff
+
+
+def test_a_folder_that_cant_be_written_is_left_alone(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write([A], out, keep=none)
+    before = files(out), times(out)
+    replace = Path.replace
+
+    def refuse(source: Path, target: Path) -> Path:
+        if Path(target).is_relative_to(out):
+            raise PermissionError(13, "Permission denied", str(target))
+        return replace(source, target)
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    monkeypatch.setattr(transaction, "change_by_exchange", no_exchange)
+    with pytest.raises(PermissionError):
+        write([B], out, keep=none)
+    assert (files(out), times(out)) == before
+    assert [path.name for path in out.parent.iterdir()] == ["kernels"]
