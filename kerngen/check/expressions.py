@@ -14,21 +14,11 @@ from kerngen.check.environment import Environment
 from kerngen.check.leaves import check_element, check_member, check_name, refuse
 from kerngen.check.literals import flexible, literal
 from kerngen.check.remedies import conversion, unification
-from kerngen.check.scope import (
-    Scope,
-    one_line,
-)
+from kerngen.check.scope import Scope, one_line
 from kerngen.check.subscripts import bind_indices
 from kerngen.ir.evaluate import NotFiniteError
 from kerngen.ir.fold import fold
-from kerngen.ir.nodes import (
-    Binary,
-    Constant,
-    Expr,
-    Reduce,
-    Select,
-    Unary,
-)
+from kerngen.ir.nodes import Binary, Constant, Expr, Reduce, Select, Unary
 from kerngen.ir.types import Scalar
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -38,7 +28,10 @@ _SHIFTS = frozenset({"<<", ">>"})
 _EQUALITY = frozenset({"==", "!="})
 _ORDER = frozenset({"<", "<=", ">", ">="})
 _ON_BITS = frozenset({"&", "|", "^"})
-_COMPONENTS = {letter: "xyzw"[n % 4] for n, letter in enumerate("xyzwrgba")}
+
+_NUMBERS = (Scalar.F32, Scalar.I32, Scalar.U32)
+_INTEGERS = (Scalar.I32, Scalar.U32)
+_SIGNED = (Scalar.F32, Scalar.I32)
 
 
 @final
@@ -123,17 +116,15 @@ class Expressions:
 
     def _unary(self, node: ast.Unary, want: Scalar | None) -> Expr | None:
         if node.op == "not":
-            operand = self.check_condition(node.operand)
-            return None if operand is None else Unary("not", operand, Scalar.BOOL)
+            operand = self._condition(node.operand)
+            return operand and Unary("not", operand, Scalar.BOOL)
         if node.op == "-" and isinstance(node.operand, ast.Number):
             value = node.operand.value
             return literal(self.env.faults, node.span, -value, want)
         operand = self.check(node.operand, want)
         if operand is None:
             return None
-        accepted = (
-            (Scalar.F32, Scalar.I32) if node.op == "-" else (Scalar.I32, Scalar.U32)
-        )
+        accepted = _SIGNED if node.op == "-" else _INTEGERS
         if not self._accepts(f"unary {node.op}", node.operand, operand.type, accepted):
             return None
         return self.finish(Unary(node.op, operand, operand.type), node.span)
@@ -162,7 +153,7 @@ class Expressions:
         )
         return False
 
-    def check_condition(self, node: ast.Expr) -> Expr | None:
+    def _condition(self, node: ast.Expr) -> Expr | None:
         """Check an expression that is true or false."""
         value = self.check(node)
         if value is None or value.type is Scalar.BOOL:
@@ -178,11 +169,8 @@ class Expressions:
 
     def _binary(self, node: ast.Binary, want: Scalar | None) -> Expr | None:
         if node.op in _LOGIC:
-            left = self.check_condition(node.left)
-            right = self.check_condition(node.right)
-            if left is None or right is None:
-                return None
-            return Binary(node.op, left, right, Scalar.BOOL)
+            left, right = self._condition(node.left), self._condition(node.right)
+            return left and right and Binary(node.op, left, right, Scalar.BOOL)
         if node.op in _SHIFTS:
             return self._shift(node, want)
         compares = node.op in _EQUALITY or node.op in _ORDER
@@ -190,20 +178,22 @@ class Expressions:
         left, right = self.check_together(sides, None if compares else want)
         if left is None or right is None:
             return None
-        if not self.same_type(
-            node.op, node.span, (node.left, left), (node.right, right)
-        ):
+        if not self._one_type(node.op, node, (node.left, left), (node.right, right)):
             return None
-        accepted = tuple(Scalar) if node.op in _EQUALITY else _accepted(node.op)
+        accepted: tuple[Scalar, ...] = _NUMBERS
+        if node.op in _EQUALITY:
+            accepted = tuple(Scalar)
+        elif node.op in _ON_BITS:
+            accepted = _INTEGERS
         if not self._accepts(node.op, node.left, left.type, accepted):
             return None
         type_ = Scalar.BOOL if compares else left.type
         return self.finish(Binary(node.op, left, right, type_), node.span)
 
-    def same_type(
+    def _one_type(
         self,
         what: str,
-        span: Span,
+        node: ast.Expr,
         first: tuple[ast.Expr, Expr],
         second: tuple[ast.Expr, Expr],
     ) -> bool:
@@ -213,7 +203,7 @@ class Expressions:
             return True
         self.env.faults.add(
             faults_types.MixedTypes(
-                span=span,
+                span=node.span,
                 what=what,
                 left=left.type.spelling,
                 right=right.type.spelling,
@@ -229,18 +219,18 @@ class Expressions:
         right = self.check_as(node.right, Scalar.U32, "A shift count")
         if left is None or right is None:
             return None
-        if not self._accepts(node.op, node.left, left.type, _accepted("&")):
+        if not self._accepts(node.op, node.left, left.type, _INTEGERS):
             return None
         return self.finish(Binary(node.op, left, right, left.type), node.span)
 
     def _conditional(self, node: ast.Conditional, want: Scalar | None) -> Expr | None:
-        condition = self.check_condition(node.condition)
+        condition = self._condition(node.condition)
         branches = (node.then, node.otherwise)
         then, otherwise = self.check_together(branches, want)
         if condition is None or then is None or otherwise is None:
             return None
         sides = (node.then, then), (node.otherwise, otherwise)
-        if not self.same_type("if", node.span, *sides):
+        if not self._one_type("if", node, *sides):
             return None
         return self.finish(Select(condition, then, otherwise, then.type), node.span)
 
@@ -254,14 +244,6 @@ class Expressions:
             body = inner.check(node.body, want)
         if body is None or indices is None:
             return None
-        numbers = (Scalar.F32, Scalar.I32, Scalar.U32)
-        if not self._accepts(node.kind, node.body, body.type, numbers):
+        if not self._accepts(node.kind, node.body, body.type, _NUMBERS):
             return None
         return Reduce(node.kind, indices, body, body.type)
-
-
-def _accepted(op: str) -> tuple[Scalar, ...]:
-    """Return the types that an operator works on."""
-    if op in _ON_BITS:
-        return (Scalar.I32, Scalar.U32)
-    return (Scalar.F32, Scalar.I32, Scalar.U32)

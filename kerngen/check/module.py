@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 from kerngen.check import faults_statements, faults_unsupported
@@ -17,7 +17,7 @@ from kerngen.check.scope import Scope, closest
 from kerngen.check.statements import Body
 from kerngen.check.subscripts import example_read
 from kerngen.check.text import signature_text
-from kerngen.ir.nodes import Kernel, Module, Role, Schedule
+from kerngen.ir.nodes import Kernel, Module, Role
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Source
 from kerngen.syntax import ast
@@ -28,52 +28,51 @@ class _Named(Protocol):
     def name(self) -> ast.Identifier: ...
 
 
+_Kind = TypeVar("_Kind")
 _Item = TypeVar("_Item", bound=_Named)
 
 
 def check(program: ast.Program, source: Source) -> Module:
     """Return the typed module; raise `CompileError` with every fault found."""
     faults = Faults()
-    items = program.items
-    functions = [item for item in items if isinstance(item, ast.FunctionItem)]
-    constants = [item for item in items if isinstance(item, ast.ConstItem)]
-    kernels = [item for item in items if isinstance(item, ast.KernelItem)]
-    structs = [item for item in items if isinstance(item, ast.StructItem)]
-    schedules = [item for item in items if isinstance(item, ast.ScheduleItem)]
-    _report_unsupported(faults, items)
-
-    functions = _distinct(faults, "functions", functions)
-    kernels = _distinct(faults, "kernels", kernels)
     outer = Scope(faults)
+    _report_unsupported(faults, program)
+    functions = _distinct(faults, "functions", _all(program, ast.FunctionItem))
+    constants = _distinct(faults, "constants", _all(program, ast.ConstItem))
+    kernels = _distinct(faults, "kernels", _all(program, ast.KernelItem))
+
+    # What functions take and return, so that their order does not matter.
     signatures = check_signatures(faults, functions)
-    constants = _distinct(faults, "constants", constants)
+    # Constants into the scope that functions and kernels share.
     check_constants(faults, constants, signatures, outer)
+    # Functions, callees before callers.
     checked_functions = check_functions(faults, functions, signatures, outer)
-    _check_scheduled(faults, schedules, kernels)
-    struct_names = frozenset(item.name.name for item in structs)
-    checked = [
+    # Kernels, each in a scope of its own, with their schedules.
+    _check_scheduled(faults, program, kernels)
+    checked_kernels = tuple(
         _check_kernel(
             item,
             Environment(faults, signatures, "kernel"),
             Scope(faults, outer),
-            struct_names,
-            [s for s in schedules if s.kernel.name == item.name.name],
+            program,
         )
         for item in kernels
-    ]
+    )
     faults.raise_if_any()
-    _expect_complete(checked, kernels)
-    return Module(source.path, program.doc, checked_functions, tuple(checked))
+    _expect_complete(checked_kernels, kernels)
+    return Module(source.path, program.doc, checked_functions, checked_kernels)
 
 
-def _report_unsupported(faults: Faults, items: Sequence[ast.Item]) -> None:
-    for item in items:
-        if isinstance(item, ast.UseItem):
-            faults.add(
-                faults_unsupported.UseUnsupported(span=item.span, path=item.path)
-            )
-        elif isinstance(item, ast.StructItem):
-            faults.add(faults_unsupported.StructUnsupported(span=item.name.span))
+def _all(program: ast.Program, kind: type[_Kind]) -> list[_Kind]:
+    items: Iterable[object] = program.items
+    return [item for item in items if isinstance(item, kind)]
+
+
+def _report_unsupported(faults: Faults, program: ast.Program) -> None:
+    for use in _all(program, ast.UseItem):
+        faults.add(faults_unsupported.UseUnsupported(span=use.span, path=use.path))
+    for struct in _all(program, ast.StructItem):
+        faults.add(faults_unsupported.StructUnsupported(span=struct.name.span))
 
 
 def _distinct(faults: Faults, kind: str, items: list[_Item]) -> list[_Item]:
@@ -95,11 +94,11 @@ def _distinct(faults: Faults, kind: str, items: list[_Item]) -> list[_Item]:
 
 
 def _check_scheduled(
-    faults: Faults, schedules: list[ast.ScheduleItem], kernels: list[ast.KernelItem]
+    faults: Faults, program: ast.Program, kernels: list[ast.KernelItem]
 ) -> None:
     """Check that every schedule has its kernel."""
     known = [item.name.name for item in kernels]
-    for schedule in schedules:
+    for schedule in _all(program, ast.ScheduleItem):
         name = schedule.kernel
         if name.name not in known:
             faults.add(
@@ -115,15 +114,19 @@ def _check_kernel(
     item: ast.KernelItem,
     env: Environment,
     scope: Scope,
-    structs: frozenset[str],
-    schedules: list[ast.ScheduleItem],
+    program: ast.Program,
 ) -> Kernel:
     """Return a kernel; where it has faults, it is incomplete and goes no further."""
+    structs = frozenset(s.name.name for s in _all(program, ast.StructItem))
     header = Header(env, scope, structs)
     header.check(item)
     body = Body(env, scope)
     body.check(item.body)
-    checked = [check_schedule(schedule, env, scope) for schedule in schedules]
+    schedules = [
+        check_schedule(schedule, env, scope)
+        for schedule in _all(program, ast.ScheduleItem)
+        if schedule.kernel.name == item.name.name
+    ]
     _check_written(env, item)
     return Kernel(
         name=item.name.name,
@@ -133,7 +136,7 @@ def _check_kernel(
         hosts=tuple(body.hosts),
         body=tuple(body.statements),
         checks=tuple(env.checks),
-        schedules=tuple(s for s in checked if isinstance(s, Schedule)),
+        schedules=tuple(s for s in schedules if s is not None),
         signature=signature_text(item),
         doc=item.doc,
         span=item.span,
@@ -162,7 +165,7 @@ def _assigns(item: ast.KernelItem) -> bool:
     return any(isinstance(statement, ast.Assignment) for statement in item.body)
 
 
-def _expect_complete(kernels: list[Kernel], items: list[ast.KernelItem]) -> None:
+def _expect_complete(kernels: tuple[Kernel, ...], items: list[ast.KernelItem]) -> None:
     """Hold that what has no fault was understood: nothing is left out in silence."""
     for kernel, item in zip(kernels, items, strict=True):
         understood = len(kernel.body) + len(kernel.hosts)

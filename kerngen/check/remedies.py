@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from kerngen.check.scope import one_line
 from kerngen.ir.types import Scalar
-from kerngen.source.text import Span
 from kerngen.syntax import ast
-
-NUMBERS = (Scalar.F32, Scalar.I32, Scalar.U32)
-
-
-def article(scalar: Scalar) -> str:
-    """Return the type's name in quotes."""
-    return f"'{scalar.spelling}'"
 
 
 def conversion(node: ast.Expr, actual: Scalar, wanted: Scalar) -> str:
@@ -49,8 +41,3 @@ def unification(left: tuple[ast.Expr, Scalar], right: tuple[ast.Expr, Scalar]) -
         return f"Convert one side: 'f32({one_line(node.span.text)})'."
     node = a if a_type is Scalar.U32 else b
     return f"Convert one side: 'i32({one_line(node.span.text)})'."
-
-
-def line_of(span: Span) -> str:
-    """Return the text of a span on one line, shortened."""
-    return one_line(span.text)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never, final
 
-from kerngen.check import faults_names, faults_statements, faults_types
+from kerngen.check import faults_names, faults_statements
 from kerngen.check.environment import Environment
 from kerngen.check.expressions import Expressions
 from kerngen.check.faults_indices import DimAsIndex
 from kerngen.check.faults_unsupported import MemberTargetUnsupported
 from kerngen.check.hosts import check_host
 from kerngen.check.parameters import KINDS
-from kerngen.check.remedies import conversion
 from kerngen.check.scope import (
     FaultySymbol,
     IndexSymbol,
@@ -218,13 +217,9 @@ class Body:
                 span=node.name.span, other=symbol.span, name=tensor.name
             )
             self.env.faults.add(fault)
-        value = inner.check(node.value, tensor.element)
-        if value is None:
-            return None
-        if value.type is not tensor.element:
-            self._report_type(node, tensor, value)
-            return None
-        if node.op == "=" or indices is None:
+        place = f"An element of '{tensor.name}'"
+        value = inner.check_as(node.value, tensor.element, place)
+        if value is None or node.op == "=" or indices is None:
             return value
         before = Load(tensor, tuple(IndexValue(index) for index in indices))
         combined = Binary(_OPERATORS[node.op], before, value, tensor.element)
@@ -232,17 +227,6 @@ class Body:
 
     def _unwritten(self, tensor: Tensor) -> bool:
         return tensor.role is Role.OUTPUT and tensor.name not in self.env.written
-
-    def _report_type(self, node: ast.Assignment, tensor: Tensor, value: Expr) -> None:
-        self.env.faults.add(
-            faults_types.TypeMismatch(
-                span=node.value.span,
-                place=f"An element of '{tensor.name}'",
-                expected=tensor.element.spelling,
-                actual=value.type.spelling,
-                remedy=conversion(node.value, value.type, tensor.element),
-            )
-        )
 
     # Left sides
 
