@@ -37,9 +37,9 @@ def check(program: ast.Program, source: Source) -> Module:
     faults = Faults()
     outer = Scope(faults)
     _report_unsupported(faults, program)
-    functions = _distinct(faults, "functions", _all(program, ast.FunctionItem))
-    constants = _distinct(faults, "constants", _all(program, ast.ConstItem))
-    kernels = _distinct(faults, "kernels", _all(program, ast.KernelItem))
+    functions = _distinct(faults, "functions", _all(program.items, ast.FunctionItem))
+    constants = _distinct(faults, "constants", _all(program.items, ast.ConstItem))
+    kernels = _distinct(faults, "kernels", _all(program.items, ast.KernelItem))
 
     # What functions take and return, so that their order does not matter.
     signatures = check_signatures(faults, functions)
@@ -63,15 +63,14 @@ def check(program: ast.Program, source: Source) -> Module:
     return Module(source.path, program.doc, checked_functions, checked_kernels)
 
 
-def _all(program: ast.Program, kind: type[_Kind]) -> list[_Kind]:
-    items: Iterable[object] = program.items
+def _all(items: Iterable[object], kind: type[_Kind]) -> list[_Kind]:
     return [item for item in items if isinstance(item, kind)]
 
 
 def _report_unsupported(faults: Faults, program: ast.Program) -> None:
-    for use in _all(program, ast.UseItem):
+    for use in _all(program.items, ast.UseItem):
         faults.add(faults_unsupported.UseUnsupported(span=use.span, path=use.path))
-    for struct in _all(program, ast.StructItem):
+    for struct in _all(program.items, ast.StructItem):
         faults.add(faults_unsupported.StructUnsupported(span=struct.name.span))
 
 
@@ -98,7 +97,7 @@ def _check_scheduled(
 ) -> None:
     """Check that every schedule has its kernel."""
     known = [item.name.name for item in kernels]
-    for schedule in _all(program, ast.ScheduleItem):
+    for schedule in _all(program.items, ast.ScheduleItem):
         name = schedule.kernel
         if name.name not in known:
             faults.add(
@@ -117,14 +116,14 @@ def _check_kernel(
     program: ast.Program,
 ) -> Kernel:
     """Return a kernel; where it has faults, it is incomplete and goes no further."""
-    structs = frozenset(s.name.name for s in _all(program, ast.StructItem))
+    structs = frozenset(s.name.name for s in _all(program.items, ast.StructItem))
     header = Header(env, scope, structs)
     header.check(item)
     body = Body(env, scope)
     body.check(item.body)
     schedules = [
         check_schedule(schedule, env, scope)
-        for schedule in _all(program, ast.ScheduleItem)
+        for schedule in _all(program.items, ast.ScheduleItem)
         if schedule.kernel.name == item.name.name
     ]
     _check_written(env, item)
