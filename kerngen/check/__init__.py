@@ -1,4 +1,4 @@
-"""Syntax trees to typed kernels, and the catalogue of what can be wrong with them."""
+"""Syntax trees to typed kernels, or diagnostics of what is wrong with them."""
 
 from kerngen.check.module import check
 

@@ -7,9 +7,10 @@ division by zero, a power too large), so does this module; Python's own would ra
 from __future__ import annotations
 
 import math
-from typing import TypeVar
+from typing import SupportsAbs, TypeVar
 
-_Number = TypeVar("_Number", int, float)
+_Number = TypeVar("_Number", bound=float)
+_Absolute = TypeVar("_Absolute")
 
 I32_MIN = -(2**31)
 I32_LARGEST_F32 = 2147483520
@@ -96,7 +97,7 @@ def sqrt(x: float) -> float:
     return math.nan if x < 0 else math.sqrt(x)
 
 
-def absolute(x: _Number) -> _Number:
+def absolute(x: SupportsAbs[_Absolute]) -> _Absolute:
     """Return the number without its sign."""
     return abs(x)
 

@@ -8,7 +8,7 @@ checks that the three agree, so that a file edited by hand cannot bind the wrong
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, Literal, Self, TypeAlias, final
@@ -88,8 +88,8 @@ class UniformStruct:
         values: list[Any] = []
         for field in self.FIELDS:
             value = getattr(self, field.name)
-            components = (value,) if field.width == 1 else value
-            if not isinstance(components, Sequence) or len(components) != field.width:
+            components: Any = (value,) if field.width == 1 else value
+            if not isinstance(components, Sized) or len(components) != field.width:
                 raise self._range_error(field, value)
             values += components
         self.pack_values_into(buffer, offset, tuple(values))

@@ -243,6 +243,8 @@ def _mask(left: Expr, bits: int) -> Expr:
             width = as_int(before)
             if width is not None and width & (width + 1) == 0:
                 return Binary("&", inner, u32(min(width, bits)))
+        case _:
+            pass
     return Binary("&", left, u32(bits))
 
 

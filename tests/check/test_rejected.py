@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from kerngen.catalogue import DIAGNOSTICS
 from kerngen.check import check
-from kerngen.check.catalogue import DIAGNOSTICS
+from kerngen.schedule import faults as schedule_faults
 from kerngen.source import reading
 from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.reading import read_source
@@ -20,7 +21,7 @@ FOLDER = Path(__file__).parent.parent / "cases" / "reject"
 CASES = sorted(FOLDER.glob("*.kern"))
 
 # Their wrong programs are with the tests of the stages that find them.
-EARLIER = {module.__name__ for module in (reading, faults, habits)}
+ELSEWHERE = {m.__name__ for m in (reading, faults, habits, schedule_faults)}
 
 
 def diagnostics_of(case: Path) -> tuple[Diagnostic, ...]:
@@ -43,7 +44,7 @@ def test_no_golden_is_left_over() -> None:
 
 def test_every_diagnostic_of_the_checker_has_a_case() -> None:
     seen = {type(fault) for case in CASES for fault in diagnostics_of(case)}
-    own = {kind for kind in DIAGNOSTICS if kind.__module__ not in EARLIER}
+    own = {kind for kind in DIAGNOSTICS if kind.__module__ not in ELSEWHERE}
     assert {kind.__name__ for kind in own - seen} == set()
 
 

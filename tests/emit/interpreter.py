@@ -44,7 +44,7 @@ Array: TypeAlias = NDArray[Any]
 
 DTYPES = {Scalar.F32: np.float64, Scalar.I32: np.int32, Scalar.U32: np.uint32}
 LARGEST = 2.0**50
-"""Beyond this, doubles no longer hold integers for sure."""
+"""Beyond this, sums of doubles no longer hold integers for sure."""
 
 
 class TooLargeError(Exception):
@@ -107,9 +107,14 @@ class Interpreter:
     """Runs one kernel on arrays, which its `mut` parameters change."""
 
     def __init__(
-        self, kernel: Kernel, arrays: dict[str, Array], scalars: Mapping[str, Number]
+        self,
+        kernel: Kernel,
+        arrays: dict[str, Array],
+        scalars: Mapping[str, Number],
+        largest: float = LARGEST,
     ) -> None:
         self.kernel = kernel
+        self.largest = largest
         self.arrays = dict(arrays)
         self.scalars = scalars
         self.dims = {
@@ -153,9 +158,14 @@ class Interpreter:
         value = self.evaluate(expr, at)
         if expr.type.is_integer:
             return wrap(value, expr.type)
-        if expr.type is Scalar.F32 and abs(value) > LARGEST:
-            raise TooLargeError
+        if expr.type is Scalar.F32:
+            self.check(value)
         return value
+
+    def check(self, value: float) -> None:
+        """Give up on a float that may not be exact."""
+        if abs(value) > self.largest:
+            raise TooLargeError
 
     def evaluate(self, expr: Expr, at: At) -> Number:
         match expr:
@@ -203,9 +213,14 @@ class Interpreter:
 
     def reduce(self, expr: Reduce, at: At) -> Number:
         total = EMPTY[expr.kind, expr.type]
+        size = 1.0
         for inner in self.domain(expr.indices, at):
-            total = JOIN[expr.kind](total, self.value(expr.body, inner))
+            term = self.value(expr.body, inner)
+            total = JOIN[expr.kind](total, term)
             total = wrap(total, expr.type) if expr.type.is_integer else total
+            if expr.kind == "prod" and expr.type is Scalar.F32:
+                size *= max(abs(term), 1.0)
+                self.check(size)
         return total
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -21,8 +21,15 @@ _numbers = count()
 def built(text: str) -> Generator[tuple[Kernel, ...]]:
     """Build a source in a folder that lasts as long as the block; give its kernels."""
     name = f"built_{next(_numbers)}"
+    with imported(name, compile_text(text, f"{name}.kern").files) as kernels:
+        yield kernels
+
+
+@contextmanager
+def imported(name: str, files: Mapping[str, bytes]) -> Generator[tuple[Kernel, ...]]:
+    """Import a generated module from a folder that lasts as long as the block."""
     with TemporaryDirectory() as folder:
-        for path, content in compile_text(text, f"{name}.kern").files.items():
+        for path, content in files.items():
             file = Path(folder) / path
             file.parent.mkdir(exist_ok=True)
             file.write_bytes(content)

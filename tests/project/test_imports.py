@@ -18,6 +18,7 @@ ORDER = [
     "layout",
     "shader",
     "schedule",
+    "catalogue",
     "emit",
     "output",
     "compiler",

@@ -13,6 +13,7 @@ from kerngen.check import (
     faults_types,
     faults_unsupported,
 )
+from kerngen.schedule import faults as faults_lowering
 from kerngen.source import reading
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.syntax import faults as faults_syntax
@@ -28,6 +29,7 @@ _MODULES = (
     faults_statements,
     faults_schedules,
     faults_unsupported,
+    faults_lowering,
 )
 
 
