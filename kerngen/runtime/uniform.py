@@ -8,7 +8,7 @@ checks that the three agree, so that a file edited by hand cannot bind the wrong
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, Literal, Self, TypeAlias, final
@@ -54,6 +54,11 @@ class Field:
         return f"vec{self.width}{self.scalar[0]}"
 
 
+def _components(value: Any) -> tuple[Any, ...]:
+    """Return the components of a vector; what is none has none."""
+    return tuple(value) if hasattr(value, "__iter__") else ()
+
+
 class UniformStruct:
     """The base of the generated dataclasses, one of which holds a kernel's scalars.
 
@@ -87,9 +92,9 @@ class UniformStruct:
         """Write the struct's bytes at `offset`, padding zeroed."""
         values: list[Any] = []
         for field in self.FIELDS:
-            value = getattr(self, field.name)
-            components: Any = (value,) if field.width == 1 else value
-            if not isinstance(components, Sized) or len(components) != field.width:
+            value: Any = getattr(self, field.name)
+            components = (value,) if field.width == 1 else _components(value)
+            if len(components) != field.width:
                 raise self._range_error(field, value)
             values += components
         self.pack_values_into(buffer, offset, tuple(values))
