@@ -37,10 +37,23 @@ def print_index(scope: Scope, index: Index, frame: Frame) -> Code:
 def sliced(scope: Scope, load: Load) -> Code:
     """Return the tensor at the current values of the loops that subscript it."""
     parts = [
-        scope.loops.get(s.index, ":") if isinstance(s, IndexValue) else ":"
-        for s in load.subscripts
+        _part(scope, load, axis) if isinstance(s, IndexValue) else ":"
+        for axis, s in enumerate(load.subscripts)
     ]
     return subscript(Code(scope.names[load.tensor.name]), parts)
+
+
+def _part(scope: Scope, load: Load, axis: int) -> str:
+    """Return the part of an axis that a bare index ranges over, or its loop's place.
+
+    An axis may be longer than the index that subscripts it.
+    """
+    part, extent = load.subscripts[axis], load.tensor.extents[axis]
+    assert isinstance(part, IndexValue), "gathers take parts of their own"
+    if part.index in scope.loops:
+        return scope.loops[part.index]
+    same = part.index.extent == extent
+    return ":" if same else f":{scope.extent(part.index.extent)}"
 
 
 def _view(scope: Scope, load: Load, axes: Frame, frame: Frame) -> Code:
@@ -54,13 +67,11 @@ def _view(scope: Scope, load: Load, axes: Frame, frame: Frame) -> Code:
         return align(sliced(scope, load), axes, frame)
     parts: list[str] = []
     rest = list(frame[frame.index(axes[0]) :]) if axes else []
-    for index in bare_indices(load) or ():
-        if index in scope.loops:
-            parts.append(scope.loops[index])
-            continue
-        while rest.pop(0) != index:
-            parts.append("None")
-        parts.append(":")
+    for axis, index in enumerate(bare_indices(load) or ()):
+        if index not in scope.loops:
+            while rest.pop(0) != index:
+                parts.append("None")
+        parts.append(_part(scope, load, axis))
     parts += ["None"] * len(rest)
     return subscript(Code(scope.names[load.tensor.name]), parts)
 

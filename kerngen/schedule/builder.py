@@ -220,16 +220,17 @@ class ShaderBuilder:
         return listed + [name for name in self._buffers if name not in listed]
 
     def _ordered(self) -> list[t.Declaration]:
-        """Uniform struct, constants, bindings, workgroup memory, functions."""
+        """Constants, uniform struct, bindings, workgroup memory, functions."""
         for number, name in enumerate(self._bound(), start=1):
             buffer = self._declared.pop(f"buffer {name}")
             if isinstance(buffer, t.Buffer):
                 numbered = replace(buffer, binding=number)
                 self._declared[f"buffer {name}"] = numbered
         found = list(self._declared.values())
-        order = (t.Const, t.Buffer, t.WorkgroupVar, t.Function | t.Verbatim)
+        order = (t.Buffer, t.WorkgroupVar, t.Function | t.Verbatim)
         ranked = [d for kind in order for d in found if isinstance(d, kind)]
-        return [*self._uniform_declarations(), *ranked]
+        constants = [d for d in found if isinstance(d, t.Const)]
+        return [*constants, *self._uniform_declarations(), *ranked]
 
     def _uniform_declarations(self) -> list[t.Declaration]:
         if not self._uses_uniform:

@@ -17,11 +17,12 @@ from kerngen.schedule.cooperation import (
     shared_array,
 )
 from kerngen.schedule.identities import accumulate, identity
-from kerngen.schedule.lowering import LANES, Lowerer, Value
+from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.steps import last_extents, vector_tensors
 from kerngen.schedule.task import Task, host_extent, host_multiple, host_product
+from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
 LANES_PER_GROUP: Final = 256

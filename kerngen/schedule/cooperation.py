@@ -13,10 +13,11 @@ from kerngen.ir.reads import outer_reductions
 from kerngen.ir.stages import Define
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.identities import accumulate, across, combine, identity
-from kerngen.schedule.lowering import LANES, Lowerer, Value
+from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import unravel
 from kerngen.schedule.steps import write_steps
 from kerngen.schedule.task import Task
+from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
 _BYTES: Final = 4

@@ -15,7 +15,7 @@ from kerngen.ir.nodes import Index, IndexValue, Load
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.contraction import Contraction, contraction_of
 from kerngen.schedule.cooperation import reduction_label, reduction_of
-from kerngen.schedule.lowering import COMPONENTS, LANES, Lowerer, Value
+from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.operand import Operand
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader, Variant
@@ -29,6 +29,7 @@ from kerngen.schedule.task import (
     host_product,
 )
 from kerngen.schedule.tiling import VECTOR, Tiling, tiling_of
+from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import tree as t
 
 

@@ -29,33 +29,17 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
-from kerngen.ir.reads import free_indices
 from kerngen.ir.types import Scalar
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.identities import accumulate, identity
+from kerngen.schedule.loads import lower_load
+from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import tree as t
 from kerngen.shader.helpers import HELPERS
-
-LANES = 4
-COMPONENTS = "xyzw"
 
 # Operators whose sides may be a vector and a scalar.
 _MIXES_WIDTHS = frozenset({"+", "-", "*", "/", "%"})
 _LOGICAL = {"and": ("&&", "&"), "or": ("||", "|")}
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A shader expression, and whether it holds four elements."""
-
-    expr: t.Expr
-    wide: bool = False
-
-    @property
-    def lanes(self) -> int:
-        """1 or 4."""
-        return LANES if self.wide else 1
 
 
 @final
@@ -95,7 +79,7 @@ class Lowerer:
             case LocalValue(name):
                 return self.locals[name]
             case Load():
-                return self._load(expr)
+                return lower_load(self, expr)
             case Unary():
                 return self._unary(expr)
             case Binary():
@@ -121,12 +105,20 @@ class Lowerer:
             return value.expr
         return t.call(wgsl_type(type_, LANES), value.expr)
 
-    def _together(self, *parts: tuple[Value, Scalar]) -> tuple[bool, list[t.Expr]]:
+    def together(self, *parts: tuple[Value, Scalar]) -> tuple[bool, list[t.Expr]]:
         """Bring values to one width: wide if any of them is."""
         wide = any(value.wide for value, _ in parts)
         if not wide:
             return False, [value.expr for value, _ in parts]
         return True, [self.widen(value, type_) for value, type_ in parts]
+
+    def named(self, value: Value, wanted: str) -> Value:
+        """Name a wide value, so that its elements can be read one by one."""
+        if not value.wide:
+            return value
+        name = self.shader.fresh(wanted)
+        self.block.append(t.Let(name, value.expr))
+        return Value(t.Ident(name), wide=True)
 
     # Leaves
 
@@ -154,7 +146,7 @@ class Lowerer:
         mixed = left.wide != right.wide
         if mixed and expr.op in _MIXES_WIDTHS:
             return Value(t.Binary(expr.op, left.expr, right.expr), wide=True)
-        wide, (a, b) = self._together((left, expr.left.type), (right, expr.right.type))
+        wide, (a, b) = self.together((left, expr.left.type), (right, expr.right.type))
         op = _LOGICAL[expr.op][wide] if expr.op in _LOGICAL else expr.op
         return Value(t.Binary(op, a, b), wide)
 
@@ -174,7 +166,7 @@ class Lowerer:
         parts = [(self.lower(a), a.type) for a in expr.arguments]
         if not BUILTINS[expr.builtin].wide and any(value.wide for value, _ in parts):
             return self._element_by_element(expr, [value for value, _ in parts])
-        wide, arguments = self._together(*parts)
+        wide, arguments = self.together(*parts)
         lanes = LANES if wide else 1
         if expr.builtin in HELPERS:
             return Value(
@@ -187,16 +179,16 @@ class Lowerer:
     def _element_by_element(self, expr: BuiltinCall, parts: list[Value]) -> Value:
         """Call a built-in that has no form for vectors once per element."""
         template, type_ = BUILTINS[expr.builtin].wgsl, wgsl_type(expr.type, 1)
-        named = [self._named(value, f"{self.label}_argument") for value in parts]
+        named = [self.named(value, f"{self.label}_argument") for value in parts]
         calls = tuple(
-            t.Template(template, tuple(_lane(v, component) for v in named), type_)
+            t.Template(template, tuple(v.lane(component) for v in named), type_)
             for component in COMPONENTS
         )
         return Value(t.Call(wgsl_type(expr.type, LANES), calls), wide=True)
 
     def _function_call(self, expr: FunctionCall) -> Value:
         parts = [(self.lower(a), a.type) for a in expr.arguments]
-        wide, arguments = self._together(*parts)
+        wide, arguments = self.together(*parts)
         name = self._function(expr.function, LANES if wide else 1)
         return Value(t.call(name, *arguments), wide)
 
@@ -265,122 +257,6 @@ class Lowerer:
     def nested(self, at: dict[Index, t.Expr]) -> Lowerer:
         """Return a lowerer for an inner block, with more indices."""
         return replace(self, at={**self.at, **at}, block=[])
-
-    # Memory
-
-    def _load(self, load: Load) -> Value:
-        buffer = self.shader.buffer(load.tensor)
-        if self._is_own_element(load):
-            return self._own_element(load, buffer.lanes)
-        subscripts = [
-            self._subscript(s, load.tensor.extents[axis])
-            for axis, s in enumerate(load.subscripts)
-        ]
-        if self._is_contiguous(load):
-            return self._contiguous(load, [value.expr for value in subscripts])
-        if any(value.wide for value in subscripts):
-            return self._scattered(load, subscripts)
-        address = self.address(load, [value.expr for value in subscripts])
-        return Value(element_of(buffer.expr, address, buffer.lanes))
-
-    def _is_own_element(self, load: Load) -> bool:
-        if self.element is None:
-            return False
-        return load.subscripts == tuple(map(IndexValue, self.element[0]))
-
-    def _own_element(self, load: Load, lanes: int) -> Value:
-        if self.element is None:
-            message = "no address of the own element"
-            raise AssertionError(message)
-        buffer = self.shader.buffer(load.tensor)
-        return Value(buffer.expr[self.element[1]], wide=lanes > 1)
-
-    def _subscript(self, subscript: Expr, extent: int | str) -> Value:
-        """Return a subscript as a u32: a bare index as it is, all else clamped."""
-        if isinstance(subscript, IndexValue) and subscript.index != self.vector:
-            return Value(self.at[subscript.index])
-        value = self.lower(subscript)
-        if isinstance(subscript, IndexValue):
-            return Value(t.call("vec4u", value.expr), wide=True)
-        length = self.shader.extent(extent)
-        if subscript.type is Scalar.U32:
-            last = Value(t.Binary("-", length, t.ONE))
-            _, (a, b) = self._together((value, Scalar.U32), (last, Scalar.U32))
-            return Value(t.call("min", a, b), value.wide)
-        last = Value(t.Binary("-", t.call("i32", length), t.Literal("1")))
-        zero = Value(t.Literal("0"))
-        wide, clamped = self._together(
-            (value, Scalar.I32), (zero, Scalar.I32), (last, Scalar.I32)
-        )
-        type_ = wgsl_type(Scalar.U32, LANES if wide else 1)
-        return Value(t.call(type_, t.call("clamp", *clamped)), wide)
-
-    def _is_contiguous(self, load: Load) -> bool:
-        return self.vector is not None and is_contiguous(load, self.vector)
-
-    def _contiguous(self, load: Load, subscripts: list[t.Expr]) -> Value:
-        """Read four neighbours; their vector is aligned where the buffer is wide."""
-        if self.vector is None:
-            message = "no vector index"
-            raise AssertionError(message)
-        buffer = self.shader.buffer(load.tensor)
-        address = self.address(load, [*subscripts[:-1], self.at[self.vector]])
-        if buffer.lanes == LANES:
-            return Value(buffer.expr[address // LANES], wide=True)
-        reads = tuple(buffer.expr[address + n] for n in range(LANES))
-        return Value(t.Call(wgsl_type(load.type, LANES), reads), wide=True)
-
-    def _scattered(self, load: Load, subscripts: list[Value]) -> Value:
-        """Read four elements that lie anywhere."""
-        buffer = self.shader.buffer(load.tensor)
-        named = [self._named(v, f"{load.tensor.name}_at") for v in subscripts]
-        reads: list[t.Expr] = []
-        for component in COMPONENTS:
-            address = self.address(load, [_lane(v, component) for v in named])
-            reads.append(element_of(buffer.expr, address, buffer.lanes))
-        return Value(t.Call(wgsl_type(load.type, LANES), tuple(reads)), wide=True)
-
-    def _named(self, value: Value, wanted: str) -> Value:
-        """Name a wide value, so that its elements can be read one by one."""
-        if not value.wide:
-            return value
-        name = self.shader.fresh(wanted)
-        self.block.append(t.Let(name, value.expr))
-        return Value(t.Ident(name), wide=True)
-
-    def address(self, load: Load, subscripts: list[t.Expr]) -> t.Expr:
-        """Return the row-major address of an element."""
-        return row_major(self.shader, load.tensor.extents, subscripts)
-
-
-def _lane(value: Value, component: str) -> t.Expr:
-    """Return one element of a named value; a narrow one is the same for all."""
-    return t.Member(value.expr, component) if value.wide else value.expr
-
-
-def row_major(
-    shader: ShaderBuilder, extents: tuple[str | int, ...], at: list[t.Expr]
-) -> t.Expr:
-    """Return `(i * n + j) * k + l` for subscripts i, j, l of axes m, n, k."""
-    address = t.ZERO
-    for extent, position in zip(extents, at, strict=True):
-        scaled = address if address == t.ZERO else address * shader.extent(extent)
-        address = scaled + position
-    return address
-
-
-def element_of(buffer: t.Expr, address: t.Expr, lanes: int) -> t.Expr:
-    """Read one element from a buffer that is bound as scalars or as vectors."""
-    if lanes == 1:
-        return buffer[address]
-    return buffer[address // LANES][address % LANES]
-
-
-def is_contiguous(load: Load, index: Index) -> bool:
-    """Whether the last subscript is `index` itself, and no other mentions it."""
-    if not load.subscripts or load.subscripts[-1] != IndexValue(index):
-        return False
-    return not any(index in free_indices(s) for s in load.subscripts[:-1])
 
 
 def literal(value: float | bool, type_: Scalar) -> t.Expr:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from kerngen.ir.nodes import Index, IndexValue, Load
+from kerngen.schedule.addresses import row_major
 from kerngen.schedule.builder import ShaderBuilder
-from kerngen.schedule.lowering import row_major
 from kerngen.schedule.tiling import VECTOR, Tiling
 from kerngen.shader import tree as t
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kerngen.ir.nodes import Index
 from kerngen.ir.reads import loads
+from kerngen.schedule.addresses import is_contiguous
 from kerngen.schedule.cooperation import reduction_of
-from kerngen.schedule.lowering import is_contiguous
 from kerngen.schedule.task import Task
 
 

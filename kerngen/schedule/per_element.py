@@ -10,10 +10,11 @@ from typing import Final
 
 from kerngen.ir.nodes import Index
 from kerngen.schedule.builder import ShaderBuilder
-from kerngen.schedule.lowering import LANES, Lowerer
+from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.steps import is_flat, last_extents, vector_tensors, write_steps
 from kerngen.schedule.task import Options, Task, host_multiple, host_product
+from kerngen.schedule.values import LANES
 from kerngen.shader import tree as t
 
 MAP_SIZE: Final = 256

@@ -107,12 +107,12 @@ class RegisterTile:
         for v in self._vectors:
             if self._right.runs_along_reduction:
                 read = [
-                    self._read(f"b_{v * VECTOR + n}", tile[column][p // VECTOR], body)
+                    self._read(f"b_{v}_at_{n}", tile[column][p // VECTOR], body)
                     for n, column in enumerate(self._tile_columns(v))
                 ]
                 for q, component in enumerate(_COMPONENTS):
                     parts = tuple(t.Member(vector, component) for vector in read)
-                    found[v, q] = t.Call("vec4f", parts)
+                    found[v, q] = self._read(f"b_{q}_{v}", t.Call("vec4f", parts), body)
                 continue
             for q in range(VECTOR):
                 place = self._column + v * self._tiling.columns

@@ -9,7 +9,9 @@ from kerngen.ir.nodes import Expr, Index, IndexValue, Load
 from kerngen.ir.reads import is_at, loads
 from kerngen.ir.stages import Define, Stage, Write
 from kerngen.ir.walk import children
-from kerngen.schedule.lowering import LANES, Lowerer, is_contiguous, row_major
+from kerngen.schedule.addresses import is_contiguous, row_major
+from kerngen.schedule.lowering import Lowerer
+from kerngen.schedule.values import LANES
 from kerngen.shader import tree as t
 
 
@@ -46,14 +48,19 @@ def _write(lowerer: Lowerer, stage: Stage, step: Write) -> None:
 
 
 def is_flat(stage: Stage) -> bool:
-    """Whether the domain's indices appear only as reads of the own element."""
+    """Whether the domain's indices appear only as reads of the own element.
+
+    What is read must be as long as the domain along every axis, so that an element has
+    one address everywhere.
+    """
+    extents = tuple(index.extent for index in stage.domain)
 
     def only_own(expr: Expr) -> bool:
         match expr:
             case IndexValue(index):
                 return index not in stage.domain
-            case Load() if is_at(expr, stage.domain):
-                return True
+            case Load(tensor=tensor) if is_at(expr, stage.domain):
+                return tensor.extents == extents
             case _:
                 return all(only_own(child) for child in children(expr))
 

@@ -202,6 +202,20 @@ CASES = (
         lambda x, k: (x @ k,),
     ),
     Case(
+        "axes_longer_than_the_index",
+        "kernel f(x: f32[m, 8], z: f32[8], y: f32[m, n]) -> w: f32[m, n] {"
+        " w[i, j] = x[i, j] * z[j] + y[i, j]; }",
+        lambda draw, n: (draw.f32(n, 8), draw.f32(8), draw.f32(n, min(n, 5))),
+        lambda x, z, y: ((x * z)[:, : y.shape[1]] + y,),
+    ),
+    Case(
+        "a_sum_over_part_of_an_axis",
+        "kernel f(x: f32[m, 8], y: f32[k, n]) -> w: f32[m, n] {"
+        " w[i, j] = sum[p] y[p, j] * x[i, p]; }",
+        lambda draw, n: (draw.f32(64, 8), draw.f32(min(n, 7), 4 * n)),
+        lambda x, y: (x[:, : len(y)] @ y,),
+    ),
+    Case(
         "two_outputs_and_a_reused_let",
         "kernel f(x: f32[m, n]) -> v: f32[m], s: f32[m] { s[i] = sum[j] x[i, j];"
         " let d[i, j] = x[i, j] - s[i]; v[i] = sum[j] d[i, j] * d[i, j]; }",

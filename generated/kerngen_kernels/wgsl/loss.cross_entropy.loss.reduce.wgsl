@@ -39,6 +39,7 @@ fn main(
     }
     if (lane == 0u) {
         let total = partial[0u];
-        loss[i] = log(total) - (logits[(i * u.n + min(labels[i], u.n - 1u)) >> 2u][(i * u.n + min(labels[i], u.n - 1u)) & 3u] - top[i]);
+        let logits_at = i * u.n + min(labels[i], u.n - 1u);
+        loss[i] = log(total) - (logits[logits_at >> 2u][logits_at & 3u] - top[i]);
     }
 }

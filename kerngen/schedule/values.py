@@ -1,0 +1,29 @@
+"""What lowering yields: shader values, one or four elements wide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from kerngen.shader import tree as t
+
+LANES: Final = 4
+COMPONENTS: Final = "xyzw"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A shader expression, and whether it holds four elements."""
+
+    expr: t.Expr
+    wide: bool = False
+
+    @property
+    def lanes(self) -> int:
+        """1 or 4."""
+        return LANES if self.wide else 1
+
+    def lane(self, component: str) -> t.Expr:
+        """Return one element of a named value; a narrow one is the same for all."""
+        return t.Member(self.expr, component) if self.wide else self.expr
