@@ -98,7 +98,7 @@ class KernelPrinter:
             yield f'RangeCheck("{index}", {extent}, "{tensor}", {check.axis})'
 
     def _gathers(self) -> Iterator[str]:
-        for gather in gathers_of(self._kernel):
+        for gather in gathers_of(self._program.staged):
             around = tuple_text(map(self._extent, gather.around))
             tensor = self._name(gather.tensor)
             extent = self._extent(gather.extent)
@@ -154,6 +154,8 @@ class KernelPrinter:
             self._writer.line(f'"{shader.stem}",')
             self._writer.line(f"{bindings},")
             self._writer.line(f"groups={host_lambda(shader.groups)},")
+            if shader.terms:
+                self._writer.line(f"terms={host_lambda(shader.terms)},")
             if not shader.uses_uniform:
                 self._writer.line("uses_uniform=False,")
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
-from kerngen.ir.nodes import Expr, Extent, IndexValue, Kernel, Load, Reduce
+from kerngen.ir.nodes import Expr, Extent, IndexValue, Load, Reduce
+from kerngen.ir.stages import StagedKernel
 from kerngen.ir.walk import children
 
 
@@ -24,13 +25,17 @@ class Gather:
     around: tuple[Extent, ...]
 
 
-def gathers_of(kernel: Kernel) -> tuple[Gather, ...]:
-    """Return every gather of a kernel once, in the order of the source."""
+def gathers_of(staged: StagedKernel) -> tuple[Gather, ...]:
+    """Return every gather of a kernel's stages once, in order.
+
+    Stages, not statements, are what runs: one may run where its statement is empty.
+    """
     found = (
         gather
-        for statement in kernel.body
+        for stage in staged.stages
+        for step in stage.steps
         for gather in _gathers(
-            statement.value, tuple(index.extent for index in statement.indices)
+            step.value, tuple(index.extent for index in stage.domain)
         )
     )
     return tuple(dict.fromkeys(found))

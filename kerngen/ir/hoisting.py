@@ -17,7 +17,7 @@ from kerngen.ir.nodes import (
     Statement,
     Tensor,
 )
-from kerngen.ir.reads import free_indices, outer_reductions, reads_elsewhere
+from kerngen.ir.reads import free_indices, names_in, outer_reductions, reads_elsewhere
 from kerngen.ir.walk import map_children
 
 Body = tuple[Statement, ...]
@@ -33,7 +33,7 @@ class Fresh:
             *kernel.order,
             *(tensor.name for tensor in kernel.tensors),
             *(host.name for host in kernel.hosts),
-            *(statement.target.name for statement in kernel.body),
+            *(name for statement in kernel.body for name in names_in(statement)),
         }
 
     def name(self, wanted: str) -> str:

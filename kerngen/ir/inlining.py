@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import final
 
+from kerngen.ir.evaluate import NotFiniteError, constant_value
+from kerngen.ir.fold import fold
 from kerngen.ir.nodes import (
     Expr,
     Index,
@@ -27,8 +29,9 @@ def inline_lets(body: Sequence[Statement]) -> tuple[Statement, ...]:
     A use at the statement's own element gets the let as a neighbour, which becomes a
     local of its stage; elsewhere the value is substituted.  A let stays where it is
     when it holds a reduction, when a tensor it reads is written before its last use,
-    when a gather subscripts it (the clamp is to the let's own axis), or when a
-    substitution would repeat its work.
+    when a gather subscripts it (the clamp is to the let's own axis), when a
+    substitution would repeat its work, or when it is a constant that has no finite
+    value where it is used.
 
     Before:  let d[i, j] = x[i, j] - mean[i];    v[i] = sum[j] d[i, j] * d[i, j];
     After:   v[i] = sum[j] (x[i, j] - mean[i]) * (x[i, j] - mean[i]);
@@ -80,6 +83,7 @@ class _Inliner:
             not holds_reduce(let.value)
             and not any(statement.target in read for statement in between)
             and all(self._admits(let, self.body[use]) for use in self._uses(number))
+            and all(self._stays_finite(let, self.body[u]) for u in self._uses(number))
         )
 
     def _reads(self, value: Expr) -> set[Tensor]:
@@ -102,6 +106,32 @@ class _Inliner:
 
         return admits(use.value, frozenset(use.indices))
 
+    def _stays_finite(self, let: Statement, use: Statement) -> bool:
+        """Whether a constant can stand in `use`, where WGSL computes with it at once.
+
+        What has no finite value there is left to the run, as the user wrote it.
+        """
+        value = self._expanded(let.value)
+        if constant_value(value) is None:
+            return True
+
+        def visit(expr: Expr) -> Expr:
+            if isinstance(expr, Load) and expr.tensor == let.target:
+                return value
+            return map_children(expr, visit)
+
+        try:
+            refold(self._expanded(visit(use.value)))
+        except NotFiniteError:
+            return False
+        return True
+
+    def _expanded(self, value: Expr) -> Expr:
+        """Return a value with the lets inlined so far in their places."""
+        if isinstance(value, Load) and value.tensor in self.inlined:
+            return self._expanded(_moved(self.inlined[value.tensor], value).value)
+        return map_children(value, self._expanded)
+
     def _with_lets(self, statement: Statement) -> dict[Tensor, Statement]:
         """Return a statement behind the lets that it needs as neighbours."""
         needed: dict[Tensor, Statement] = {}
@@ -117,8 +147,13 @@ class _Inliner:
                 return expr
             return visit(moved.value)
 
-        value = visit(statement.value)
+        value = refold(visit(statement.value))
         return {**needed, statement.target: replace(statement, value=value)}
+
+
+def refold(expr: Expr) -> Expr:
+    """Fold the constants that a substitution brought together."""
+    return fold(map_children(expr, refold))
 
 
 def _direct_indices(load: Load) -> tuple[Index, ...] | None:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kerngen.ir.nodes import Expr, Index, IndexValue, Load, Reduce, Statement, Tensor
+from kerngen.ir.nodes import (
+    ConstRef,
+    Expr,
+    Index,
+    IndexValue,
+    Load,
+    Reduce,
+    Statement,
+    Tensor,
+)
 from kerngen.ir.walk import children, walk
 
 
@@ -34,6 +43,17 @@ def reads_elsewhere(statement: Statement, tensor: Tensor) -> bool:
         load.tensor == tensor and not is_at(load, statement.indices)
         for load in loads(statement.value)
     )
+
+
+def names_in(statement: Statement) -> Iterator[str]:
+    """Yield what a statement names: its target, indices, and constants it reads."""
+    yield statement.target.name
+    yield from (index.name for index in statement.indices)
+    for node in walk(statement.value):
+        if isinstance(node, ConstRef):
+            yield node.name
+        elif isinstance(node, Reduce):
+            yield from (index.name for index in node.indices)
 
 
 def outer_reductions(expr: Expr) -> Iterator[Reduce]:

@@ -60,6 +60,8 @@ def group(body: Sequence[Statement]) -> Iterator[tuple[Statement, ...]]:
     """
     members: list[Statement] = []
     for statement in body:
+        if _is_computed(statement, members):
+            continue
         if members and not _joins(statement, members):
             yield tuple(members)
             members = []
@@ -67,6 +69,12 @@ def group(body: Sequence[Statement]) -> Iterator[tuple[Statement, ...]]:
         members.append(_over(statement, first.indices))
     if members:
         yield tuple(members)
+
+
+def _is_computed(statement: Statement, members: Sequence[Statement]) -> bool:
+    """Whether it is a let that the group holds already, for an earlier use."""
+    is_let = statement.target.role is Role.LET
+    return is_let and any(member.target == statement.target for member in members)
 
 
 def _joins(statement: Statement, members: Sequence[Statement]) -> bool:

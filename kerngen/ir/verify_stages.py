@@ -37,6 +37,8 @@ def _stage(stage: Stage) -> Iterator[str]:
                 yield f"{stage.name}: reads {load.tensor.name} elsewhere and writes it"
         match step:
             case Define(local=local):
+                if local in defined:
+                    yield f"{stage.name}: defines {local.name} twice"
                 defined.add(local)
             case Write(tensor=tensor):
                 written.add(tensor)

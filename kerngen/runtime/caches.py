@@ -51,11 +51,14 @@ class Cache(Generic[K, V]):
             self.hits += 1
         return value
 
-    def put(self, key: K, value: V) -> None:
-        """Remember a value."""
-        if len(self._entries) >= self._capacity:
-            del self._entries[next(iter(self._entries))]
+    def put(self, key: K, value: V) -> K | None:
+        """Remember a value; return the key that had to go for it, if one had to."""
+        evicted: K | None = None
+        if key not in self._entries and len(self._entries) >= self._capacity:
+            evicted = next(iter(self._entries))
+            del self._entries[evicted]
         self._entries[key] = value
+        return evicted
 
     def discard(self, key: K) -> None:
         """Forget a key."""

@@ -155,7 +155,10 @@ def capabilities(device: Device) -> Capabilities:
     return Capabilities(
         info=AdapterInfo(
             workgroup_bytes=limits["max-compute-workgroup-storage-size"],
-            invocations=limits["max-compute-invocations-per-workgroup"],
+            invocations=min(
+                limits["max-compute-invocations-per-workgroup"],
+                limits["max-compute-workgroup-size-x"],
+            ),
             subgroups="subgroup" in features,
             f16="shader-f16" in features,
         ),

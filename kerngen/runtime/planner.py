@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from kerngen.runtime.kernel import Dims, Dispatch, Kernel, Schedule, Stage, Variant
 
 
+MOST_TERMS = 2**31
+"""Above this, a lane's counter and its stride might pass 32 bits."""
+
+
 @final
 class Planner:
     """Makes plans for a device."""
@@ -131,6 +135,11 @@ class Planner:
             raise LimitError(
                 f"{kernel.name}: '{dispatch.wgsl}' binds {len(dispatch.bindings)} "
                 f"tensors; the adapter allows {capabilities.storage_buffers}."
+            )
+        if dispatch.terms is not None and dispatch.terms(dims) >= MOST_TERMS:
+            raise LimitError(
+                f"{kernel.name}: '{dispatch.wgsl}' reduces {dispatch.terms(dims)} terms; "
+                f"it can count fewer than {MOST_TERMS}."
             )
         x, y = self._fold(kernel, dispatch, dispatch.groups(dims))
         key = ShaderKey(

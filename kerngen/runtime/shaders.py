@@ -157,7 +157,9 @@ class BindGroups:
                 error, f"to bind the arguments of {shader.label}"
             ) from error
         self._counters.bind_groups_created += 1
-        self.cache.put(key, group)
+        evicted = self.cache.put(key, group)
+        if evicted is not None:
+            self._unlink(evicted)
         for uid, _, _ in bound:
             self._users.setdefault(uid, set()).add(key)
         return group
@@ -176,9 +178,13 @@ class BindGroups:
         """Drop the bind groups of a block that is freed."""
         for key in self._users.pop(uid, ()):
             self.cache.discard(key)
-            for other, _, _ in key[2]:
-                if other in self._users:
-                    self._users[other].discard(key)
+            self._unlink(key)
+
+    def _unlink(self, key: GroupKey) -> None:
+        """Forget which blocks a bind group uses."""
+        for uid, _, _ in key[2]:
+            if uid in self._users:
+                self._users[uid].discard(key)
 
     def clear(self) -> None:
         """Drop everything."""

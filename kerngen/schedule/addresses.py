@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kerngen.ir.nodes import Extent, Index, IndexValue, Load
+from kerngen.ir.nodes import Extent, Index, IndexValue, Load, LocalValue
 from kerngen.ir.reads import free_indices
+from kerngen.ir.walk import walk
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.shader import tree as t
 
@@ -20,7 +21,12 @@ def row_major(
 
 
 def is_contiguous(load: Load, index: Index) -> bool:
-    """Whether the last subscript is `index` itself, and no other mentions it."""
+    """Whether the last subscript is `index` itself, and no other may depend on it.
+
+    A local may depend on any index of its stage.
+    """
     if not load.subscripts or load.subscripts[-1] != IndexValue(index):
         return False
-    return not any(index in free_indices(s) for s in load.subscripts[:-1])
+    outer = load.subscripts[:-1]
+    locals_ = (node for s in outer for node in walk(s) if isinstance(node, LocalValue))
+    return not any(index in free_indices(s) for s in outer) and not any(locals_)

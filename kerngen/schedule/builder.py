@@ -49,8 +49,8 @@ class ShaderBuilder:
         self.task = task
         self._lanes_of = lanes_of
         self._members = member_names(f.name for f in task.layout.members)
-        self._namer = value_namer(HELPERS)
-        self._names: dict[tuple[str, str], str] = {}
+        self._namer = value_namer(f"{name}{s}" for name in HELPERS for s in ("", "4"))
+        self._names: dict[tuple[str, str, str], str] = {}
         self._buffers: dict[str, Buffer] = {}
         self._declared: dict[str, t.Declaration] = {}
         self._uses_uniform = False
@@ -71,11 +71,14 @@ class ShaderBuilder:
 
     # Names
 
-    def name(self, wanted: str, space: str = "value") -> str:
-        """Return the shader's name for one of the user's values or functions."""
-        key = (space, wanted)
+    def name(self, wanted: str, space: str = "value", suffix: str = "") -> str:
+        """Return the shader's name for a user's value, constant or function.
+
+        `suffix` tells the forms of one function apart.
+        """
+        key = (space, wanted, suffix)
         if key not in self._names:
-            self._names[key] = self._namer.claim(wanted)
+            self._names[key] = self._namer.claim(f"{wanted}{suffix}")
         return self._names[key]
 
     def fresh(self, wanted: str) -> str:
@@ -104,21 +107,27 @@ class ShaderBuilder:
 
     def buffer(self, tensor: Tensor) -> Buffer:
         """Return a tensor's binding, declaring it at its first use."""
-        return self.storage(tensor.name, tensor.element)
+        return self._storage(tensor.name, tensor.element)
 
-    def storage(self, name: str, element: Scalar, *, written: bool = False) -> Buffer:
-        """Return a storage binding by name; `written` marks a scratch buffer's."""
+    def scratch(self, wanted: str, element: Scalar, *, written: bool) -> Buffer:
+        """Return the binding of a private buffer, which no tensor is named like."""
+        return self._storage(self.task.scratch_name(wanted), element, written=written)
+
+    def _storage(
+        self, name: str, element: Scalar, *, written: bool | None = None
+    ) -> Buffer:
         if name not in self._buffers:
             if written:
                 self._written.add(name)
             lanes = self._lanes_of.get(name, 1)
-            buffer = Buffer(name, lanes, t.Ident(self.name(name)))
+            shown = self.name(name, "scratch" if written is not None else "value")
+            buffer = Buffer(name, lanes, t.Ident(shown))
             self._buffers[name] = buffer
             space = "read_write" if name in self._written else "read"
             self._declared[f"buffer {name}"] = t.Buffer(
                 0,
                 f"storage, {space}",
-                self.name(name),
+                shown,
                 f"array<{wgsl_type(element, lanes)}>",
             )
         return self._buffers[name]
@@ -131,7 +140,7 @@ class ShaderBuilder:
 
     def const(self, name: str, type_: Scalar, value: t.Expr) -> t.Expr:
         """Return one of the user's constants, declaring it at its first use."""
-        shown = self.name(name)
+        shown = self.name(name, "const")
         self._declared[f"const {name}"] = t.Const(shown, type_.value, value)
         return t.Ident(shown)
 
@@ -169,6 +178,7 @@ class ShaderBuilder:
         workgroup_size: int,
         summary: str,
         variant: str = "",
+        terms: str = "",
     ) -> Shader:
         """Return the shader whose entry point has `body`."""
         inputs = tuple(
@@ -191,6 +201,7 @@ class ShaderBuilder:
             uses_uniform=self._uses_uniform,
             groups=groups,
             workgroup_size=workgroup_size,
+            terms=terms,
             workgroup_bytes=sum(
                 d.size for d in self._declared.values() if isinstance(d, t.WorkgroupVar)
             ),

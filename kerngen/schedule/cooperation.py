@@ -16,7 +16,7 @@ from kerngen.schedule.identities import accumulate, across, combine, identity
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import unravel
 from kerngen.schedule.steps import write_steps
-from kerngen.schedule.task import Task
+from kerngen.schedule.task import Task, host_product
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
@@ -84,6 +84,14 @@ def accumulate_strided(
         ]
     )
     return total
+
+
+def counted_terms(reduce: Reduce) -> str:
+    """Return the Python text of what the flat counter of `accumulate_strided` reaches.
+
+    One index alone is no longer than an axis, which cannot overflow.
+    """
+    return host_product(reduce.indices) if len(reduce.indices) > 1 else ""
 
 
 def own_total(reduce: Reduce, total: t.Ident, width: int) -> t.Expr:

@@ -195,8 +195,8 @@ class Lowerer:
     def _function(self, function: str, lanes: int) -> str:
         """Return the shader's name of a user's function at a width, declaring it."""
         suffix = "" if lanes == 1 else str(lanes)
-        name = self.shader.name(f"{function}{suffix}", "function")
-        key = f"function {function}{suffix}"
+        name = self.shader.name(function, "function", suffix)
+        key = f"function {name}"
         if self.shader.has(key):
             return name
         item = self.shader.function(function)

@@ -64,7 +64,8 @@ def _vector_variant(task: Task) -> Variant | None:
         return Variant("aligned", when, (_flat_vector_shader(task),))
     lane = task.domain[-1]
     names = vector_tensors(task.stage, task.values, lane)
-    aligned = host_multiple(last_extents(task.stage, task.values, names), LANES)
+    extents = [lane.extent, *last_extents(task.stage, task.values, names)]
+    aligned = host_multiple(extents, LANES)
     if aligned is None:
         return None
     return Variant("aligned", aligned, (_row_vector_shader(task, names),))

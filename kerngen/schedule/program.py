@@ -21,10 +21,9 @@ class Binding:
 @final
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """A private buffer of one variant, f32/i32/u32 elements; `length` is host code."""
+    """A private buffer of one variant: elements of 4 bytes; `length` is host code."""
 
     name: str
-    element: str
     length: str
 
 
@@ -45,6 +44,8 @@ class Shader:
     groups: str
     workgroup_size: int
     workgroup_bytes: int
+    terms: str = ""
+    """Host code: what a 32-bit counter of the shader runs up to, if it may overflow."""
 
 
 @final

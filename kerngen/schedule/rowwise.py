@@ -12,6 +12,7 @@ from typing import Final
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.cooperation import (
     accumulate_strided,
+    counted_terms,
     finish_steps,
     join,
     own_total,
@@ -62,7 +63,7 @@ def _vector_names(task: Task) -> set[str]:
 def _variant(task: Task, names: set[str]) -> Variant:
     if task.domain:
         return Variant("edge", "", (_row_shader(task, names),))
-    parts = Scratch("parts", reduction_of(task).type.value, _host_parts(task))
+    parts = Scratch(task.scratch_name("parts"), _host_parts(task))
     shaders = (_parts_shader(task, names), _finish_shader(task))
     return Variant("edge", "", shaders, (parts,))
 
@@ -92,6 +93,7 @@ def _row_shader(task: Task, names: set[str]) -> Shader:
         workgroup_size=ROW_LANES,
         summary="one workgroup per row.",
         variant="" if names else "edge",
+        terms=counted_terms(reduce),
     )
 
 
@@ -112,7 +114,7 @@ def _parts_shader(task: Task, names: set[str]) -> Shader:
     )
     body.append(t.Assign(shared[shader.lane], own_total(reduce, total, width)))
     body += join(shader, reduce, shared, count=TOTAL_LANES)
-    parts = shader.storage("parts", reduce.type, written=True)
+    parts = shader.scratch("parts", reduce.type, written=True)
     store = t.Assign(parts.expr[group], shared[t.ZERO])
     body.append(t.If(shader.lane.equals(0), (store,)))
     return shader.finish(
@@ -121,13 +123,14 @@ def _parts_shader(task: Task, names: set[str]) -> Shader:
         workgroup_size=TOTAL_LANES,
         summary="first of two dispatches: a part per workgroup.",
         variant="" if names else "edge",
+        terms=counted_terms(reduce),
     )
 
 
 def _finish_shader(task: Task) -> Shader:
     reduce = reduction_of(task)
     shader = ShaderBuilder(task, {})
-    parts = shader.storage("parts", reduce.type)
+    parts = shader.scratch("parts", reduce.type, written=False)
     count, total, part = (
         t.Ident(shader.fresh(name)) for name in ("count", "total", "part")
     )

@@ -64,7 +64,9 @@ def is_flat(stage: Stage) -> bool:
             case _:
                 return all(only_own(child) for child in children(expr))
 
-    return all(only_own(step.value) for step in stage.steps)
+    written = (step.tensor for step in stage.steps if isinstance(step, Write))
+    fits = all(tensor.extents == extents for tensor in written)
+    return fits and all(only_own(step.value) for step in stage.steps)
 
 
 def vector_tensors(stage: Stage, exprs: tuple[Expr, ...], index: Index) -> set[str]:

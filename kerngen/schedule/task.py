@@ -36,6 +36,14 @@ class Task:
         """The kernel that the stage belongs to."""
         return self.staged.kernel
 
+    def scratch_name(self, wanted: str) -> str:
+        """Return a name for a private buffer that none of the kernel's tensors has."""
+        tensors = (*self.kernel.tensors, *self.staged.temporaries)
+        taken = {tensor.name for tensor in tensors}
+        while wanted in taken:
+            wanted += "_"
+        return wanted
+
     @property
     def domain(self) -> tuple[Index, ...]:
         """The indices of the stage."""

@@ -115,8 +115,6 @@ def _statement(statement: t.Stmt) -> Iterator[str]:
             yield f"{expression(call)};"
         case t.Return(value):
             yield "return;" if value is None else f"return {expression(value)};"
-        case t.Comment(text):
-            yield f"// {text}"
         case t.Blank():
             yield ""
         case _:
@@ -144,9 +142,9 @@ def expression(expr: t.Expr) -> str:
             bare_left, bare_right = _BARE[op]
             return f"{_side(left, bare_left)} {op} {_side(right, bare_right)}"
         case t.Call(function, arguments):
-            return f"{function}({', '.join(map(expression, arguments))})"
+            return f"{function}({', '.join(_arguments(arguments))})"
         case t.Template(template, arguments, type_):
-            return template.format(*map(expression, arguments), T=type_)
+            return template.format(*_arguments(arguments), T=type_)
         case t.Element(base, index):
             return f"{_operand(base)}[{expression(index)}]"
         case t.Member(base, name):
@@ -154,6 +152,14 @@ def expression(expr: t.Expr) -> str:
         case _:
             message = f"not a shader expression: {expr!r}"
             raise TypeError(message)
+
+
+def _arguments(arguments: tuple[t.Expr, ...]) -> Iterator[str]:
+    """Print arguments; WGSL takes `f(a < b, c > d)` for a template `a<b, c>`."""
+    angled = [isinstance(a, t.Binary) and set("<>") & set(a.op) for a in arguments]
+    for argument, has_angle in zip(arguments, angled, strict=True):
+        text = expression(argument)
+        yield f"({text})" if has_angle and sum(map(bool, angled)) > 1 else text
 
 
 def _side(expr: t.Expr, bare: frozenset[str]) -> str:

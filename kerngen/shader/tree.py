@@ -328,21 +328,11 @@ class Return:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Comment:
-    """`// text`."""
-
-    text: str
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class Blank:
     """An empty line."""
 
 
-Stmt: TypeAlias = (
-    Let | Var | Assign | If | For | Block | Evaluate | Return | Comment | Blank
-)
+Stmt: TypeAlias = Let | Var | Assign | If | For | Block | Evaluate | Return | Blank
 
 BARRIER = Evaluate(Call("workgroupBarrier", ()))
 

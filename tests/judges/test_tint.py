@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kerngen.compiler import compile_text
 from tests.judges.tint import refused
+from tests.language.cases import CASES
 
 GENERATED = Path(__file__).parents[2] / "generated" / "kerngen_kernels" / "wgsl"
 
@@ -20,6 +22,17 @@ fn main(@builtin(local_invocation_index) lane: u32) {
 
 def test_every_standard_shader_is_accepted() -> None:
     shaders = sorted(GENERATED.glob("*.wgsl"))
+    assert len(shaders) > 50
+    assert refused(shaders) == {}
+
+
+def test_every_case_of_the_language_is_accepted(tmp_path: Path) -> None:
+    shaders: list[Path] = []
+    for case in CASES:
+        for path, content in compile_text(case.text, f"{case}.kern").files.items():
+            if path.endswith(".wgsl"):
+                shaders.append(tmp_path / Path(path).name)
+                shaders[-1].write_bytes(content)
     assert len(shaders) > 50
     assert refused(shaders) == {}
 

@@ -19,6 +19,7 @@ Meaning: TypeAlias = (
     Callable[[Array], Arrays]
     | Callable[[Array, Array], Arrays]
     | Callable[[Array, Array, Array], Arrays]
+    | Callable[[Array, Array, Array, Array], Arrays]
 )
 
 
@@ -304,6 +305,71 @@ CASES = (
         " y[i, j] = x[i, j] * s + r[i]; }",
         lambda draw, n: (draw.f32(5, n), draw.f32(), draw.f32(5)),
         lambda x, s, r: (x * s + r[:, None],),
+    ),
+    Case(
+        "a_let_that_two_statements_of_a_stage_use",
+        "kernel f(g: f32[n], mut m: f32[n], mut v: f32[n]) {"
+        " let c[i] = clamp(g[i], -2.0, 2.0); m[i] += c[i]; v[i] += c[i] * c[i]; }",
+        lambda draw, n: (draw.f32(n), draw.f32(n), draw.f32(n)),
+        lambda g, m, v: (m + np.clip(g, -2, 2), v + np.clip(g, -2, 2) ** 2),
+    ),
+    Case(
+        "a_local_in_a_subscript",
+        "kernel f(x: f32[v, n], ids: i32[m, n]) -> y: f32[m, n] {"
+        " let q[i, j] = ids[i, j] + 1; y[i, j] = x[q[i, j], j] * f32(q[i, j]); }",
+        lambda draw, n: (draw.f32(7, n), draw.i32(4, n, low=-3, high=8)),
+        lambda x, ids: (
+            x[np.clip(ids + 1, 0, 6), np.arange(x.shape[1])] * (ids + 1).astype("f"),
+        ),
+    ),
+    Case(
+        "a_let_over_more_than_is_written",
+        "kernel f(x: f32[m, n], mut y: f32[m, 6], g: i32[m], h: i32[n]) {"
+        " let t[i, j] = x[i, j] * y[g[i], h[j]]; y[i, j] = t[i, j]; }",
+        lambda draw, n: (
+            draw.f32(n, 8),
+            draw.f32(n, 6),
+            draw.i32(n, low=0, high=n - 1),
+            draw.i32(8, low=0, high=5),
+        ),
+        lambda x, y, g, h: (x[:, :6] * y[g][:, h[:6]],),
+    ),
+    Case(
+        "constants_that_meet_by_a_let",
+        "kernel f(x: i32[n]) -> y: i32[n] { let a = 2147483647; let b = a + 1;"
+        " let c = u32(40); let z = 0;"
+        " y[i] = ((x[i] + b) << c) / z + abs(b) + (a + x[i]); }",
+        lambda draw, n: (draw.i32(n),),
+        lambda x: (
+            (((x + np.int32(-(2**31))) << 8) + np.int32(-(2**31)))
+            + (x + np.int32(2**31 - 1)),
+        ),
+    ),
+    Case(
+        "comparisons_side_by_side",
+        "kernel f(x: f32[n], y: f32[n]) -> z: f32[n] { let t[i] = x[i] * y[i];"
+        " z[i] = if select(t[i] < 1.0, t[i] > 0.5, x[i] > 0.0) { 1.0 } else { 2.0 }; }",
+        lambda draw, n: (draw.f32(n), draw.f32(n)),
+        lambda x, y: (
+            np.where(np.where(x > 0, x * y > 0.5, x * y < 1), 1, 2).astype(np.float32),
+        ),
+    ),
+    Case(
+        "names_that_generated_code_uses",
+        "const x_new: f32 = 2.0; const y_sum: f32 = 3.0;"
+        "fn g(x: f32) -> f32 { x + x_new } fn g4(x: f32) -> f32 { g(x) * 3.0 }"
+        "kernel f(mut x: f32[n], erf4: f32[n], parts: f32[n]) -> y: f32[n], u: f32[] {"
+        " x[i] = x[i] * x_new; u = sum[lane] parts[lane];"
+        " y[partial] = (x[partial] + g4(erf4[partial]) - y_sum) / 1.0"
+        " + (sum[group] parts[group]) + x_new; }",
+        lambda draw, n: (draw.f32(n), draw.f32(n), draw.f32(n)),
+        lambda x, e, p: (x * 2, x * 2 + (e + 2) * 3 - 1 + p.sum(), np.asarray(p.sum())),
+    ),
+    Case(
+        "an_output_named_like_a_scratch_buffer",
+        "kernel f(x: f32[n]) -> parts: f32[] { parts = sum[i] x[i]; }",
+        lambda draw, n: (draw.f32(n),),
+        lambda x: (np.asarray(x.sum()),),
     ),
     Case(
         "names_that_other_languages_reserve",

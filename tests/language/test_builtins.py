@@ -118,7 +118,6 @@ TYPINGS = [
     Typing(builtin, overload)
     for builtin in BUILTINS.values()
     for overload in builtin.overloads
-    if not (Scalar.BOOL in overload.parameters and overload.result is Scalar.BOOL)
 ]
 
 
