@@ -12,11 +12,9 @@ from typing import final
 
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.operand import Operand
-from kerngen.schedule.tiling import VECTOR, Tiling
+from kerngen.schedule.tiling import GROUP, VECTOR, Tiling
+from kerngen.schedule.values import COMPONENTS
 from kerngen.shader import tree as t
-
-_COMPONENTS = "xyzw"
-_GROUP = 32
 
 
 @final
@@ -46,7 +44,7 @@ class RegisterTile:
         """Name this invocation's place among the columns and rows of the tile."""
         t_, lane = self._tiling, self._builder.lane
         across = t_.columns // t_.lane_columns
-        group, within = lane // _GROUP, lane % _GROUP
+        group, within = lane // GROUP, lane % GROUP
         column = group % across * t_.lane_columns + within % t_.lane_columns
         row = group // across * t_.lane_rows + within // t_.lane_columns
         return [t.Let(self._column.name, column), t.Let(self._row.name, row)]
@@ -90,14 +88,14 @@ class RegisterTile:
                 vector = self._read(
                     f"a_{r}", tile[self._tile_row(r)][p // VECTOR], body
                 )
-                for q, component in enumerate(_COMPONENTS):
+                for q, component in enumerate(COMPONENTS):
                     found[r, q] = t.Member(vector, component)
             return found
         for q in range(VECTOR):
             for block in range(len(self._rows) // VECTOR):
                 place = self._row + block * self._tiling.rows
                 vector = self._read(f"a_{q}_{block}", tile[p + q][place], body)
-                for n, component in enumerate(_COMPONENTS):
+                for n, component in enumerate(COMPONENTS):
                     found[block * VECTOR + n, q] = t.Member(vector, component)
         return found
 
@@ -110,7 +108,7 @@ class RegisterTile:
                     self._read(f"b_{v}_at_{n}", tile[column][p // VECTOR], body)
                     for n, column in enumerate(self._tile_columns(v))
                 ]
-                for q, component in enumerate(_COMPONENTS):
+                for q, component in enumerate(COMPONENTS):
                     parts = tuple(t.Member(vector, component) for vector in read)
                     found[v, q] = self._read(f"b_{q}_{v}", t.Call("vec4f", parts), body)
                 continue

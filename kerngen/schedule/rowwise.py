@@ -40,11 +40,10 @@ def lower_rowwise(task: Task) -> tuple[Variant, ...]:
     names = _vector_names(task)
     extents = last_extents(task.stage, (reduction_of(task).body,), names)
     when = host_multiple(extents, LANES) if names else None
-    edge = _variant(task, set())
+    edge = _variant(task, "edge", "", set())
     if when is None:
         return (edge,)
-    aligned = _variant(task, names)
-    return (Variant("aligned", when, aligned.shaders, aligned.scratch), edge)
+    return (_variant(task, "aligned", when, names), edge)
 
 
 def _vector_names(task: Task) -> set[str]:
@@ -60,12 +59,12 @@ def _vector_names(task: Task) -> set[str]:
     return names if all(extent == last.extent for extent in extents) else set()
 
 
-def _variant(task: Task, names: set[str]) -> Variant:
+def _variant(task: Task, name: str, when: str, names: set[str]) -> Variant:
     if task.domain:
-        return Variant("edge", "", (_row_shader(task, names),))
+        return Variant(name, when, (_row_shader(task, names),))
     parts = Scratch(task.scratch_name("parts"), _host_parts(task))
     shaders = (_parts_shader(task, names), _finish_shader(task))
-    return Variant("edge", "", shaders, (parts,))
+    return Variant(name, when, shaders, (parts,))
 
 
 def _row_shader(task: Task, names: set[str]) -> Shader:

@@ -12,7 +12,7 @@ VECTOR: Final = 4
 MOST_SUMS: Final = 256
 MOST_TERMS: Final = 64
 MOST_INVOCATIONS: Final = 1024
-_GROUP: Final = 32
+GROUP: Final = 32
 
 
 @final
@@ -67,8 +67,8 @@ class Tiling:
                 f"tile{tile} micro{micro} takes {self.invocations} invocations, and no "
                 f"adapter runs more than {MOST_INVOCATIONS}"
             )
-        elif lanes[0] * lanes[1] != _GROUP:
-            yield f"lanes{lanes} are not {_GROUP}"
+        elif lanes[0] * lanes[1] != GROUP:
+            yield f"lanes{lanes} are not {GROUP}"
         elif self.columns % lanes[0] or self.rows % lanes[1]:
             yield (
                 f"lanes{lanes} do not divide the {self.columns} x {self.rows} "
