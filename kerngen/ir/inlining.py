@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import final
+from functools import cached_property
+from typing import Final, final
 
 from kerngen.ir.evaluate import NotFiniteError, constant_value
 from kerngen.ir.fold import fold
@@ -19,7 +20,10 @@ from kerngen.ir.nodes import (
     Tensor,
 )
 from kerngen.ir.reads import holds_reduce, is_at, loads, tensors_read
-from kerngen.ir.walk import children, map_children
+from kerngen.ir.walk import children, map_children, walk
+
+LONGEST: Final = 200
+"""The most nodes of a value that is substituted: text must not grow without bound."""
 
 
 def inline_lets(body: Sequence[Statement]) -> tuple[Statement, ...]:
@@ -30,8 +34,8 @@ def inline_lets(body: Sequence[Statement]) -> tuple[Statement, ...]:
     local of its stage; elsewhere the value is substituted.  A let stays where it is
     when it holds a reduction, when a tensor it reads is written before its last use,
     when a gather subscripts it (the clamp is to the let's own axis), when a
-    substitution would repeat its work, or when it is a constant that has no finite
-    value where it is used.
+    substitution would repeat its work or grow too long, or when it is a constant that
+    has no finite value where it is used.
 
     Before:  let d[i, j] = x[i, j] - mean[i];    v[i] = sum[j] d[i, j] * d[i, j];
     After:   v[i] = sum[j] (x[i, j] - mean[i]) * (x[i, j] - mean[i]);
@@ -42,95 +46,125 @@ def inline_lets(body: Sequence[Statement]) -> tuple[Statement, ...]:
 
 @final
 @dataclass(frozen=True)
+class _Inlined:
+    """A let on its way to its uses.
+
+    `chain` holds the lets that it needs as neighbours, and itself last, all over its
+    own indices.  `value` is what is substituted, None if that is too long.  `reads`
+    are the tensors it reads, by way of other lets too.
+    """
+
+    let: Statement
+    chain: dict[Tensor, Statement]
+    value: Expr | None
+    reads: frozenset[Tensor]
+
+
+@final
+@dataclass(frozen=True)
 class _Inliner:
     """Walks the statements of one kernel in order."""
 
     body: tuple[Statement, ...]
-    inlined: dict[Tensor, Statement] = field(default_factory=dict)
+    inlined: dict[Tensor, _Inlined] = field(default_factory=dict[Tensor, _Inlined])
 
     def visit(self, number: int) -> list[Statement]:
         """Return what stands in the place of one statement."""
         statement = self.body[number]
         if statement.target.role is Role.LET:
-            last_use = self._last_use(number)
+            last_use = self._last_uses[number]
             if last_use is None:
                 return []
-            if self._may_inline(number, last_use):
-                self.inlined[statement.target] = statement
+            let = self._prepared(statement)
+            if self._may_inline(let, number, last_use):
+                self.inlined[statement.target] = let
                 return []
         return list(self._with_lets(statement).values())
 
-    def _uses(self, number: int) -> list[int]:
-        target = self.body[number].target
-        later = range(number + 1, len(self.body))
-        return [n for n in later if target in set(tensors_read(self.body[n].value))]
+    @cached_property
+    def _uses(self) -> dict[Tensor, list[int]]:
+        """The statements that read each tensor, in order."""
+        uses: dict[Tensor, list[int]] = {}
+        for number, statement in enumerate(self.body):
+            for tensor in set(tensors_read(statement.value)):
+                uses.setdefault(tensor, []).append(number)
+        return uses
 
-    def _last_use(self, number: int) -> int | None:
-        """Return the last statement that needs a let, by way of other lets too."""
-        last: int | None = None
-        for use in self._uses(number):
-            is_let = self.body[use].target.role is Role.LET
-            reached = self._last_use(use) if is_let else use
-            if reached is not None:
-                last = max(reached, use, last or 0)
+    @cached_property
+    def _last_uses(self) -> dict[int, int | None]:
+        """The last statement that needs each, by way of other lets too."""
+        last: dict[int, int | None] = {}
+        for number in reversed(range(len(self.body))):
+            reached = [
+                max(use, last[use] or use)
+                for use in self._later_uses(number)
+                if self.body[use].target.role is not Role.LET or last[use] is not None
+            ]
+            last[number] = max(reached, default=None)
         return last
 
-    def _may_inline(self, number: int, last_use: int) -> bool:
-        let = self.body[number]
-        read = self._reads(let.value)
-        between = self.body[number + 1 : last_use]
-        return (
-            not holds_reduce(let.value)
-            and not any(statement.target in read for statement in between)
-            and all(self._admits(let, self.body[use]) for use in self._uses(number))
-            and all(self._stays_finite(let, self.body[u]) for u in self._uses(number))
+    def _later_uses(self, number: int) -> list[int]:
+        uses = self._uses.get(self.body[number].target, [])
+        return [use for use in uses if use > number]
+
+    def _prepared(self, let: Statement) -> _Inlined:
+        """Return a let with its neighbours, its whole value and what it reads."""
+        read = set(tensors_read(let.value))
+        through = [self.inlined[tensor] for tensor in read if tensor in self.inlined]
+        return _Inlined(
+            let,
+            chain=self._with_lets(let),
+            value=self._whole(let.value),
+            reads=frozenset(read).union(*(other.reads for other in through)),
         )
 
-    def _reads(self, value: Expr) -> set[Tensor]:
-        """Return what a value reads, seen through the lets inlined so far."""
-        read = set(tensors_read(value))
-        through = [self.inlined[tensor].value for tensor in read & self.inlined.keys()]
-        return read.union(*map(self._reads, through))
+    def _whole(self, value: Expr) -> Expr | None:
+        """Return a value with all lets substituted; None if it gets too long."""
+        length = sum(1 for _ in walk(value))
+        for load in loads(value):
+            if load.tensor in self.inlined:
+                inner = self.inlined[load.tensor].value
+                if inner is None:
+                    return None
+                length += sum(1 for _ in walk(inner))
+        return self._substituted(value) if length <= LONGEST else None
 
-    def _admits(self, let: Statement, use: Statement) -> bool:
-        """Whether every read of the let in `use` may become the let's value."""
-        trivial = isinstance(let.value, Load) or not any(loads(let.value))
+    def _substituted(self, value: Expr) -> Expr:
+        if isinstance(value, Load) and value.tensor in self.inlined:
+            inlined = self.inlined[value.tensor]
+            if inlined.value is not None:
+                return _renamed(inlined.value, _renaming(inlined.let, value))
+        return map_children(value, self._substituted)
 
-        def admits(expr: Expr, around: frozenset[Index]) -> bool:
-            if isinstance(expr, Reduce):
-                return admits(expr.body, around | frozenset(expr.indices))
-            if isinstance(expr, Load) and expr.tensor == let.target:
-                indices = _direct_indices(expr)
-                return indices is not None and (trivial or frozenset(indices) == around)
-            return all(admits(child, around) for child in children(expr))
+    def _may_inline(self, inlined: _Inlined, number: int, last_use: int) -> bool:
+        between = self.body[number + 1 : last_use]
+        uses = [self.body[use] for use in self._later_uses(number)]
+        return (
+            not holds_reduce(inlined.let.value)
+            and not any(statement.target in inlined.reads for statement in between)
+            and all(_admits(inlined, use) for use in uses)
+            and all(self._stays_finite(inlined, use) for use in uses)
+        )
 
-        return admits(use.value, frozenset(use.indices))
-
-    def _stays_finite(self, let: Statement, use: Statement) -> bool:
+    def _stays_finite(self, inlined: _Inlined, use: Statement) -> bool:
         """Whether a constant can stand in `use`, where WGSL computes with it at once.
 
         What has no finite value there is left to the run, as the user wrote it.
         """
-        value = self._expanded(let.value)
-        if constant_value(value) is None:
+        value = inlined.value
+        if value is None or constant_value(value) is None:
             return True
 
         def visit(expr: Expr) -> Expr:
-            if isinstance(expr, Load) and expr.tensor == let.target:
+            if isinstance(expr, Load) and expr.tensor == inlined.let.target:
                 return value
             return map_children(expr, visit)
 
         try:
-            refold(self._expanded(visit(use.value)))
+            refold(visit(self._substituted(use.value)))
         except NotFiniteError:
             return False
         return True
-
-    def _expanded(self, value: Expr) -> Expr:
-        """Return a value with the lets inlined so far in their places."""
-        if isinstance(value, Load) and value.tensor in self.inlined:
-            return self._expanded(_moved(self.inlined[value.tensor], value).value)
-        return map_children(value, self._expanded)
 
     def _with_lets(self, statement: Statement) -> dict[Tensor, Statement]:
         """Return a statement behind the lets that it needs as neighbours."""
@@ -138,14 +172,17 @@ class _Inliner:
         neighbours = not holds_reduce(statement.value)
 
         def visit(expr: Expr) -> Expr:
-            let = self.inlined.get(expr.tensor) if isinstance(expr, Load) else None
-            if let is None or not isinstance(expr, Load):
+            inlined = self.inlined.get(expr.tensor) if isinstance(expr, Load) else None
+            if inlined is None or not isinstance(expr, Load):
                 return map_children(expr, visit)
-            moved = _moved(let, expr)
+            renaming = _renaming(inlined.let, expr)
             if neighbours and is_at(expr, statement.indices):
-                needed.update(self._with_lets(moved))
+                for tensor, part in inlined.chain.items():
+                    if tensor not in needed:
+                        needed[tensor] = _moved(part, statement.indices, renaming)
                 return expr
-            return visit(moved.value)
+            assert inlined.value is not None, "checked by _admits"
+            return _renamed(inlined.value, renaming)
 
         value = refold(visit(statement.value))
         return {**needed, statement.target: replace(statement, value=value)}
@@ -156,23 +193,46 @@ def refold(expr: Expr) -> Expr:
     return fold(map_children(expr, refold))
 
 
+def _admits(inlined: _Inlined, use: Statement) -> bool:
+    """Whether every read of the let in `use` may become the let's value."""
+    let = inlined.let
+    trivial = isinstance(let.value, Load) or not any(loads(let.value))
+    neighbours = not holds_reduce(use.value)
+
+    def admits(expr: Expr, around: frozenset[Index]) -> bool:
+        if isinstance(expr, Reduce):
+            return admits(expr.body, around | frozenset(expr.indices))
+        if isinstance(expr, Load) and expr.tensor == let.target:
+            if neighbours and is_at(expr, use.indices):
+                return True
+            indices = _direct_indices(expr)
+            fits = indices is not None and inlined.value is not None
+            return fits and (trivial or frozenset(indices or ()) == around)
+        return all(admits(child, around) for child in children(expr))
+
+    return admits(use.value, frozenset(use.indices))
+
+
 def _direct_indices(load: Load) -> tuple[Index, ...] | None:
     """Return the indices of a read by bare indices only, else None."""
     indices = tuple(s.index for s in load.subscripts if isinstance(s, IndexValue))
     return indices if len(indices) == len(load.subscripts) else None
 
 
-def _moved(let: Statement, load: Load) -> Statement:
-    """Rename the let's indices to those that the read subscripts it by."""
+def _renaming(let: Statement, load: Load) -> dict[Index, Index]:
+    """Return what the let's indices are called where the read subscripts it."""
     indices = _direct_indices(load)
-    if indices is None:
-        message = f"a gather subscripts the inlined let '{let.target.name}'"
-        raise AssertionError(message)
-    renamed = dict(zip(let.indices, indices, strict=True))
+    assert indices is not None, "a gather of an inlined let"
+    return dict(zip(let.indices, indices, strict=True))
 
-    def rename(expr: Expr) -> Expr:
-        if isinstance(expr, IndexValue):
-            return IndexValue(renamed[expr.index])
-        return map_children(expr, rename)
 
-    return replace(let, indices=indices, value=rename(let.value))
+def _renamed(value: Expr, renaming: dict[Index, Index]) -> Expr:
+    if isinstance(value, IndexValue):
+        return IndexValue(renaming[value.index])
+    return map_children(value, lambda child: _renamed(child, renaming))
+
+
+def _moved(
+    part: Statement, indices: tuple[Index, ...], renaming: dict[Index, Index]
+) -> Statement:
+    return replace(part, indices=indices, value=_renamed(part.value, renaming))
