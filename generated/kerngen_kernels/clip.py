@@ -121,6 +121,18 @@ _ADD_SUM_SQUARES = Kernel(
                                         hostmath.maximum(ceil_div(d["n"], 4096), 1),
                                         1024,
                                     ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
                                 ),
                                 Dispatch(
                                     "clip.add_sum_squares.reduce.finish",
@@ -147,6 +159,18 @@ _ADD_SUM_SQUARES = Kernel(
                                     groups=lambda d: hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["n"], 4096), 1),
                                         1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
                                     ),
                                 ),
                                 Dispatch(

@@ -127,6 +127,18 @@ _SUM = Kernel(
                                         hostmath.maximum(ceil_div(d["n"], 4096), 1),
                                         1024,
                                     ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
                                 ),
                                 Dispatch(
                                     "reduction.sum.reduce.finish",
@@ -153,6 +165,18 @@ _SUM = Kernel(
                                     groups=lambda d: hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["n"], 4096), 1),
                                         1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
                                     ),
                                 ),
                                 Dispatch(
@@ -285,6 +309,18 @@ _MEAN = Kernel(
                                         hostmath.maximum(ceil_div(d["n"], 4096), 1),
                                         1024,
                                     ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
                                 ),
                                 Dispatch(
                                     "reduction.mean.reduce.finish",
@@ -311,6 +347,18 @@ _MEAN = Kernel(
                                     groups=lambda d: hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["n"], 4096), 1),
                                         1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
                                     ),
                                 ),
                                 Dispatch(
@@ -444,6 +492,18 @@ _MAX = Kernel(
                                         hostmath.maximum(ceil_div(d["n"], 4096), 1),
                                         1024,
                                     ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
                                 ),
                                 Dispatch(
                                     "reduction.max.reduce.finish",
@@ -470,6 +530,18 @@ _MAX = Kernel(
                                     groups=lambda d: hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["n"], 4096), 1),
                                         1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
                                     ),
                                 ),
                                 Dispatch(
@@ -601,6 +673,18 @@ _MIN = Kernel(
                                         hostmath.maximum(ceil_div(d["n"], 4096), 1),
                                         1024,
                                     ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
                                 ),
                                 Dispatch(
                                     "reduction.min.reduce.finish",
@@ -630,6 +714,18 @@ _MIN = Kernel(
                                     groups=lambda d: hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["n"], 4096), 1),
                                         1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
                                     ),
                                 ),
                                 Dispatch(
@@ -770,6 +866,18 @@ _DOT = Kernel(
                                         hostmath.maximum(ceil_div(d["n"], 4096), 1),
                                         1024,
                                     ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
                                 ),
                                 Dispatch(
                                     "reduction.dot.reduce.finish",
@@ -800,6 +908,18 @@ _DOT = Kernel(
                                     groups=lambda d: hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["n"], 4096), 1),
                                         1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
                                     ),
                                 ),
                                 Dispatch(
@@ -936,6 +1056,18 @@ _SUM_SQUARES = Kernel(
                                         hostmath.maximum(ceil_div(d["n"], 4096), 1),
                                         1024,
                                     ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
                                 ),
                                 Dispatch(
                                     "reduction.sum_squares.reduce.finish",
@@ -962,6 +1094,18 @@ _SUM_SQUARES = Kernel(
                                     groups=lambda d: hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["n"], 4096), 1),
                                         1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
                                     ),
                                 ),
                                 Dispatch(

@@ -154,6 +154,8 @@ class KernelPrinter:
             self._writer.line(f'"{shader.stem}",')
             self._writer.line(f"{bindings},")
             self._writer.line(f"groups={host_lambda(shader.groups)},")
+            if shader.turns:
+                self._writer.line(f"turns={host_lambda(shader.turns)},")
             if shader.terms:
                 self._writer.line(f"terms={host_lambda(shader.terms)},")
             if not shader.uses_uniform:

@@ -50,6 +50,12 @@ _INSTALL = (
     "Debian and Ubuntu have a software adapter: apt-get install mesa-vulkan-drivers"
 )
 
+LLVMPIPE_TURNS = 65_500
+"""Mesa's llvmpipe leaves every loop of an invocation after 65,535 turns altogether.
+
+Other loops of the same invocation, the joining of partial results for one, take a few.
+"""
+
 
 def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
     device: GPUDevice | None = None,
@@ -141,7 +147,7 @@ def _request(adapter: Any, limits: Mapping[str, int] | None) -> GPUDevice:
 def _open_device(device: GPUDevice, *, owned: bool) -> Context:
     backend = GpuBackend(
         cast("Device", device),
-        capabilities(cast("Device", device)),
+        capabilities(cast("Device", device), _name(device.adapter)),
         kind=_kind(device.adapter),
         adapter_name=_name(device.adapter),
         owned=owned,
@@ -149,7 +155,7 @@ def _open_device(device: GPUDevice, *, owned: bool) -> Context:
     return Context(backend)
 
 
-def capabilities(device: Device) -> Capabilities:
+def capabilities(device: Device, adapter_name: str) -> Capabilities:
     """Read what a device allows."""
     limits, features = device.limits, set(device.features)
     return Capabilities(
@@ -168,4 +174,5 @@ def capabilities(device: Device) -> Capabilities:
         workgroups=limits["max-compute-workgroups-per-dimension"],
         uniform_alignment=limits["min-uniform-buffer-offset-alignment"],
         storage_alignment=limits["min-storage-buffer-offset-alignment"],
+        loop_turns=LLVMPIPE_TURNS if adapter_name.startswith("llvmpipe") else None,
     )

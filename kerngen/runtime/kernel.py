@@ -126,6 +126,8 @@ class Dispatch:
     bindings: tuple[Binding, ...]
     groups: Callable[[Dims], int]
     uses_uniform: bool = True
+    turns: Callable[[Dims], int] | None = None
+    """How often the loops of one invocation turn: some adapters give up."""
     terms: Callable[[Dims], int] | None = None
     """What a 32-bit counter of the shader runs up to, where that may be too much."""
 

@@ -35,6 +35,8 @@ class Capabilities:
     workgroups: int
     uniform_alignment: int
     storage_alignment: int
+    loop_turns: int | None = None
+    """After how many turns of all its loops an invocation is stopped, if it is."""
 
 
 @final

@@ -141,6 +141,13 @@ class Planner:
                 f"{kernel.name}: '{dispatch.wgsl}' reduces {dispatch.terms(dims)} terms; "
                 f"it can count fewer than {MOST_TERMS}."
             )
+        most = capabilities.loop_turns
+        if dispatch.turns is not None and most and dispatch.turns(dims) > most:
+            raise LimitError(
+                f"{kernel.name}: '{dispatch.wgsl}' turns a loop {dispatch.turns(dims)} "
+                f"times, and this adapter silently stops after {most}. Use smaller "
+                f"tensors here, or another adapter."
+            )
         x, y = self._fold(kernel, dispatch, dispatch.groups(dims))
         key = ShaderKey(
             text=_read_shader(kernel, dispatch),

@@ -179,6 +179,7 @@ class ShaderBuilder:
         summary: str,
         variant: str = "",
         terms: str = "",
+        turns: str = "",
     ) -> Shader:
         """Return the shader whose entry point has `body`."""
         inputs = tuple(
@@ -202,6 +203,7 @@ class ShaderBuilder:
             groups=groups,
             workgroup_size=workgroup_size,
             terms=terms,
+            turns=turns,
             workgroup_bytes=sum(
                 d.size for d in self._declared.values() if isinstance(d, t.WorkgroupVar)
             ),

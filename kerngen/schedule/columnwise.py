@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kerngen.ir.nodes import Index
+from kerngen.ir.nodes import Index, Reduce
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.cooperation import (
     finish_steps,
@@ -22,6 +22,7 @@ from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.steps import last_extents, vector_tensors
 from kerngen.schedule.task import Task, host_extent, host_multiple, host_product
+from kerngen.schedule.trips import loop_turns, nest
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
@@ -71,7 +72,15 @@ def _shader(task: Task, names: set[str]) -> Shader:
         workgroup_size=LANES_PER_GROUP,
         summary=f"{COLUMNS} columns per workgroup in {slices} slices.",
         variant="" if names else "edge",
+        turns=loop_turns(task, {reduce: _turns(reduce, slices)}),
     )
+
+
+def _turns(reduce: Reduce, slices: int) -> str:
+    """Return how often the loops of a slice turn."""
+    first, *rest = reduce.indices
+    own = f"ceil_div({host_extent(first.extent)}, {slices})"
+    return f"{own} * (1 + {nest(tuple(rest))})" if rest else own
 
 
 def _place(

@@ -140,6 +140,7 @@ class _Gemm:
                 f"{t_.micro_m} x {t_.micro_n} per invocation."
             ),
             variant="" if self.whole else "edge",
+            turns=f"ceil_div({host_extent(self.found.over.extent)}, {t_.k})",
         )
 
     # Where this workgroup works

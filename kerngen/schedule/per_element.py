@@ -14,6 +14,7 @@ from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.steps import is_flat, last_extents, vector_tensors, write_steps
 from kerngen.schedule.task import Options, Task, host_multiple, host_product
+from kerngen.schedule.trips import loop_turns
 from kerngen.schedule.values import LANES
 from kerngen.shader import tree as t
 
@@ -86,6 +87,7 @@ def _scalar_shader(task: Task, size: int, variant: str) -> Shader:
         workgroup_size=size,
         summary="one invocation per element.",
         variant=variant,
+        turns=loop_turns(task, {}),
     )
 
 

@@ -46,6 +46,8 @@ class Shader:
     workgroup_bytes: int
     terms: str = ""
     """Host code: what a 32-bit counter of the shader runs up to, if it may overflow."""
+    turns: str = ""
+    """Host code: how often the loops of an invocation turn, if there are any."""
 
 
 @final

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kerngen.ir.nodes import Reduce
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.cooperation import (
     accumulate_strided,
@@ -26,6 +27,7 @@ from kerngen.schedule.per_element import linear_group, position_name, unravel
 from kerngen.schedule.program import Scratch, Shader, Variant
 from kerngen.schedule.steps import last_extents, vector_tensors
 from kerngen.schedule.task import Task, host_multiple, host_product
+from kerngen.schedule.trips import loop_turns
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
@@ -93,6 +95,7 @@ def _row_shader(task: Task, names: set[str]) -> Shader:
         summary="one workgroup per row.",
         variant="" if names else "edge",
         terms=counted_terms(reduce),
+        turns=_turns(task, reduce, str(ROW_LANES * width)),
     )
 
 
@@ -123,6 +126,7 @@ def _parts_shader(task: Task, names: set[str]) -> Shader:
         summary="first of two dispatches: a part per workgroup.",
         variant="" if names else "edge",
         terms=counted_terms(reduce),
+        turns=_turns(task, reduce, f"({_host_parts(task)} * {TOTAL_LANES * width})"),
     )
 
 
@@ -154,6 +158,12 @@ def _finish_shader(task: Task) -> Shader:
         summary="second of two dispatches: the parts together.",
         variant="finish",
     )
+
+
+def _turns(task: Task, reduce: Reduce, stride: str) -> str:
+    """Return how often the loops of a lane turn that takes every `stride`-th term."""
+    own = f"ceil_div({host_product(reduce.indices)}, {stride})"
+    return loop_turns(task, {reduce: own})
 
 
 def _host_parts(task: Task) -> str:

@@ -50,6 +50,30 @@ def test_tiles_fold(ctx: gpu.Context) -> None:
         np.testing.assert_array_equal(c.numpy(), a @ b)
 
 
+def test_a_loop_that_the_adapter_would_cut_short_is_refused(ctx: gpu.Context) -> None:
+    text = "kernel f(x: f32[n]) -> s: f32[] { s = sum[i] x[i]; }"
+    with built(f"{text} schedule f {{ generic }}") as (kernel,):
+        for n in (65_000, 65_500):
+            (s,) = kernel.launch(
+                ctx, (ctx.tensor(np.ones(n, np.float32)),), (), (None,)
+            )
+            assert s.item() == n
+        x = ctx.tensor(np.ones(65_536, np.float32))
+        with pytest.raises(gpu.LimitError, match="turns a loop 65536 times"):
+            kernel.launch(ctx, (x,), (), (None,))
+
+
+def test_shared_loops_are_shorter(ctx: gpu.Context) -> None:
+    text = "kernel f(x: f32[m, n]) -> s: f32[n] { s[j] = sum[i] x[i, j]; }"
+    with built(text) as (kernel,):
+        x = ctx.tensor(np.ones((250_000, 3), np.float32))
+        (s,) = kernel.launch(ctx, (x,), (), (None,))
+        assert s.numpy().tolist() == [250_000] * 3
+        x = ctx.tensor(np.ones((300_000, 3), np.float32))
+        with pytest.raises(gpu.LimitError, match="silently stops"):
+            kernel.launch(ctx, (x,), (), (None,))
+
+
 def test_more_terms_than_a_counter_holds_are_refused(ctx: gpu.Context) -> None:
     text = "kernel f(a: f32[m], b: f32[n]) -> s: f32[] { s = sum[i, j] a[i] * b[j]; }"
     with built(text) as (kernel,):
