@@ -6,6 +6,9 @@ the compiler only once they need it, so that a build with nothing to do is quick
 
 from __future__ import annotations
 
+import sys
+from io import TextIOWrapper
+
 import click
 
 from kerngen import __version__
@@ -22,6 +25,9 @@ def main() -> None:
     Defaults come from [tool.kerngen] in the nearest pyproject.toml: 'source' is the folder
     of .kern files, 'out' the folder of generated files.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 for _command in (build, check, show):

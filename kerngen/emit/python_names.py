@@ -45,7 +45,9 @@ TUPLE_NAMES = frozenset(("count", "index"))
 _PRIVATE_NAMES = frozenset(("WGSL",))
 _RESERVED = KEYWORDS | BUILTINS_IN_USE
 _NOT_FOR_MODULE = _RESERVED | MODULE_NAMES
-_NOT_FOR_VALUES = _RESERVED | {"ctx", "hostmath", "np", "out", "real", "ref"}
+_NOT_FOR_VALUES = _RESERVED | {
+    *("Any", "NDArray", "ctx", "hostmath", "np", "out", "real", "ref")
+}
 _NOT_FOR_FIELDS = _RESERVED | FIELD_NAMES
 _NOT_FOR_OUTPUTS = _RESERVED | TUPLE_NAMES
 

@@ -85,6 +85,19 @@ def _modules(entry: Entry) -> Iterator[PurePosixPath]:
     return (PurePosixPath(path) for path in entry.files if path.endswith(".py"))
 
 
+def _refuse_alike(entries: Mapping[str, Entry]) -> None:
+    """Refuse files whose names differ in case only: not every disk tells them apart."""
+    seen: dict[str, str] = {}
+    for source, entry in sorted(entries.items()):
+        for path in sorted(entry.files):
+            other = seen.setdefault(path.casefold(), path)
+            if other != path:
+                raise OutputError(
+                    f"'{source}' generates '{path}' beside '{other}', which some file "
+                    f"systems take for the same: rename a kernel or a file."
+                )
+
+
 def _refuse_clashes(entries: Mapping[str, Entry]) -> None:
     """Refuse two sources for one module, and a module beside a package of its name."""
     owners: dict[PurePosixPath, str] = {}
@@ -98,6 +111,7 @@ def _refuse_clashes(entries: Mapping[str, Entry]) -> None:
                     f"rename one of them."
                 )
             owners[module] = source
+    _refuse_alike(entries)
     for module, source in owners.items():
         for folder in module.parents:
             if other := owners.get(

@@ -39,10 +39,21 @@ class Signature:
 
 def find_context(kernel: Kernel, tensors: Iterable[object]) -> Context:
     """Return the context of the first tensor."""
+    tensors = tuple(tensors)
     for tensor in tensors:
         if is_tensor(tensor):
             return tensor.ctx
+    for spec, tensor in zip(kernel.inputs, tensors, strict=False):
+        raise _not_a_tensor(kernel, spec, tensor, f"argument '{spec.name}'")
     raise ContextError(f"{kernel.name}: no tensor says where to run; pass ctx=.")
+
+
+def not_a_context(kernel: Kernel, value: object) -> ContextError:
+    """Return the error of a `ctx=` that is none."""
+    return ContextError(
+        f"{kernel.name}: ctx is a {type(value).__name__}; expected a context, as "
+        f"kerngen.runtime.open() returns it."
+    )
 
 
 def check_arguments(
@@ -68,17 +79,23 @@ def _check_tensor(
     kernel: Kernel, ctx: Context, spec: TensorSpec, tensor: object, role: str
 ) -> None:
     if not is_tensor(tensor):
-        rank = len(spec.axes)
-        maker = _MAKERS[rank] if rank < len(_MAKERS) else "tensor"
-        raise DtypeError(
-            f"{kernel.name}: {role} is a {type(tensor).__name__}; expected a tensor. "
-            f"Make one by ctx.{maker}({spec.name}, {spec.element.name})."
-        )
+        raise _not_a_tensor(kernel, spec, tensor, role)
     if tensor.ctx is not ctx:
         raise ContextError(
             f"{kernel.name}: {role} belongs to {tensor.ctx!r}; expected {ctx!r}. "
             f"Read it there and upload it here."
         )
+
+
+def _not_a_tensor(
+    kernel: Kernel, spec: TensorSpec, value: object, role: str
+) -> DtypeError:
+    rank = len(spec.axes)
+    maker = _MAKERS[rank] if rank < len(_MAKERS) else "tensor"
+    return DtypeError(
+        f"{kernel.name}: {role} is a {type(value).__name__}; expected a tensor. "
+        f"Make one by ctx.{maker}({spec.name}, {spec.element.name})."
+    )
 
 
 def resolve(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, final, overload
 from numpy.typing import ArrayLike
 
 from kerngen.runtime.arrays import as_bytes, convert, guess_element
-from kerngen.runtime.elements import E, Element
+from kerngen.runtime.elements import E, Element, check_element
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError
 from kerngen.runtime.shapes import normalise_shape
 from kerngen.runtime.tensor import (
@@ -117,6 +117,7 @@ class Context:
     def _from_array(
         self, array: ArrayLike, element: type[E], rank: int | None, maker: str
     ) -> Tensor[E, Any]:
+        check_element(element)
         data = convert(array, element)
         if rank is not None and data.ndim != rank:
             raise ShapeError(
@@ -152,6 +153,7 @@ class Context:
     def empty(self, shape: Sequence[int], element: type[E]) -> Tensor[E, Any]: ...
     def empty(self, shape: int | Sequence[int], element: type[E]) -> Tensor[E, Any]:
         """Return a tensor with any contents, to be written as `out=`."""
+        check_element(element)
         lengths = normalise_shape(shape)
         nbytes = element.dtype.itemsize
         for length in lengths:

@@ -10,6 +10,8 @@ from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
 
+from kerngen.runtime.errors import DtypeError
+
 
 class Element:
     """What all element types have: a name, a NumPy dtype, and their finite range."""
@@ -74,6 +76,17 @@ class u32(Element):
 
 
 E = TypeVar("E", bound=Element)
+
+
+def check_element(element: object) -> None:
+    """Refuse what is no element type: a NumPy dtype, or a name."""
+    if not (isinstance(element, type) and issubclass(element, Element)):
+        shown = element.__name__ if isinstance(element, type) else repr(element)
+        raise DtypeError(
+            f"Expected an element type of kerngen.runtime (f32, f16, i32, u32), got "
+            f"{shown}."
+        )
+
 
 ELEMENTS: tuple[type[Element], ...] = (f32, f16, i32, u32)
 """Every element type."""

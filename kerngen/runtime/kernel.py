@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
-from kerngen.runtime.checks import find_context
+from kerngen.runtime.checks import find_context, not_a_context
 
 if TYPE_CHECKING:
     from kerngen.runtime.context import Context
@@ -244,4 +244,8 @@ class Kernel:
         """
         if ctx is None:
             ctx = find_context(self, tensors)
-        return ctx.backend.launch(ctx, self, tensors, scalars, out)
+        try:
+            backend = ctx.backend
+        except AttributeError:
+            raise not_a_context(self, ctx) from None
+        return backend.launch(ctx, self, tensors, scalars, out)

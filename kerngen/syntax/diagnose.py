@@ -37,7 +37,7 @@ _FOREIGN_OPERATORS = {
     "&&": "'and'",
     "||": "'or'",
     "!": "'not'",
-    "**": "'pow(a, b)'",
+    "**": "'a * a', or 'pow(a, b)' where a is not negative",
     "?": "'if c { a } else { b }'",
     "/*": "'//' before each line of a comment",
     "#": "'//' before a comment",
