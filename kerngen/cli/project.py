@@ -30,32 +30,33 @@ class Project:
 class SourceFile:
     """One `.kern` file.
 
-    `name` is its stable name, the same wherever the command runs: the source folder's
-    name and the path inside.  `shown` is how its user would find it from here.
+    `name` is its stable name, the same wherever the command runs: as a rule the source
+    folder's name and the path inside.  `shown` is how its user would find it from here.
+    `folder` is where in the output its module belongs.
     """
 
     file: Path
     name: str
     shown: str
-
-    @property
-    def folder(self) -> PurePosixPath:
-        """Where in the output its module belongs."""
-        return PurePosixPath(*PurePosixPath(self.name).parts[1:-1])
+    folder: PurePosixPath
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The sources of one run; `chosen` is the file or folder asked for, inside `base`."""
+    """The sources of one run: `chosen` is the file or folder asked for, inside `base`.
+
+    Names are paths inside `origin`.
+    """
 
     base: Path
     chosen: Path
+    origin: Path
     files: tuple[SourceFile, ...]
 
     def covers(self, name: str) -> bool:
         """Whether a source of that name, here or gone, is among those asked for."""
-        chosen = PurePosixPath(_stable_name(self.chosen, self.base))
+        chosen = PurePosixPath(_stable_name(self.chosen, self.origin))
         return PurePosixPath(name).is_relative_to(chosen) or self.chosen == self.base
 
 
@@ -99,12 +100,19 @@ def select(src: Path | None, project: Project) -> Selection:
     if chosen.is_file() and chosen.suffix != SUFFIX:
         raise click.ClickException(f"'{src or chosen}' is not a {SUFFIX} file.")
     base = _base(chosen, project)
+    origin = _origin(base)
     files = tuple(
-        SourceFile(f, _stable_name(f, base), _shown(f)) for f in _find(chosen)
+        SourceFile(
+            file,
+            _stable_name(file, origin),
+            _shown(file),
+            PurePosixPath(file.relative_to(base).parent.as_posix()),
+        )
+        for file in _find(chosen)
     )
     if not files:
         raise click.ClickException(f"There are no {SUFFIX} files in '{src or chosen}'.")
-    return Selection(base, chosen, files)
+    return Selection(base, chosen, origin, files)
 
 
 def choose_out(out: Path | None, selection: Selection, project: Project) -> Path:
@@ -131,6 +139,14 @@ def _base(chosen: Path, project: Project) -> Path:
     return chosen.parent if chosen.is_file() else chosen
 
 
+def _origin(base: Path) -> Path:
+    """What names are paths inside of: the source folder's own parent, as a rule.
+
+    A folder that is a whole project may be called anything: its name stays out.
+    """
+    return base if (base / "pyproject.toml").is_file() else base.parent
+
+
 def _find(chosen: Path) -> Iterator[Path]:
     """Every source below a folder, hidden ones left out, in an order that is stable."""
     if chosen.is_file():
@@ -142,8 +158,8 @@ def _find(chosen: Path) -> Iterator[Path]:
             yield file
 
 
-def _stable_name(path: Path, base: Path) -> str:
-    return (PurePosixPath(base.name) / path.relative_to(base).as_posix()).as_posix()
+def _stable_name(path: Path, origin: Path) -> str:
+    return path.relative_to(origin).as_posix()
 
 
 def _shown(file: Path) -> str:

@@ -92,6 +92,16 @@ def test_output_is_the_same_anywhere(
     assert files(made) == files(OUT)
 
 
+@pytest.mark.parametrize("folder", ["one", "another"])
+def test_a_projects_folder_may_be_called_anything(folder: str, tmp_path: Path) -> None:
+    project = tmp_path / folder
+    edit(project / "pyproject.toml", '[tool.kerngen]\nsource = "."\nout = "made"\n')
+    edit(project / "scale.kern", SCALE)
+    subprocess.run([*KERNGEN, "build"], check=True, cwd=project, capture_output=True)
+    assert folder not in (project / "made" / "manifest.json").read_text("utf-8")
+    assert "from scale.kern (" in (project / "made" / "scale.py").read_text("utf-8")
+
+
 def on_a_terminal(*arguments: str, **environment: str) -> str:
     """What the command prints on a terminal."""
     ours, theirs = pty.openpty()

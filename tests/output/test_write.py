@@ -196,6 +196,14 @@ def test_refuses_two_sources_for_one_module(out: Path) -> None:
     assert not out.exists()
 
 
+def test_refuses_files_that_differ_in_case_only(out: Path) -> None:
+    alike = Generated("dsl/b.kern", "1", {"b.py": b"", "wgsl/b.F.wgsl": b""})
+    other = Generated("dsl/c.kern", "1", {"c.py": b"", "wgsl/b.f.wgsl": b""})
+    with pytest.raises(OutputError, match="rename a kernel"):
+        write([alike, other], out, keep=none)
+    assert not out.exists()
+
+
 def test_refuses_a_module_beside_a_package_of_its_name(out: Path) -> None:
     with pytest.raises(OutputError, match="the package 'sub'"):
         write([B, Generated("dsl/sub.kern", "1", {"sub.py": b""})], out, keep=none)
