@@ -278,6 +278,7 @@ ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         for suffix, activation in (
             ("", _identity),
             ("_bias", _identity),
+            ("_gelu", gelu),
             ("_bias_gelu", gelu),
         )
     },

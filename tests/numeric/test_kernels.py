@@ -24,6 +24,7 @@ from .ways import Dims, Way, run_reference, ways
 CASES = standard_kernels()
 WAYS = [way for case in CASES for way in ways(case)]
 EXAMPLES = 8
+MATMUL_FORMS = ("", "_bias", "_gelu", "_bias_gelu")
 
 SEEDS = st.integers(0, 2**32 - 1)
 # At, just below and just above multiples of vectors, micro-tiles and tiles.
@@ -65,8 +66,8 @@ def test_every_kernel_is_documented() -> None:
     rows = [line for line in page.read_text("utf-8").splitlines() if line[:3] == "| `"]
     for row in rows:
         module, text = row.strip("| ").split(" | ")
-        names = set(re.findall(r"`(\w+)`", text)) - {"_bias", "_bias_gelu"}
-        suffixes = ("", "_bias", "_bias_gelu") if module == "`matmul`" else ("",)
+        names = set(re.findall(r"`(\w+)`", text)) - set(MATMUL_FORMS)
+        suffixes = MATMUL_FORMS if module == "`matmul`" else ("",)
         assert {n + s for n in names for s in suffixes} == set(
             ORACLES[module.strip("`")]
         )
