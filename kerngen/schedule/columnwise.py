@@ -22,7 +22,7 @@ from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.steps import last_extents, vector_tensors
 from kerngen.schedule.task import Task, host_extent, host_multiple, host_product
-from kerngen.schedule.trips import loop_turns, nest
+from kerngen.schedule.trips import loop_turns, nested_turns
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
@@ -80,7 +80,7 @@ def _turns(reduce: Reduce, slices: int) -> str:
     """Return how often the loops of a slice turn."""
     first, *rest = reduce.indices
     own = f"ceil_div({host_extent(first.extent)}, {slices})"
-    return f"{own} * (1 + {nest(tuple(rest))})" if rest else own
+    return nested_turns(own, tuple(rest))
 
 
 def _place(
@@ -117,17 +117,13 @@ def _accumulate_slice(
     total = t.Ident(shader.fresh(f"{lowerer.label}_{reduce.kind}"))
     first, *rest = reduce.indices
     counter = t.Ident(shader.name(first.name))
-    inner = lowerer.nested({first: counter})
-    inner.at.update({index: t.Ident(shader.name(index.name)) for index in rest})
+    inner = lowerer.nested({first: counter, **lowerer.counters(tuple(rest))})
     term = inner.lower(reduce.body)
     value = inner.widen(term, reduce.type) if width > 1 else term.expr
     inner.block.append(accumulate(reduce.kind, total, value))
-    nest = inner.block
-    for index in reversed(rest):
-        end = shader.extent(index.extent)
-        nest = [t.count_up(shader.name(index.name), 0, end, 1, *nest)]
+    body = lowerer.serial_loops(tuple(rest), inner.block)
     end = shader.extent(first.extent)
-    loop = t.count_up(counter.name, slice_, end, slices, *nest)
+    loop = t.count_up(counter.name, slice_, end, slices, *body)
     start = identity(reduce.kind, reduce.type, width)
     lowerer.block.extend([t.Var(total.name, start), t.If(inside, (loop,))])
     return total

@@ -28,10 +28,10 @@ def lower(
     `stem` begins the names of its shader files; `origin` is what their headers name as
     their source.  Raises CompileError where a schedule of the user's does not fit.
     """
-    _check_schedules(staged, _tasks(staged, module, stem, origin))
+    tasks = _tasks(staged, module, stem, origin)
+    _check_schedules(staged, tasks)
     stages = tuple(
-        StageProgram(task.stage.name, tuple(_schedules(task)))
-        for task in _tasks(staged, module, stem, origin)
+        StageProgram(task.stage.name, tuple(_schedules(task))) for task in tasks
     )
     return KernelProgram(staged, stages)
 

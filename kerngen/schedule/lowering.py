@@ -238,21 +238,28 @@ class Lowerer:
             return self.reduced[expr]
         name = self.shader.fresh(f"{self.label}_{expr.kind}")
         total = t.Ident(name)
-        inner = self.nested(
-            {i: t.Ident(self.shader.name(i.name)) for i in expr.indices}
-        )
+        inner = self.nested(self.counters(expr.indices))
         term = inner.lower(expr.body)
         wide = term.wide
         inner.block.append(accumulate(expr.kind, total, term.expr))
         lanes = LANES if wide else 1
         self.block.append(t.Var(name, identity(expr.kind, expr.type, lanes)))
-        body = inner.block
-        for index in reversed(expr.indices):
+        self.block.extend(self.serial_loops(expr.indices, inner.block))
+        return Value(total, wide)
+
+    def counters(self, indices: tuple[Index, ...]) -> dict[Index, t.Expr]:
+        """Return what the counters of serial loops are called."""
+        return {index: t.Ident(self.shader.name(index.name)) for index in indices}
+
+    def serial_loops(
+        self, indices: tuple[Index, ...], body: list[t.Stmt]
+    ) -> list[t.Stmt]:
+        """Put loops around a body, one per index, the last innermost."""
+        for index in reversed(indices):
             counter = self.shader.name(index.name)
             end = self.shader.extent(index.extent)
             body = [t.count_up(counter, 0, end, 1, *body)]
-        self.block.extend(body)
-        return Value(total, wide)
+        return body
 
     def nested(self, at: dict[Index, t.Expr]) -> Lowerer:
         """Return a lowerer for an inner block, with more indices."""

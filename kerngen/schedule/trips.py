@@ -17,16 +17,19 @@ def loop_turns(task: Task, shared: Mapping[Reduce, str]) -> str:
     return " + ".join(filter(None, (_turns(value, shared) for value in task.values)))
 
 
-def nest(indices: tuple[Index, ...]) -> str:
-    """Return the turns of serial loops over indices, one around the other."""
-    first, *rest = indices
-    extent = host_extent(first.extent)
-    return f"{extent} * (1 + {nest(tuple(rest))})" if rest else extent
+def nested_turns(outermost: str, inner: tuple[Index, ...]) -> str:
+    """Return the turns of a loop and of serial loops over `inner` inside of it."""
+    if not inner:
+        return outermost
+    first, *rest = inner
+    return f"{outermost} * (1 + {nested_turns(host_extent(first.extent), tuple(rest))})"
 
 
 def _turns(expr: Expr, shared: Mapping[Reduce, str]) -> str:
     inner = " + ".join(filter(None, (_turns(c, shared) for c in children(expr))))
     if not isinstance(expr, Reduce):
         return inner
-    own = shared.get(expr) or nest(expr.indices)
+    first, *rest = expr.indices
+    serial = nested_turns(host_extent(first.extent), tuple(rest))
+    own = shared.get(expr) or serial
     return f"({own}) * (1 + {inner})" if inner else own
