@@ -17,10 +17,11 @@ from kerngen.schedule import faults as faults_lowering
 from kerngen.source import reading
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.syntax import faults as faults_syntax
-from kerngen.syntax import habits
+from kerngen.syntax import faults_uses, habits
 
 _MODULES = (
     reading,
+    faults_uses,
     faults_syntax,
     habits,
     faults_names,

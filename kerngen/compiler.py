@@ -6,18 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import final
 
-from kerngen.check import check
+from kerngen.check.files import Checker
 from kerngen.emit import emit_binding
 from kerngen.ir.nodes import Module
 from kerngen.ir.stages import StagedKernel
 from kerngen.ir.staging import form_stages
-from kerngen.output.manifest import digest
 from kerngen.output.naming import module_name
 from kerngen.schedule.lower import lower
 from kerngen.schedule.program import KernelProgram
 from kerngen.source.diagnostic import Faults
-from kerngen.source.text import Source
-from kerngen.syntax.parser import parse
+from kerngen.syntax.library import Library
 
 
 @final
@@ -34,27 +32,41 @@ class CompiledModule:
     files: Mapping[str, bytes]
 
 
-def compile_text(text: str, path: str) -> CompiledModule:
-    """Compile a source's text; `path` is the name that diagnostics and headers show.
+def compile_text(text: str, path: str, *, formatted: bool = True) -> CompiledModule:
+    """Compile a text that uses no other file; `path` is what diagnostics call it."""
+    return Compiler(Library.of_text(text, path), formatted=formatted).compile(path)
 
-    Raises `CompileError` with every diagnostic that the first failing stage found.
+
+@final
+class Compiler:
+    """Compiles files of one library; what several of them use is checked once.
+
+    A binding that is to be run and not read need not be `formatted`.
     """
-    source = Source(path, text)
-    source_sha = digest(text.encode())
 
-    # Text to syntax tree.
-    program = parse(source)
-    # Syntax tree to typed kernels.
-    module = check(program, source)
-    # Each kernel to stages: what is computed together, and what must wait for it.
-    staged = tuple(form_stages(kernel) for kernel in module.kernels)
-    # Each stage to shaders: one for every schedule and variant.
-    programs = _lower_all(staged, module, source_sha)
-    # All kernels to Python: bindings and NumPy references.
-    binding = emit_binding(module, programs, source_sha)
-    # Texts to files.
-    files = _files(path, programs, binding)
-    return CompiledModule(module, programs, binding, files)
+    def __init__(self, library: Library, *, formatted: bool = True) -> None:
+        self._library = library
+        self._formatted = formatted
+        self._checker = Checker(library)
+
+    def compile(self, name: str) -> CompiledModule:
+        """Compile the file of a name.
+
+        Raises `CompileError` with every diagnostic that the first failing stage found.
+        """
+        # Texts to syntax trees, and these to typed kernels: with the functions that the
+        # file uses of others, and the schedules that others give to its kernels.
+        module = self._checker.module(name)
+        source_sha = self._library.digest(name)
+        # Each kernel to stages: what is computed together, and what must wait for it.
+        staged = tuple(form_stages(kernel) for kernel in module.kernels)
+        # Each stage to shaders: one for every schedule and variant.
+        programs = _lower_all(staged, module, source_sha)
+        # All kernels to Python: bindings and NumPy references.
+        binding = emit_binding(module, programs, source_sha, formatted=self._formatted)
+        # Texts to files.
+        files = _files(module.path, programs, binding)
+        return CompiledModule(module, programs, binding, files)
 
 
 def _lower_all(

@@ -30,12 +30,14 @@ may_install() {
     command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }
 }
 
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
 install_package() {
-    local as_root=""
-    [ "$(id -u)" = 0 ] || as_root="sudo -n"
     say "Installing $* from the distribution ..."
-    $as_root apt-get update -qq >&2
-    $as_root env DEBIAN_FRONTEND=noninteractive \
+    as_root apt-get update -qq >&2
+    as_root env DEBIAN_FRONTEND=noninteractive \
         apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 

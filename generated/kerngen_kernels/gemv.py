@@ -115,6 +115,29 @@ _GEMV = Kernel(
             "y",
             schedules=(
                 Schedule(
+                    "generic",
+                    when=lambda d, _: d["k"] < 16,
+                    variants=(
+                        Variant(
+                            "",
+                            dispatches=(
+                                Dispatch(
+                                    "gemv.gemv.generic",
+                                    (
+                                        Binding("w"),
+                                        Binding("x"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["n"], 64),
+                                    turns=lambda d: d["k"],
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemv",
                     variants=(
                         Variant(
@@ -268,6 +291,29 @@ _GEMV_T = Kernel(
         Stage(
             "y",
             schedules=(
+                Schedule(
+                    "generic",
+                    when=lambda d, _: d["n"] < 32,
+                    variants=(
+                        Variant(
+                            "",
+                            dispatches=(
+                                Dispatch(
+                                    "gemv.gemv_t.generic",
+                                    (
+                                        Binding("w"),
+                                        Binding("x"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["k"], 64),
+                                    turns=lambda d: d["n"],
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=64,
+                ),
                 Schedule(
                     "gemv",
                     variants=(

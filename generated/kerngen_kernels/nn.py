@@ -547,6 +547,25 @@ _COLUMN_SUM = Kernel(
             "total",
             schedules=(
                 Schedule(
+                    "generic",
+                    when=lambda d, _: d["m"] < 32,
+                    variants=(
+                        Variant(
+                            "",
+                            dispatches=(
+                                Dispatch(
+                                    "nn.column_sum.generic",
+                                    (Binding("x"), Binding("total", writes=True)),
+                                    groups=lambda d: ceil_div(d["n"], 64),
+                                    turns=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=64,
+                ),
+                Schedule(
                     "reduce",
                     variants=(
                         Variant(

@@ -9,13 +9,19 @@ from kerngen.check.environment import Signature
 from kerngen.check.faults_unsupported import VectorValueUnsupported
 from kerngen.check.literals import flexible
 from kerngen.check.remedies import conversion
-from kerngen.check.scope import closest, one_line
-from kerngen.check.types import report_unsupported_type
+from kerngen.check.scope import (
+    FaultySymbol,
+    TensorSymbol,
+    closest,
+    did_you_mean,
+    one_line,
+)
+from kerngen.check.types import HALVES, report_cast_to_half, report_unsupported_type
 from kerngen.ir.builtins import BUILTINS, Builtin, Overload
 from kerngen.ir.evaluate import constant_value
 from kerngen.ir.nodes import BuiltinCall, Cast, Expr, FunctionCall
 from kerngen.ir.types import VECTORS, Scalar
-from kerngen.syntax import ast
+from kerngen.syntax import ast, foreign
 
 if TYPE_CHECKING:
     from kerngen.check.expressions import Expressions
@@ -39,9 +45,16 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | N
         ex.env.faults.add(fault)
         return None
     for argument in node.arguments:
-        ex.check(argument)
+        if not _is_whole_tensor(ex, argument):
+            ex.check(argument)
     report_unknown_function(ex, node)
     return None
+
+
+def _is_whole_tensor(ex: Expressions, node: ast.Expr) -> bool:
+    """Whether an argument is a tensor by its bare name, as an unknown function's may be."""
+    symbol = ex.scope.get(node.name) if isinstance(node, ast.Name) else None
+    return isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0
 
 
 def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
@@ -54,7 +67,11 @@ def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
         faults.add(faults_types.CastToBool(span=node.span, text=text))
     elif name in VECTORS:
         faults.add(VectorValueUnsupported(span=node.span, type=name))
-    elif report_unsupported_type(faults, node.function):
+    elif name in HALVES:
+        report_cast_to_half(faults, node)
+    elif report_unsupported_type(faults, node.function) or isinstance(
+        symbol, FaultySymbol
+    ):
         return
     elif symbol is not None:
         faults.add(
@@ -62,11 +79,9 @@ def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
         )
     else:
         known = [*ex.env.functions, *BUILTINS, *CASTS]
-        faults.add(
-            faults_names.UnknownFunction(
-                span=span, name=name, suggestion=closest(name, known)
-            )
-        )
+        instead = foreign.FUNCTIONS.get(name) or foreign.REDUCTIONS.get(name)
+        remedy = f"Write {instead}." if instead else did_you_mean(closest(name, known))
+        faults.add(faults_names.UnknownFunction(span=span, name=name, remedy=remedy))
 
 
 def check_count(

@@ -30,8 +30,9 @@ from kerngen.syntax import ast
 
 def check_constants(
     faults: Faults, items: list[ast.ConstItem], functions: Signatures, scope: Scope
-) -> None:
-    """Declare a file's constants in `scope`, each with its value."""
+) -> dict[str, ValueSymbol]:
+    """Declare a file's constants in `scope`, each with its value; return them."""
+    declared: dict[str, ValueSymbol] = {}
     later = {item.name.name: item.name.span for item in items}
     env = Environment(faults, functions, "constant", later)
     for item in items:
@@ -45,7 +46,9 @@ def check_constants(
             scope.declare(item.name, FaultySymbol("a constant", span))
             continue
         reference = ConstRef(item.name.name, value, type_)
-        scope.declare(item.name, ValueSymbol("a constant", reference, span))
+        declared[item.name.name] = ValueSymbol("a constant", reference, span)
+        scope.declare(item.name, declared[item.name.name])
+    return declared
 
 
 def check_default(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
 
-from kerngen.ir.nodes import RangeCheck, Tensor
+from kerngen.ir.nodes import DerivedDim, Expr, Tensor
 from kerngen.ir.types import Scalar
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
@@ -29,6 +29,7 @@ class Signature:
     name: str
     parameters: tuple[FormalParameter, ...]
     result: Scalar | None
+    span: Span
 
 
 Signatures: TypeAlias = dict[str, Signature]
@@ -47,9 +48,13 @@ class CurrentStatement:
     bound: set[str] = field(default_factory=set[str])
     unbound: set[str] = field(default_factory=set[str])
     left_is_faulty: bool = False
+    target: str = ""
+    in_let: bool = False
 
-    def begin(self) -> None:
-        """Forget the statement before."""
+    def begin(self, target: str) -> None:
+        """Forget the statement before; `target` is what this one defines."""
+        self.target = target
+        self.in_let = False
         self.bound.clear()
         self.unbound.clear()
         self.left_is_faulty = False
@@ -60,8 +65,10 @@ class CurrentStatement:
 class Environment:
     """One kernel, function or constant while it is checked.
 
-    `tensors` are the parameters and outputs.  `later` holds the names that a statement further down defines, `indices` every index
-    seen so far, `reported` the unknown names that need no second report.
+    `tensors` are the parameters and outputs, `derived` the lengths that the host
+    computes, `hosts` the values of hosts so far, and `identifiers` all that the text
+    names.  `later` holds the names that a statement further down defines, `indices`
+    every index seen so far, `reported` the unknown names that need no second report.
     """
 
     faults: Faults
@@ -70,7 +77,9 @@ class Environment:
     later: dict[str, Span] = field(default_factory=dict[str, Span])
     written: set[str] = field(default_factory=set[str])
     tensors: list[Tensor] = field(default_factory=list[Tensor])
-    checks: list[RangeCheck] = field(default_factory=list[RangeCheck])
+    derived: list[DerivedDim] = field(default_factory=list[DerivedDim])
+    hosts: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    identifiers: frozenset[str] = frozenset()
     indices: dict[str, Span] = field(default_factory=dict[str, Span])
     reported: set[str] = field(default_factory=set[str])
     current: CurrentStatement = field(default_factory=CurrentStatement)

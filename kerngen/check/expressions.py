@@ -12,7 +12,7 @@ from kerngen.check import faults_types
 from kerngen.check.calls import check_call
 from kerngen.check.environment import Environment
 from kerngen.check.leaves import check_element, check_member, check_name, refuse
-from kerngen.check.literals import flexible, literal
+from kerngen.check.literals import flexible, literal, overflows
 from kerngen.check.remedies import conversion, unification
 from kerngen.check.scope import Scope, one_line
 from kerngen.check.subscripts import bind_indices
@@ -37,10 +37,11 @@ _SIGNED = (Scalar.F32, Scalar.I32)
 @final
 @dataclass(frozen=True)
 class Expressions:
-    """Checks expressions in one scope."""
+    """Checks expressions in one scope; `in_branch` of an `if`, subscripts are clamped."""
 
     env: Environment
     scope: Scope
+    in_branch: bool = False
 
     def check(self, node: ast.Expr, want: Scalar | None = None) -> Expr | None:
         """Return the typed expression; literals take the type `want`."""
@@ -104,7 +105,9 @@ class Expressions:
         ]
 
     def finish(self, expr: Expr, span: Span) -> Expr | None:
-        """Fold the top of an expression."""
+        """Fold the top of an expression; what is constant must not overflow."""
+        if self.env.place == "constant" and overflows(self.env.faults, span, expr):
+            return None
         try:
             return fold(expr)
         except NotFiniteError:
@@ -148,7 +151,11 @@ class Expressions:
                 operator=operator,
                 accepted=f"{', '.join(first)} and {last}" if first else last,
                 actual=actual.spelling,
-                remedy=conversion(node, actual, wanted),
+                remedy=(
+                    "A power is 'pow(x, y)', a square 'x * x'."
+                    if operator == "^" and actual is Scalar.F32
+                    else conversion(node, actual, wanted)
+                ),
             )
         )
         return False
@@ -226,7 +233,8 @@ class Expressions:
     def _conditional(self, node: ast.Conditional, want: Scalar | None) -> Expr | None:
         condition = self._condition(node.condition)
         branches = (node.then, node.otherwise)
-        then, otherwise = self.check_together(branches, want)
+        inner = replace(self, in_branch=True)
+        then, otherwise = inner.check_together(branches, want)
         if condition is None or then is None or otherwise is None:
             return None
         sides = (node.then, then), (node.otherwise, otherwise)

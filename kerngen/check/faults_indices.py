@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from kerngen.check.worded import Worded, WordedBeside, counted
+from kerngen.source.worded import Worded, WordedBeside, counted
 
 
 @final
@@ -49,8 +49,8 @@ class RangeNotFound(Worded):
     says: ClassVar[str] = "The range of the index '{name}' can't be found."
     points: ClassVar[str] = "it subscripts no axis by itself"
     advice: ClassVar[str] = (
-        "An index ranges over the axis that it subscripts: use '{name}' as a subscript. "
-        "A range given where the index is introduced is not supported yet."
+        "Use it as a subscript by itself, or give the range where the index is "
+        "introduced: '{name} < 3'."
     )
 
     name: str
@@ -214,3 +214,68 @@ class IndexAsValue(Worded):
     )
 
     name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LengthReads(Worded):
+    """A length that depends on what only the device knows."""
+
+    code: ClassVar[str] = "KG0413"
+    rule: ClassVar[str] = "Lengths are computed from dims, scalars and constants."
+    says: ClassVar[str] = "{place} can't depend on {what}."
+    advice: ClassVar[str] = (
+        "The host computes it before the kernel runs, from dims, scalars, constants "
+        "and hosts."
+    )
+
+    place: str
+    what: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LengthType(Worded):
+    """A length that is no integer."""
+
+    code: ClassVar[str] = "KG0414"
+    rule: ClassVar[str] = "Lengths are integers."
+    says: ClassVar[str] = "{place} is an integer, but this is '{actual}'."
+    advice: ClassVar[str] = "Use integers alone; their '/' truncates."
+
+    place: str
+    actual: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LengthValue(Worded):
+    """A length that no axis and no range can have."""
+
+    code: ClassVar[str] = "KG0415"
+    rule: ClassVar[str] = "Lengths are from 0 to 2147483647."
+    says: ClassVar[str] = "{place} is from 0 to 2147483647, but this is {value}."
+
+    place: str
+    value: int
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SubscriptOutside(Worded):
+    """A subscript that surely lies outside of its axis."""
+
+    code: ClassVar[str] = "KG0416"
+    rule: ClassVar[str] = "Subscripts stay inside their axis."
+    says: ClassVar[str] = (
+        "The subscript '{text}' {reaches} outside of axis {axis} of '{tensor}'."
+    )
+    points: ClassVar[str] = "the axis has length {length}"
+    advice: ClassVar[str] = "{remedy}"
+
+    text: str
+    reaches: str
+    axis: int
+    tensor: str
+    length: str
+    remedy: str

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from kerngen.check.worded import Worded, WordedBeside, counted
+from kerngen.source.diagnostic import Related
+from kerngen.source.text import Span
+from kerngen.source.worded import Worded, WordedBeside, counted
 
 
 @final
@@ -16,10 +18,10 @@ class UnknownName(Worded):
     code: ClassVar[str] = "KG0201"
     rule: ClassVar[str] = "A name is introduced before it is used."
     says: ClassVar[str] = "Unknown name '{name}'."
-    advice: ClassVar[str] = "Did you mean '{suggestion}'?"
+    advice: ClassVar[str] = "{remedy}"
 
     name: str
-    suggestion: str
+    remedy: str
 
 
 @final
@@ -30,10 +32,10 @@ class UnknownFunction(Worded):
     code: ClassVar[str] = "KG0202"
     rule: ClassVar[str] = "What is called is a function, a built-in or a cast."
     says: ClassVar[str] = "Unknown function '{name}'."
-    advice: ClassVar[str] = "Did you mean '{suggestion}'?"
+    advice: ClassVar[str] = "{remedy}"
 
     name: str
-    suggestion: str
+    remedy: str
 
 
 @final
@@ -67,6 +69,59 @@ class DuplicateItem(WordedBeside):
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class ClashWithUsedFile(Worded):
+    """An item whose name a file that is used has for one of its own."""
+
+    code: ClassVar[str] = "KG0214"
+    rule: ClassVar[str] = "A file's items have other names than those that it uses."
+    says: ClassVar[str] = "'{path}', which is used here, has a {kind} '{name}' too."
+    advice: ClassVar[str] = "Rename one of them."
+
+    kind: str
+    name: str
+    path: str
+    theirs: Span
+    use: Span
+
+    @property
+    def related(self) -> tuple[Related, ...]:
+        """The other item, and what brings it in."""
+        return (
+            Related(self.theirs, f"the {self.kind} of '{self.path}'"),
+            Related(self.use, "used here"),
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UsedFilesClash(Worded):
+    """Two files that are used together and have items of one name."""
+
+    code: ClassVar[str] = "KG0215"
+    rule: ClassVar[str] = "Files that are used together have items of distinct names."
+    says: ClassVar[str] = "'{first}' and '{path}' both have a {kind} '{name}'."
+    advice: ClassVar[str] = "Rename one of them, or use one file only."
+
+    kind: str
+    name: str
+    first: str
+    path: str
+    use: Span
+    items: tuple[Span, Span]
+
+    @property
+    def related(self) -> tuple[Related, ...]:
+        """The first use, and both items."""
+        one, other = self.items
+        return (
+            Related(self.use, f"the first '{self.name}' comes from here"),
+            Related(one, "the one"),
+            Related(other, "the other"),
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class NameClash(WordedBeside):
     """A name that is taken within its name space."""
 
@@ -89,6 +144,13 @@ class NameClash(WordedBeside):
                 "A dim can be read without being passed: leave out the parameter, or "
                 "rename one of the two."
             )
+        if (self.wanted, self.taken) == ("an output", "a parameter"):
+            return (
+                f"To change '{self.name}' in place, declare it 'mut {self.name}' and "
+                "leave out the output; or rename one of the two."
+            )
+        if self.wanted == "a let" and self.taken in {"an output", "a 'mut' tensor"}:
+            return "Assign it without 'let'."
         if self.wanted == "an index":
             return "Give the index a name of its own, 'i' or 'p' say."
         return "Rename one of the two."
@@ -143,9 +205,11 @@ class MemberOfScalar(Worded):
     code: ClassVar[str] = "KG0209"
     rule: ClassVar[str] = "Only vectors have members."
     says: ClassVar[str] = "'{base}' is {kind}, which has no members."
+    advice: ClassVar[str] = "{remedy}"
 
     base: str
     kind: str
+    remedy: str = ""
 
 
 @final
@@ -208,3 +272,22 @@ class TensorAsFunction(Worded):
 
     name: str
     kind: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CallsTooDeep(Worded):
+    """A function that calls others that call others, beyond what is walked."""
+
+    code: ClassVar[str] = "KG0216"
+    rule: ClassVar[str] = "Functions call each other no deeper than the limit."
+    says: ClassVar[str] = (
+        "With the functions that it calls, '{name}' is nested more than {limit} levels "
+        "deep."
+    )
+    advice: ClassVar[str] = (
+        "Let functions do more by themselves, or a kernel call them."
+    )
+
+    name: str
+    limit: int

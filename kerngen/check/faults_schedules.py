@@ -5,21 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from kerngen.check.worded import Worded, WordedBeside, counted
+from kerngen.source.diagnostic import Related
+from kerngen.source.text import Span
+from kerngen.source.worded import Worded, WordedBeside, counted
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class UnknownKernel(Worded):
-    """A schedule of a kernel that the file does not have."""
+    """A schedule of a kernel that neither the file has nor one that it uses."""
 
     code: ClassVar[str] = "KG0601"
-    rule: ClassVar[str] = "A schedule names a kernel of its file."
+    rule: ClassVar[str] = (
+        "A schedule names a kernel of its file, or of one that it uses."
+    )
     says: ClassVar[str] = "There is no kernel '{name}' to schedule."
-    advice: ClassVar[str] = "Did you mean '{suggestion}'?"
+    advice: ClassVar[str] = "{remedy}"
 
     name: str
-    suggestion: str
+    remedy: str
 
 
 @final
@@ -121,6 +125,31 @@ class GuardReads(Worded):
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class AmbiguousInGuard(Worded):
+    """A guard of another file's kernel that reads a name with two meanings."""
+
+    code: ClassVar[str] = "KG0611"
+    rule: ClassVar[str] = "What a guard reads has one meaning."
+    says: ClassVar[str] = "'{name}' is {kind} of '{kernel}', and a constant here."
+    advice: ClassVar[str] = "Rename the constant."
+
+    name: str
+    kind: str
+    kernel: str
+    value: Span
+    constant: Span
+
+    @property
+    def related(self) -> tuple[Related, ...]:
+        """Both meanings."""
+        return (
+            Related(self.constant, "the constant"),
+            Related(self.value, f"{self.kind} of '{self.kernel}'"),
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class GuardType(Worded):
     """A guard that is a number."""
 
@@ -146,3 +175,15 @@ class UnknownAdapterFact(Worded):
     name: str
     known: str
     suggestion: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnreachableSchedule(WordedBeside):
+    """A schedule that an earlier one always precedes."""
+
+    code: ClassVar[str] = "KG0610"
+    rule: ClassVar[str] = "The first schedule whose guard holds is used."
+    says: ClassVar[str] = "This schedule is never used."
+    beside: ClassVar[str] = "this one is taken wherever it could be"
+    advice: ClassVar[str] = "Move it up, or give the earlier one a narrower guard."

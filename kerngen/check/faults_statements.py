@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from kerngen.check.worded import Worded, WordedBeside
+from kerngen.source.worded import Worded, WordedBeside
 
 
 @final
@@ -48,12 +48,20 @@ class ReadBeforeWrite(WordedBeside):
     rule: ClassVar[str] = "An output is read only after it is written."
     says: ClassVar[str] = "The output '{name}' is read before it is written."
     beside: ClassVar[str] = "'{name}' is declared here"
-    advice: ClassVar[str] = (
-        "Write it first, with '='; to change a tensor of the caller's, make it a 'mut' "
-        "parameter."
-    )
+    advice: ClassVar[str] = "{remedy}"
 
     name: str
+    remedy: str
+
+
+WRITE_FIRST = (
+    "Write it first, with '='; to change a tensor of the caller's, make it a 'mut' "
+    "parameter."
+)
+AS_IF_AT_ONCE = (
+    "A statement computes all elements as if at once, from what was there before; a "
+    "running sum is 'sum[j] if j <= i { x[j] } else { 0.0 }'."
+)
 
 
 @final

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from kerngen.check.worded import Worded, WordedBeside
 from kerngen.source.diagnostic import Related
 from kerngen.source.text import Span
+from kerngen.source.worded import Worded, WordedBeside
 
 
 @final

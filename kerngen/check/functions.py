@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kerngen.check import faults_names
 from kerngen.check.calls import CASTS, REDUCTIONS
 from kerngen.check.environment import (
@@ -12,15 +14,19 @@ from kerngen.check.environment import (
 )
 from kerngen.check.expressions import Expressions
 from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol
-from kerngen.check.traverse import walk_syntax
-from kerngen.check.types import resolve_scalar
+from kerngen.check.traverse import subexpressions, walk_syntax
+from kerngen.check.types import HALVES, resolve_scalar
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.nodes import Expr, Function, LocalValue
 from kerngen.ir.types import VECTORS, Scalar
 from kerngen.source.diagnostic import Faults
 from kerngen.syntax import ast
 
-_TAKEN = frozenset([*BUILTINS, *CASTS, *VECTORS, *REDUCTIONS, "bool", "f16"])
+MOST_NESTED = 64
+"""How deep the expressions of functions nest, calls included: within Python's stack."""
+
+_MOST_SHOWN = 8
+_TAKEN = frozenset([*BUILTINS, *CASTS, *VECTORS, *HALVES, *REDUCTIONS, "bool"])
 
 
 def check_signatures(faults: Faults, items: list[ast.FunctionItem]) -> Signatures:
@@ -37,7 +43,7 @@ def check_signatures(faults: Faults, items: list[ast.FunctionItem]) -> Signature
         )
         place = "The result of a function"
         result = resolve_scalar(faults, item.result, place, allow_bool=True)
-        signatures.setdefault(name, Signature(name, parameters, result))
+        signatures.setdefault(name, Signature(name, parameters, result, item.name.span))
     return signatures
 
 
@@ -51,7 +57,9 @@ def check_functions(
 ) -> tuple[Function, ...]:
     """Return the functions, callees before callers."""
     functions: list[Function] = []
-    for item in _callees_first(faults, items):
+    ordered = _callees_first(faults, items)
+    _check_depth(faults, ordered)
+    for item in ordered:
         function = _check_function(faults, item, signatures, outer)
         if function is not None:
             functions.append(function)
@@ -112,36 +120,83 @@ def _declare(
     ex.scope.declare(name, symbol)
 
 
-# Order
+# Order and depth
+
+
+def _check_depth(faults: Faults, ordered: list[ast.FunctionItem]) -> None:
+    """Report functions beyond the limit; those that call them are not reported too."""
+    depths: dict[str, int] = {}
+    for item in ordered:
+        bodies = (*(let.value for let in item.lets), item.body)
+        depth = max(_depth(body, depths) for body in bodies)
+        name = item.name
+        if depth > MOST_NESTED:
+            faults.add(
+                faults_names.CallsTooDeep(
+                    span=name.span, name=name.name, limit=MOST_NESTED
+                )
+            )
+            depth = 0
+        depths[name.name] = depth
+
+
+def _depth(expr: ast.Expr, depths: dict[str, int]) -> int:
+    """Return how deep an expression nests, with the functions that it calls."""
+    called = 0
+    if isinstance(expr, ast.Call):
+        called = depths.get(expr.function.name, 0)
+    inner = (_depth(child, depths) for child in subexpressions(expr))
+    return 1 + max(called, *inner, 0)
 
 
 def _callees_first(
     faults: Faults, items: list[ast.FunctionItem]
 ) -> list[ast.FunctionItem]:
-    """Sort functions so that each follows those that it calls; a cycle is a fault."""
+    """Sort functions so that each follows those that it calls; a cycle is a fault.
+
+    Without recursion of our own, so that a long chain can't exhaust Python's stack:
+    `path` holds the functions being visited, each with the callees that are still ahead.
+    """
     by_name = {item.name.name: item for item in reversed(items)}
     ordered: dict[str, ast.FunctionItem] = {}
-
-    def visit(item: ast.FunctionItem, path: tuple[str, ...]) -> None:
-        name = item.name.name
-        if name in path:
-            cycle = path[path.index(name) :]
-            if name == min(cycle):
-                chain = " calls ".join(f"'{step}'" for step in (*cycle, name))
-                faults.add(
-                    faults_names.Recursion(span=item.name.span, name=name, chain=chain)
-                )
-            return
-        if name in ordered:
-            return
-        for callee in _calls(item):
-            if callee in by_name:
-                visit(by_name[callee], (*path, name))
-        ordered.setdefault(name, item)
-
     for item in items:
-        visit(item, ())
+        path = {item.name.name: _known_calls(item, by_name)}
+        while path:
+            name = next(reversed(path))
+            callee = next(path[name], None)
+            if callee is None:
+                del path[name]
+                ordered.setdefault(name, by_name[name])
+            elif callee in path:
+                _report_cycle(faults, by_name, tuple(path), callee)
+            elif callee not in ordered:
+                path[callee] = _known_calls(by_name[callee], by_name)
     return list(ordered.values())
+
+
+def _report_cycle(
+    faults: Faults,
+    by_name: dict[str, ast.FunctionItem],
+    path: tuple[str, ...],
+    callee: str,
+) -> None:
+    """Report a cycle at one of its functions, whichever it was found from."""
+    cycle = path[path.index(callee) :]
+    first = min(cycle)
+    turn = cycle.index(first)
+    steps = (*cycle[turn:], *cycle[:turn], first)
+    shown = [f"'{step}'" for step in steps]
+    if len(shown) > _MOST_SHOWN:
+        shown[_MOST_SHOWN // 2 : -1] = ["..."]
+    chain = " calls ".join(shown)
+    span = by_name[first].name.span
+    faults.add(faults_names.Recursion(span=span, name=first, chain=chain))
+
+
+def _known_calls(
+    item: ast.FunctionItem, by_name: dict[str, ast.FunctionItem]
+) -> Iterator[str]:
+    return (name for name in _calls(item) if name in by_name)
 
 
 def _calls(item: ast.FunctionItem) -> list[str]:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from kerngen.check import faults_indices, faults_names, faults_types
-from kerngen.check.faults_statements import FunctionReads, ReadBeforeWrite
+from kerngen.check.faults_statements import (
+    AS_IF_AT_ONCE,
+    WRITE_FIRST,
+    FunctionReads,
+    ReadBeforeWrite,
+)
 from kerngen.check.faults_unsupported import SwizzleUnsupported
 from kerngen.check.scope import (
     FaultySymbol,
@@ -16,10 +21,11 @@ from kerngen.check.scope import (
     VectorSymbol,
     one_line,
 )
-from kerngen.check.subscripts import check_subscripts
+from kerngen.check.subscripts import check_subscripts, example_read
 from kerngen.check.unknown import report_unknown
 from kerngen.ir.nodes import Expr, IndexValue, Load, Role, UniformValue
 from kerngen.syntax import ast
+from kerngen.syntax.habits import SeparateSubscripts
 
 if TYPE_CHECKING:
     from kerngen.check.expressions import Expressions
@@ -98,8 +104,18 @@ def _report_member(ex: Expressions, node: ast.Member, symbol: Symbol | None) -> 
             span=node.member.span,
             base=one_line(base.span.text),
             kind=symbol.kind if symbol else "a value",
+            remedy=_member_remedy(symbol),
         )
     )
+
+
+def _member_remedy(symbol: Symbol | None) -> str:
+    """Return what may be meant by a member of a tensor: its shape."""
+    if not isinstance(symbol, TensorSymbol):
+        return ""
+    dims = [extent for extent in symbol.tensor.extents if isinstance(extent, str)]
+    length = f"The length of an axis is its dim: '{dims[0]}'. " if dims else ""
+    return f"{length}Elements are read as '{example_read(symbol.tensor)}'."
 
 
 # Tensors
@@ -108,10 +124,14 @@ def _report_member(ex: Expressions, node: ast.Member, symbol: Symbol | None) -> 
 def check_element(ex: Expressions, node: ast.Subscript) -> Expr | None:
     """Return an element of a tensor."""
     base = node.base
-    if ex.env.place != "kernel":
-        refuse(ex, node, "a tensor")
-        return None
     symbol = ex.scope.get(base.name) if isinstance(base, ast.Name) else None
+    if ex.env.place != "kernel":
+        if not isinstance(symbol, FaultySymbol):
+            refuse(ex, node, "a tensor")
+        return None
+    if isinstance(base, ast.Subscript):
+        _report_separate(ex, node)
+        return None
     if isinstance(base, ast.Name) and isinstance(symbol, TensorSymbol):
         return _read(ex, symbol, node, node.subscripts)
     for subscript in node.subscripts:
@@ -124,12 +144,23 @@ def check_element(ex: Expressions, node: ast.Subscript) -> Expr | None:
     return None
 
 
+def _report_separate(ex: Expressions, node: ast.Subscript) -> None:
+    """Record subscripts in brackets of their own: `x[i][j]`."""
+    subscripts: list[str] = []
+    base: ast.Expr = node
+    while isinstance(base, ast.Subscript):
+        subscripts[:0] = [one_line(part.span.text) for part in base.subscripts]
+        base = base.base
+    joined = f"{one_line(base.span.text)}[{', '.join(subscripts)}]"
+    ex.env.faults.add(SeparateSubscripts(span=node.span, joined=joined))
+
+
 def _report_not_subscriptable(
     ex: Expressions, node: ast.Subscript, symbol: Symbol | None
 ) -> None:
     remedy = ""
-    if isinstance(node.base, ast.Subscript):
-        remedy = "All subscripts stand in one pair of brackets: 'x[i, j]'."
+    if symbol is not None and symbol.kind in {"a scalar", "a host"}:
+        remedy = "It is one number: read it by its bare name."
     ex.env.faults.add(
         faults_indices.NotSubscriptable(
             span=node.span,
@@ -149,7 +180,14 @@ def _read(
     """Check a read of one element."""
     tensor = symbol.tensor
     if tensor.role is Role.OUTPUT and tensor.name not in ex.env.written:
-        fault = ReadBeforeWrite(span=node.span, other=symbol.span, name=tensor.name)
+        is_other = any(not isinstance(subscript, ast.Name) for subscript in subscripts)
+        itself = is_other and tensor.name == ex.env.current.target
+        fault = ReadBeforeWrite(
+            span=node.span,
+            other=symbol.span,
+            name=tensor.name,
+            remedy=AS_IF_AT_ONCE if itself else WRITE_FIRST,
+        )
         ex.env.faults.add(fault)
     places = check_subscripts(ex, symbol, node.span, subscripts)
     return None if places is None else Load(tensor, places)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from kerngen.check.faults_types import LiteralRange
+from kerngen.check.faults_types import LiteralRange, NotFinite
 from kerngen.ir.builtins import BUILTINS, Builtin
-from kerngen.ir.evaluate import NotFiniteError, as_f32, bounds
-from kerngen.ir.nodes import Constant
+from kerngen.ir.evaluate import (
+    NotFiniteError,
+    as_f32,
+    bounds,
+    constant_value,
+    integer_op,
+)
+from kerngen.ir.nodes import Binary, BinaryOp, Constant, Expr, Unary
 from kerngen.ir.types import Scalar
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
@@ -64,9 +70,36 @@ def literal(
     if isinstance(value, float) or want is Scalar.F32:
         return _float_literal(faults, span, value)
     scalar = want if want is not None and want.is_integer else Scalar.I32
+    return None if _too_large(faults, span, value, scalar) else Constant(value, scalar)
+
+
+def overflows(faults: Faults, span: Span, expr: Expr) -> bool:
+    """Whether an operation on constant integers has no exact value; that is a fault.
+
+    At run time it wraps; in a constant, that can only be a mistake.
+    """
+    match expr:
+        case Unary(op="-", operand=operand, type=type_):
+            values = [0, constant_value(operand)]
+            op: BinaryOp = "-"
+        case Binary(op="+" | "-" | "*" | "/" | "%" as op, left=left, right=right):
+            values = [constant_value(left), constant_value(right)]
+            type_ = expr.type
+        case _:
+            return False
+    if not type_.is_integer or None in values:
+        return False
+    first, second = (int(value or 0) for value in values)
+    if op in {"/", "%"} and second == 0:
+        faults.add(NotFinite(span=span, type=type_.spelling))
+        return True
+    return _too_large(faults, span, integer_op(op, first, second), type_)
+
+
+def _too_large(faults: Faults, span: Span, value: int, scalar: Scalar) -> bool:
     low, high = bounds(scalar)
     if low <= value <= high:
-        return Constant(value, scalar)
+        return False
     faults.add(
         LiteralRange(
             span=span,
@@ -76,7 +109,7 @@ def literal(
             high=str(high),
         )
     )
-    return None
+    return True
 
 
 def _float_literal(faults: Faults, span: Span, value: float) -> Constant | None:

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Protocol, TypeVar, cast, final
 
 from kerngen.check import faults_statements, faults_unsupported
+from kerngen.check.checked import CheckedFile, ItemKind, KernelHead, UsedModule
 from kerngen.check.constants import check_constants
-from kerngen.check.environment import Environment
+from kerngen.check.dead_schedules import report_dead
+from kerngen.check.environment import Environment, Signatures
 from kerngen.check.faults_names import DuplicateItem
-from kerngen.check.faults_schedules import UnknownKernel
 from kerngen.check.functions import check_functions, check_signatures
+from kerngen.check.given import Given, check_given
+from kerngen.check.imports import bring_in
+from kerngen.check.linking import link
 from kerngen.check.parameters import Header
 from kerngen.check.schedules import check_schedule
-from kerngen.check.scope import Scope, closest
+from kerngen.check.scope import Scope, ValueSymbol
 from kerngen.check.statements import Body
 from kerngen.check.subscripts import example_read
-from kerngen.check.text import signature_text
-from kerngen.ir.nodes import Kernel, Module, Role
+from kerngen.check.text import identifiers_in, signature_text
+from kerngen.check.unread import find_unread
+from kerngen.check.unseen import say_where
+from kerngen.ir.nodes import Function, Kernel, Module, Role
 from kerngen.source.diagnostic import Faults
-from kerngen.source.text import Source
+from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
 
 
@@ -33,34 +40,120 @@ _Item = TypeVar("_Item", bound=_Named)
 
 
 def check(program: ast.Program, source: Source) -> Module:
-    """Return the typed module; raise `CompileError` with every fault found."""
+    """Return the typed module of a file that uses no other.
+
+    Raises `CompileError` with every fault found.
+    """
+    return check_file(program, source, ()).module
+
+
+def check_file(
+    program: ast.Program, source: Source, uses: tuple[UsedModule, ...]
+) -> CheckedFile:
+    """Return a file that uses others; raise `CompileError` with every fault found.
+
+    What could not be read is a fault too; what may be in there is not missed.
+    """
     faults = Faults()
-    outer = Scope(faults)
+    for fault in program.faults:
+        faults.add(fault)
+    unread = find_unread(program)
+    if unread.may_hold_anything:
+        faults.raise_if_any()
+    used = _all(program.items, ast.UseItem)
+    assert faults or len(used) == len(uses), "the files used must be given"
     _report_unsupported(faults, program)
+    parts = _check_items(faults, program, uses)
+    faults.drop(unread.explains)
+    faults.amend(say_where(source.name, uses))
+    faults.raise_if_any()
+    _expect_complete(parts.kernels, _all(program.items, ast.KernelItem))
+
+    # All that the kernels call, wherever it stands.
+    linked = link((use.file for use in uses), parts.signatures, parts.constants)
+    functions = (*linked.functions, *parts.functions)
+    module = Module(
+        source.name, program.doc, functions, parts.kernels, linked.constants
+    )
+    return CheckedFile(
+        module=module,
+        functions={function.name: function for function in parts.functions},
+        signatures=parts.signatures,
+        constants=parts.constants,
+        kernels=parts.heads,
+        uses=uses,
+        schedules=parts.given,
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a file's items are, in so far as they have no faults."""
+
+    signatures: Signatures
+    constants: dict[str, ValueSymbol]
+    functions: tuple[Function, ...]
+    kernels: tuple[Kernel, ...]
+    heads: dict[str, KernelHead]
+    given: Given
+
+
+def _check_items(
+    faults: Faults, program: ast.Program, uses: tuple[UsedModule, ...]
+) -> _Parts:
+    outer = Scope(faults)
     functions = _distinct(faults, "functions", _all(program.items, ast.FunctionItem))
     constants = _distinct(faults, "constants", _all(program.items, ast.ConstItem))
     kernels = _distinct(faults, "kernels", _all(program.items, ast.KernelItem))
+    schedules = _all(program.items, ast.ScheduleItem)
 
+    # The functions and constants of other files, as if they stood before these.
+    places = _places(function=functions, constant=constants, kernel=kernels)
+    imported = bring_in(faults, places, uses, outer)
     # What functions take and return, so that their order does not matter.
     signatures = check_signatures(faults, functions)
+    callable_ = {**imported, **signatures}
     # Constants into the scope that functions and kernels share.
-    check_constants(faults, constants, signatures, outer)
+    declared = check_constants(faults, constants, callable_, outer)
     # Functions, callees before callers.
-    checked_functions = check_functions(faults, functions, signatures, outer)
+    checked_functions = check_functions(faults, functions, callable_, outer)
     # Kernels, each in a scope of its own, with their schedules.
-    _check_scheduled(faults, program, kernels)
+    heads = {
+        item.name.name: KernelHead(Scope(faults, outer), item.name.span)
+        for item in kernels
+    }
     checked_kernels = tuple(
         _check_kernel(
             item,
-            Environment(faults, signatures, "kernel"),
-            Scope(faults, outer),
+            _kernel_environment(faults, callable_, item),
+            heads[item.name.name].scope,
             program,
         )
         for item in kernels
     )
-    faults.raise_if_any()
-    _expect_complete(checked_kernels, kernels)
-    return Module(source.path, program.doc, checked_functions, checked_kernels)
+    # Schedules of other files' kernels, and the place of each among the others.
+    report_dead(faults, schedules)
+    given = check_given(faults, schedules, [*heads], uses, outer)
+    return _Parts(
+        signatures, declared, checked_functions, checked_kernels, heads, given
+    )
+
+
+def _kernel_environment(
+    faults: Faults, functions: Signatures, item: ast.KernelItem
+) -> Environment:
+    identifiers = identifiers_in(item.span)
+    return Environment(faults, functions, "kernel", identifiers=identifiers)
+
+
+def _places(**items: Iterable[_Named]) -> dict[tuple[ItemKind, str], Span]:
+    """Return the places of items, by kind and name."""
+    return {
+        (cast("ItemKind", kind), item.name.name): item.name.span
+        for kind, of_kind in items.items()
+        for item in of_kind
+    }
 
 
 def _all(items: Iterable[object], kind: type[_Kind]) -> list[_Kind]:
@@ -68,8 +161,6 @@ def _all(items: Iterable[object], kind: type[_Kind]) -> list[_Kind]:
 
 
 def _report_unsupported(faults: Faults, program: ast.Program) -> None:
-    for use in _all(program.items, ast.UseItem):
-        faults.add(faults_unsupported.UseUnsupported(span=use.span, path=use.path))
     for struct in _all(program.items, ast.StructItem):
         faults.add(faults_unsupported.StructUnsupported(span=struct.name.span))
 
@@ -90,23 +181,6 @@ def _distinct(faults: Faults, kind: str, items: list[_Item]) -> list[_Item]:
             )
         first.setdefault(name.name, item)
     return list(first.values())
-
-
-def _check_scheduled(
-    faults: Faults, program: ast.Program, kernels: list[ast.KernelItem]
-) -> None:
-    """Check that every schedule has its kernel."""
-    known = [item.name.name for item in kernels]
-    for schedule in _all(program.items, ast.ScheduleItem):
-        name = schedule.kernel
-        if name.name not in known:
-            faults.add(
-                UnknownKernel(
-                    span=name.span,
-                    name=name.name,
-                    suggestion=closest(name.name, known),
-                )
-            )
 
 
 def _check_kernel(
@@ -134,12 +208,12 @@ def _check_kernel(
         parameters=tuple(header.parameters),
         hosts=tuple(body.hosts),
         body=tuple(body.statements),
-        checks=tuple(env.checks),
         schedules=tuple(s for s in schedules if s is not None),
         signature=signature_text(item),
         doc=item.doc,
         span=item.span,
         order=tuple(parameter.name.name for parameter in item.parameters),
+        derived=tuple(env.derived),
     )
 
 

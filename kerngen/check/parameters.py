@@ -9,6 +9,7 @@ from kerngen.check import faults_indices, faults_statements, faults_unsupported
 from kerngen.check.constants import check_default
 from kerngen.check.environment import Environment
 from kerngen.check.faults_types import TypeNotAllowed
+from kerngen.check.lengths import MAX_EXTENT, check_length
 from kerngen.check.scope import (
     FaultySymbol,
     Scope,
@@ -18,7 +19,7 @@ from kerngen.check.scope import (
     closest,
     one_line,
 )
-from kerngen.check.types import resolve_type
+from kerngen.check.types import HALVES, resolve_element, resolve_type
 from kerngen.ir.nodes import (
     ConstRef,
     DimValue,
@@ -30,8 +31,6 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.types import Scalar, ValueType, Vector
 from kerngen.syntax import ast
-
-MAX_EXTENT = 2**31 - 1
 
 KINDS = {
     Role.INPUT: "an input",
@@ -74,9 +73,14 @@ class Header:
             )
 
     def _reserve(self, parameter: ast.Parameter, kind: str) -> None:
-        """Take a name, so that dims and what follows can clash with it."""
-        symbol = FaultySymbol(kind, parameter.name.span)
-        self.scope.declare(parameter.name, symbol)
+        """Take a name, so that dims and what follows can clash with it.
+
+        One that two parameters have stands for neither of them.
+        """
+        name = parameter.name
+        if not self.scope.declare(name, FaultySymbol(kind, name.span)):
+            self.env.written.add(name.name)
+            self.scope.put(name.name, FaultySymbol("a parameter", parameter.span))
 
     def _define(
         self, name: ast.Identifier, symbol: TensorSymbol | VectorSymbol | ValueSymbol
@@ -92,6 +96,8 @@ class Header:
             symbol.value, DimValue | ConstRef
         ):
             return
+        if isinstance(symbol, FaultySymbol) and symbol.kind == "a constant":
+            return
         dim = ValueSymbol("a dim", DimValue(name.name), name.span)
         if self.scope.declare(ast.Identifier(name.name, name.span), dim):
             self.dims[name.name] = name
@@ -101,13 +107,13 @@ class Header:
     # Parameters
 
     def _check_parameter(self, parameter: ast.Parameter) -> None:
-        type_ = resolve_type(self.env.faults, parameter.type.name, self.structs)
         if parameter.type.axes is not None:
             role = Role.UPDATE if parameter.mutable else Role.INPUT
             if parameter.default is not None:
                 self._report_default(parameter, KINDS[role])
-            self._add_tensor(parameter, type_, role)
+            self._add_tensor(parameter, role)
             return
+        type_ = resolve_type(self.env.faults, parameter.type.name, self.structs)
         kind = "a vector" if isinstance(type_, Vector) else "a scalar"
         if parameter.mutable:
             self.env.faults.add(
@@ -162,8 +168,8 @@ class Header:
     # Tensors
 
     def _check_output(self, output: ast.Parameter) -> None:
-        type_ = resolve_type(self.env.faults, output.type.name, self.structs)
         if output.type.axes is None:
+            type_ = resolve_type(self.env.faults, output.type.name, self.structs)
             if type_ is not None:
                 self.env.faults.add(
                     faults_statements.OutputForm(
@@ -173,18 +179,22 @@ class Header:
                     )
                 )
             return
-        self._add_tensor(output, type_, Role.OUTPUT)
+        self._add_tensor(output, Role.OUTPUT)
 
-    def _add_tensor(
-        self, parameter: ast.Parameter, type_: ValueType | None, role: Role
-    ) -> None:
-        extents = [self._extent(axis, role) for axis in parameter.type.axes or ()]
+    def _add_tensor(self, parameter: ast.Parameter, role: Role) -> None:
+        written = parameter.type.name
+        type_ = resolve_element(self.env.faults, written, self.structs)
+        is_half = written.name in HALVES
+        extents = [
+            self._extent(axis, role, f"{parameter.name.name}_axis_{number}")
+            for number, axis in enumerate(parameter.type.axes or ())
+        ]
         if isinstance(type_, Vector):
             self.env.faults.add(
                 faults_unsupported.VectorElementsUnsupported(
                     span=parameter.type.span,
-                    type=type_.spelling,
-                    scalar=type_.scalar.spelling,
+                    type=written.name,
+                    scalar="f16" if is_half else type_.scalar.spelling,
                     width=type_.width,
                 )
             )
@@ -196,20 +206,20 @@ class Header:
         if type_ is None or len(known) < len(extents):
             return
         name = parameter.name
-        tensor = Tensor(name.name, type_, known, role, parameter.doc, name.span)
+        doc, span = parameter.doc, name.span
+        tensor = Tensor(name.name, type_, known, role, doc, span, is_half)
         self.env.tensors.append(tensor)
         self._define(name, TensorSymbol(KINDS[role], tensor, name.span))
 
-    def _extent(self, axis: ast.Expr, role: Role) -> Extent | None:
+    def _extent(self, axis: ast.Expr, role: Role, name: str) -> Extent | None:
         """Return the length of an axis: a dim, or a literal."""
         if isinstance(axis, ast.Number) and isinstance(axis.value, int):
             if 0 < axis.value <= MAX_EXTENT:
                 return axis.value
         elif isinstance(axis, ast.Name):
-            return self._named_extent(axis, role)
+            return self._named_extent(axis, role, name)
         elif role is Role.OUTPUT and not isinstance(axis, ast.Number):
-            self._report_computed(axis)
-            return None
+            return self._computed(axis, name)
         remedy = ""
         if not isinstance(axis, ast.Number):
             remedy = "Only axes of outputs may be computed, from dims of inputs."
@@ -228,14 +238,10 @@ class Header:
             faults_indices.OutputOnlyDim(span=axis.span, name=axis.name, remedy=remedy)
         )
 
-    def _report_computed(self, axis: ast.Expr) -> None:
-        self.env.faults.add(
-            faults_unsupported.OutputDimUnsupported(
-                span=axis.span, text=one_line(axis.span.text)
-            )
-        )
+    def _computed(self, axis: ast.Expr, name: str) -> Extent | None:
+        return check_length(self.env, self.scope, axis, "An axis of an output", name)
 
-    def _named_extent(self, axis: ast.Name, role: Role) -> Extent | None:
+    def _named_extent(self, axis: ast.Name, role: Role, name: str) -> Extent | None:
         symbol = self.scope.get(axis.name)
         match symbol:
             case ValueSymbol(value=DimValue(name=name)):
@@ -245,7 +251,7 @@ class Header:
                     return int(value)
                 self.env.faults.add(faults_indices.AxisForm(span=axis.span, remedy=""))
             case ValueSymbol(value=UniformValue()) if role is Role.OUTPUT:
-                self._report_computed(axis)
+                return self._computed(axis, name)
             case FaultySymbol(kind=kind) if kind != KINDS[Role.OUTPUT]:
                 pass
             case _ if role is Role.OUTPUT:

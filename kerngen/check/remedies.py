@@ -32,12 +32,27 @@ def unification(left: tuple[ast.Expr, Scalar], right: tuple[ast.Expr, Scalar]) -
     """Return the hint that brings two operands to one type."""
     (a, a_type), (b, b_type) = left, right
     if Scalar.BOOL in (a_type, b_type):
-        return ""
+        node, wanted = (a, b_type) if a_type is Scalar.BOOL else (b, a_type)
+        return conversion(node, Scalar.BOOL, wanted)
     for (node, _), (_, other) in ((left, right), (right, left)):
         if other.is_integer and whole_literal(node) is not None:
             return f"Write '{whole_literal(node)}'."
     if Scalar.F32 in (a_type, b_type):
         node = b if a_type is Scalar.F32 else a
-        return f"Convert one side: 'f32({one_line(node.span.text)})'."
+        return _as_float(node)
     node = a if a_type is Scalar.U32 else b
     return f"Convert one side: 'i32({one_line(node.span.text)})'."
+
+
+def _as_float(node: ast.Expr) -> str:
+    """Return the hint that makes an integer a float; a quotient, before it is cut."""
+    if isinstance(node, ast.Binary) and node.op == "/":
+        left, right = (_float_text(side) for side in (node.left, node.right))
+        return f"Convert before dividing, for integers drop the fraction: '{left} / {right}'."
+    return f"Convert one side: '{_float_text(node)}'."
+
+
+def _float_text(node: ast.Expr) -> str:
+    text = one_line(node.span.text)
+    is_whole = isinstance(node, ast.Number) and isinstance(node.value, int)
+    return f"{text}.0" if is_whole else f"f32({text})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from kerngen.check import faults_schedules, faults_unsupported
+from kerngen.check import faults_schedules
 from kerngen.check.environment import Environment
 from kerngen.check.free_mixing import FreeMixing
 from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol, closest, one_line
@@ -18,12 +18,11 @@ from kerngen.ir.nodes import (
     Schedule,
     UniformValue,
 )
+from kerngen.ir.strategies import OPTIONS, OptionRule
 from kerngen.ir.types import Scalar
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
 from kerngen.syntax import ast
-
-STRATEGIES = ("map", "reduce", "gemv", "gemm", "generic")
 
 ADAPTER_FACTS = {
     "workgroup_bytes": Scalar.I32,
@@ -33,48 +32,11 @@ ADAPTER_FACTS = {
 }
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class OptionRule:
-    """What an option takes: how it is written, and the range of its values."""
-
-    usage: str
-    count: int
-    lowest: int = 1
-    highest: int | None = None
-
-    @property
-    def accepted(self) -> str:
-        """The range in words."""
-        if self.highest is not None:
-            return f"{self.lowest} to {self.highest}"
-        return f"at least {self.lowest}"
-
-
-OPTIONS = {
-    "gemm": {
-        "tile": OptionRule("tile(m, n, k)", 3),
-        "micro": OptionRule("micro(m, n)", 2),
-        "pad": OptionRule("pad(vectors)", 1, lowest=0),
-        "buffers": OptionRule("buffers(count)", 1, highest=2),
-        "lanes": OptionRule("lanes(columns, rows)", 2),
-        "split": OptionRule("split(parts)", 1),
-    }
-}
-"""The options of each strategy that has any."""
-
-
 def check_schedule(
     item: ast.ScheduleItem, env: Environment, scope: Scope
 ) -> Schedule | None:
     """Return a schedule; `scope` is that of the kernel's parameters."""
     faults = env.faults
-    if item.stage is not None:
-        faults.add(
-            faults_unsupported.StageScheduleUnsupported(
-                span=item.stage.span, kernel=item.kernel.name
-            )
-        )
     known = _check_strategy(faults, item.strategy)
     options = _check_options(faults, item) if known else None
     guard = None
@@ -82,23 +44,23 @@ def check_schedule(
         guard = _check_guard(env, scope, item.guard)
         if guard is None:
             return None
-    if options is None or item.stage is not None:
+    if options is None:
         return None
-    return Schedule(None, guard, item.strategy.name, options, item.span)
+    stage, strategy = item.stage, item.strategy.name
+    if stage is None:
+        return Schedule(None, guard, strategy, options, item.span)
+    return Schedule(stage.name, guard, strategy, options, item.span, stage.span)
 
 
 def _check_strategy(faults: Faults, strategy: ast.Identifier) -> bool:
-    if strategy.name == "rows":
-        faults.add(faults_unsupported.RowsUnsupported(span=strategy.span))
-        return False
-    if strategy.name in STRATEGIES:
+    if strategy.name in OPTIONS:
         return True
     faults.add(
         faults_schedules.UnknownStrategy(
             span=strategy.span,
             name=strategy.name,
-            known=", ".join(f"'{name}'" for name in STRATEGIES),
-            suggestion=closest(strategy.name, STRATEGIES),
+            known=", ".join(f"'{name}'" for name in OPTIONS),
+            suggestion=closest(strategy.name, tuple(OPTIONS)),
         )
     )
     return False
@@ -107,7 +69,7 @@ def _check_strategy(faults: Faults, strategy: ast.Identifier) -> bool:
 def _check_options(
     faults: Faults, item: ast.ScheduleItem
 ) -> tuple[tuple[str, tuple[int, ...]], ...] | None:
-    rules = OPTIONS.get(item.strategy.name, {})
+    rules = OPTIONS[item.strategy.name]
     first: dict[str, Span] = {}
     before = len(faults)
     for option in item.options:

@@ -50,12 +50,13 @@ class VectorSymbol:
 @final
 @dataclass(frozen=True, slots=True)
 class IndexSymbol:
-    """An index in scope, and the subscript that gave it its range."""
+    """An index in scope, and what gave it its range: a subscript, or its binder."""
 
     index: Index
     span: Span
     origin: Span
     kind: str = "an index"
+    is_given: bool = False
 
 
 @final
@@ -93,6 +94,17 @@ class Scope:
         if self._outer:
             yield from self._outer.names()
 
+    def own_names(self) -> frozenset[str]:
+        """Return the names that were introduced here, and not further out."""
+        return frozenset(self._symbols)
+
+    def over(self, outer: Scope) -> Scope:
+        """Return these names over others than those further out."""
+        scope = Scope(self._faults, outer)
+        for name, symbol in self._symbols.items():
+            scope.put(name, symbol)
+        return scope
+
     def declare(self, name: ast.Identifier, symbol: Symbol) -> bool:
         """Introduce a name; a clash is a fault, and leaves the first meaning."""
         first = self.get(name.name)
@@ -127,6 +139,11 @@ def closest(name: str, known: Iterator[str] | list[str] | tuple[str, ...]) -> st
     """Return the known name that is most like a misspelt one, or nothing."""
     matches = get_close_matches(name, list(known), n=1, cutoff=0.6)
     return matches[0] if matches else ""
+
+
+def did_you_mean(suggestion: str) -> str:
+    """Return the hint that offers a name, if there is one."""
+    return suggestion and f"Did you mean '{suggestion}'?"
 
 
 def one_line(text: str, limit: int = 40) -> str:

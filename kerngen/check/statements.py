@@ -9,6 +9,7 @@ from kerngen.check import faults_names, faults_statements
 from kerngen.check.environment import Environment
 from kerngen.check.expressions import Expressions
 from kerngen.check.faults_indices import DimAsIndex
+from kerngen.check.faults_types import LiteralRange
 from kerngen.check.faults_unsupported import MemberTargetUnsupported
 from kerngen.check.hosts import check_host
 from kerngen.check.parameters import KINDS
@@ -20,6 +21,7 @@ from kerngen.check.scope import (
     TensorSymbol,
     ValueSymbol,
     closest,
+    did_you_mean,
     one_line,
 )
 from kerngen.check.subscripts import (
@@ -30,6 +32,7 @@ from kerngen.check.subscripts import (
 )
 from kerngen.check.text import statement_text
 from kerngen.check.traverse import walk_syntax
+from kerngen.ir.evaluate import constant_value
 from kerngen.ir.nodes import (
     Binary,
     BinaryOp,
@@ -44,7 +47,7 @@ from kerngen.ir.nodes import (
     Tensor,
     UniformValue,
 )
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import F16_MAX, Scalar
 from kerngen.syntax import ast
 
 _OPERATORS: dict[ast.AssignOp, BinaryOp] = {
@@ -72,7 +75,7 @@ class Body:
                 name = statement.name
                 self.env.later.setdefault(name.name, name.span)
         for statement in body:
-            self.env.current.begin()
+            self.env.current.begin(statement.name.name)
             match statement:
                 case ast.LetStatement():
                     self._let(statement)
@@ -97,11 +100,13 @@ class Body:
                     taken="an index",
                 )
             )
-        self.scope.declare(name, symbol)
+        if not self.scope.declare(name, symbol):
+            self.env.written.add(name.name)
 
     # Lets and hosts
 
     def _let(self, node: ast.LetStatement) -> None:
+        self.env.current.in_let = True
         inner = Expressions(self.env, Scope(self.env.faults, self.scope))
         with bind_indices(inner, node.binders, node.value) as indices:
             value = inner.check(node.value)
@@ -125,6 +130,7 @@ class Body:
             return
         text = statement_text(node)
         self.hosts.append(Host(name.name, value.type, value, text))
+        self.env.hosts[name.name] = value
         result = UniformValue(name.name, value.type)
         self._declare(name, ValueSymbol("a host", result, name.span))
 
@@ -145,6 +151,7 @@ class Body:
         symbol = self._target(node)
         inner = Expressions(self.env, Scope(self.env.faults, self.scope))
         indices = self._left(inner, node, symbol)
+        self.env.current.left_is_faulty |= symbol is None
         value = self._value(inner, node, symbol, indices)
         if symbol is None:
             return
@@ -177,7 +184,7 @@ class Body:
             case FaultySymbol():
                 pass
             case None:
-                self._report_unknown_target(name)
+                self._report_unknown_target(node)
             case _:
                 self._report_target(name, symbol.kind)
         return None
@@ -190,14 +197,17 @@ class Body:
             )
         )
 
-    def _report_unknown_target(self, name: ast.Identifier) -> None:
+    def _report_unknown_target(self, node: ast.Assignment) -> None:
         """Record a misspelt target; what was meant then counts as written."""
+        name = node.name
+        target = name.span.source.text[name.span.start : node.value.span.start]
         suggestion = closest(name.name, self.scope.names())
         self.env.written.add(suggestion)
+        remedy = did_you_mean(suggestion)
+        if not remedy and node.op == "=":
+            remedy = f"To name a value, write 'let {one_line(target)} ...;'."
         self.env.faults.add(
-            faults_names.UnknownName(
-                span=name.span, name=name.name, suggestion=suggestion
-            )
+            faults_names.UnknownName(span=name.span, name=name.name, remedy=remedy)
         )
 
     def _value(
@@ -212,18 +222,33 @@ class Body:
             inner.check(node.value)
             return None
         tensor = symbol.tensor
-        if node.op != "=" and self._unwritten(tensor):
+        if node.op != "=" and self._unwritten(tensor) and indices is not None:
             fault = faults_statements.ReadBeforeWrite(
-                span=node.name.span, other=symbol.span, name=tensor.name
+                span=node.name.span,
+                other=symbol.span,
+                name=tensor.name,
+                remedy=faults_statements.WRITE_FIRST,
             )
             self.env.faults.add(fault)
         place = f"An element of '{tensor.name}'"
         value = inner.check_as(node.value, tensor.element, place)
+        if value is not None and node.op == "=" and tensor.is_half:
+            self._check_half(value, node.value)
         if value is None or node.op == "=" or indices is None:
             return value
         before = Load(tensor, tuple(IndexValue(index) for index in indices))
         combined = Binary(_OPERATORS[node.op], before, value, tensor.element)
         return inner.finish(combined, node.value.span)
+
+    def _check_half(self, value: Expr, node: ast.Expr) -> None:
+        """Refuse a constant that no f16 holds."""
+        constant = constant_value(value)
+        if constant is not None and abs(constant) > F16_MAX:
+            low, high = str(-F16_MAX), str(F16_MAX)
+            text = one_line(node.span.text)
+            self.env.faults.add(
+                LiteralRange(span=node.span, value=text, type="f16", low=low, high=high)
+            )
 
     def _unwritten(self, tensor: Tensor) -> bool:
         return tensor.role is Role.OUTPUT and tensor.name not in self.env.written
@@ -308,6 +333,8 @@ class Body:
         if isinstance(subscript, ast.Number):
             place = f"'if i == {subscript.span.text} {{ ... }} else {{ ... }}'"
             return "a constant", f"Use an index, and choose on the right: {place}."
+        if isinstance(subscript, ast.Binary) and subscript.op == "<":
+            return "a comparison", "An index on the left ranges over its whole axis."
         example = target
         symbol = self.scope.get(target)
         if isinstance(symbol, TensorSymbol):

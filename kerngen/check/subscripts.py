@@ -6,7 +6,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kerngen.check import faults_indices, faults_unsupported
+from kerngen.check import faults_indices
+from kerngen.check.lengths import check_length
 from kerngen.check.remedies import conversion
 from kerngen.check.scope import (
     FaultySymbol,
@@ -16,26 +17,25 @@ from kerngen.check.scope import (
     closest,
     one_line,
 )
-from kerngen.check.traverse import bare_subscripts, used_in_subscripts
+from kerngen.check.text import collapse
+from kerngen.check.traverse import bare_subscripts, used_in_subscripts, walk_syntax
 from kerngen.check.unknown import report_unknown
+from kerngen.ir.affine import (
+    AffineForm,
+    affine_form,
+    literal_extremes,
+    stays_inside,
+)
 from kerngen.ir.nodes import (
-    Binary,
-    Cast,
-    Constant,
-    ConstRef,
+    Affine,
+    Clamped,
     DimValue,
-    Expr,
     Index,
     IndexValue,
-    Load,
-    RangeCheck,
-    Role,
+    Subscript,
     Tensor,
-    Unary,
-    UniformValue,
 )
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import walk
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -58,7 +58,7 @@ def example_read(tensor: Tensor) -> str:
 def bind_indices(
     ex: Expressions, binders: tuple[ast.Binder, ...], body: ast.Expr
 ) -> Generator[tuple[Index, ...] | None]:
-    """Introduce indices that range over the axes that they subscript in `body`.
+    """Introduce indices over given ranges, or the axes that they subscript in `body`.
 
     Yields None where a range is unknown.  An index that seems to subscript something,
     but in a faulty way, is reported after the body, if the body wasn't.
@@ -94,23 +94,34 @@ def _ranged(
     """Return an index with its range; None if another fault should explain it."""
     name = binder.name
     if binder.bound is not None:
-        ex.env.faults.add(
-            faults_unsupported.GivenRangeUnsupported(
-                span=name.span.to(binder.bound.span), name=name.name
-            )
+        place = f"The range of '{name.name}'"
+        extent = check_length(
+            ex.env, ex.scope, binder.bound, place, f"{name.name}_range"
         )
-        return FaultySymbol("an index", name.span)
+        if extent is None:
+            return FaultySymbol("an index", name.span)
+        index, origin = Index(name.name, extent), binder.bound.span
+        return IndexSymbol(index, name.span, origin, is_given=True)
     for tensor_name, axis, subscript in bare_subscripts(body):
         if subscript.name == name.name:
             symbol = ex.scope.get(tensor_name)
             if isinstance(symbol, TensorSymbol) and axis < symbol.tensor.rank:
                 index = Index(name.name, symbol.tensor.extents[axis])
                 return IndexSymbol(index, name.span, subscript.span)
-            return None
-    if used_in_subscripts(name.name, body):
+            return FaultySymbol("an index", name.span)
+    if used_in_subscripts(name.name, body) or _calls_a_tensor(ex, body):
         return None
     _report_no_range(ex, name)
     return FaultySymbol("an index", name.span)
+
+
+def _calls_a_tensor(ex: Expressions, body: ast.Expr) -> bool:
+    """Whether a tensor is read like a function, `x(i)`: that is told by itself."""
+    return any(
+        isinstance(part, ast.Call)
+        and isinstance(ex.scope.get(part.function.name), TensorSymbol)
+        for part in walk_syntax(body)
+    )
 
 
 def _report_no_range(ex: Expressions, name: ast.Identifier) -> None:
@@ -122,9 +133,11 @@ def _report_no_range(ex: Expressions, name: ast.Identifier) -> None:
 
 def check_subscripts(
     ex: Expressions, symbol: TensorSymbol, span: Span, subscripts: tuple[ast.Expr, ...]
-) -> tuple[Expr, ...] | None:
+) -> tuple[Subscript, ...] | None:
     """Return the subscripts of a read."""
     tensor = symbol.tensor
+    if not subscripts and tensor.rank > 0 and ex.env.current.left_is_faulty:
+        return None
     if len(subscripts) != tensor.rank:
         report_count(ex, symbol, span, len(subscripts))
         return None
@@ -152,7 +165,7 @@ def report_count(ex: Expressions, symbol: TensorSymbol, span: Span, count: int) 
 
 def _check_subscript(
     ex: Expressions, tensor: TensorSymbol, axis: int, node: ast.Expr
-) -> Expr | None:
+) -> Subscript | None:
     if isinstance(node, ast.Name):
         symbol = ex.scope.get(node.name)
         if isinstance(symbol, IndexSymbol):
@@ -177,26 +190,60 @@ def _check_subscript(
             )
         )
         return None
-    if any(isinstance(part, Load) for part in walk(value)):
-        return value
-    _report_unsupported(ex, node.span, value)
-    return None
+    form = affine_form(value)
+    if form is None:
+        return Clamped(value)
+    inside = stays_inside(form, tensor.tensor.extents[axis])
+    if ex.in_branch and not inside:
+        return Clamped(value)
+    if inside is False:
+        _report_outside(ex, node, form, tensor.tensor, axis)
+        return None
+    return Affine(value, one_line(collapse(node.span.text), limit=80))
+
+
+def _report_outside(
+    ex: Expressions, node: ast.Expr, form: AffineForm, tensor: Tensor, axis: int
+) -> None:
+    least, greatest = literal_extremes(form) or (0, 0)
+    extent = tensor.extents[axis]
+    reaches = f"goes from {least} to {greatest}," if form.terms else "lies"
+    remedy = "Choose inside of 'if ... { ... } else { ... }': there it is clamped."
+    if not form.terms:
+        last = f"'{extent} - 1'" if isinstance(extent, str) else str(extent - 1)
+        remedy = f"Elements are numbered from 0; the last one is {last}."
+    ex.env.faults.add(
+        faults_indices.SubscriptOutside(
+            span=node.span,
+            text=one_line(node.span.text),
+            reaches=reaches,
+            axis=axis,
+            tensor=tensor.name,
+            length=str(extent),
+            remedy=remedy,
+        )
+    )
 
 
 def check_axis(
     ex: Expressions, symbol: IndexSymbol, tensor: Tensor, axis: int, span: Span
 ) -> None:
-    """Check that the range of an index lies inside an axis that it subscripts."""
+    """Check what names and literals say: an index stays in an axis it subscripts.
+
+    Where a length is arithmetic, a literal or a given range, the host checks the rest.
+    """
     index, extent = symbol.index, tensor.extents[axis]
+    computed = {dim.name for dim in ex.env.derived}
+    plain = not symbol.is_given and computed.isdisjoint((index.extent, extent))
     match index.extent, extent:
-        case str(dim), str(other_dim) if dim != other_dim:
+        case str(dim), str(other_dim) if dim != other_dim and plain:
             ex.env.faults.add(
                 faults_indices.DimMismatch(
                     span=span,
                     other=symbol.origin,
                     index=index.name,
                     dim=dim,
-                    axis=axis + 1,
+                    axis=axis,
                     tensor=tensor.name,
                     other_dim=other_dim,
                 )
@@ -208,30 +255,13 @@ def check_axis(
                     other=symbol.origin,
                     index=index.name,
                     length=length,
-                    axis=axis + 1,
+                    axis=axis,
                     tensor=tensor.name,
                     available=available,
                 )
             )
-        case (str(), int()) | (int(), str()):
-            check = _host_check(ex, index, tensor, axis)
-            if check not in ex.env.checks:
-                ex.env.checks.append(check)
         case _:
             pass
-
-
-def _host_check(ex: Expressions, index: Index, tensor: Tensor, axis: int) -> RangeCheck:
-    """Return a check that the host can make: a let has its lengths from a tensor."""
-    extent = tensor.extents[axis]
-    if tensor.role is Role.LET:
-        tensor, axis = next(
-            (other, place)
-            for other in ex.env.tensors
-            for place, length in enumerate(other.extents)
-            if length == extent
-        )
-    return RangeCheck(index, tensor.name, axis, extent)
 
 
 def _report_unbound(ex: Expressions, node: ast.Name) -> None:
@@ -252,58 +282,13 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
         )
     elif suggestion:
         remedy = f"Did you mean '{suggestion}'?"
+    elif current.in_let:
+        remedy = (
+            f"For one value per '{name}', write 'let {current.target}[{name}] = ...'; "
+            f"to sum over it, 'sum[{name}] ...'."
+        )
     else:
         remedy = f"To sum over it, write 'sum[{name}] ...'."
     env.faults.add(
         faults_indices.UnboundIndex(span=node.span, name=name, remedy=remedy)
     )
-
-
-# What is not supported yet
-
-
-def _report_unsupported(ex: Expressions, span: Span, value: Expr) -> None:
-    text = one_line(span.text)
-    leaves = list(walk(value))
-    indices = {leaf.index.name: None for leaf in leaves if isinstance(leaf, IndexValue)}
-    if indices and _is_affine(value):
-        names = " and ".join(f"'{name}'" for name in indices)
-        ex.env.faults.add(
-            faults_unsupported.AffineSubscriptUnsupported(
-                span=span, text=text, names=names
-            )
-        )
-    elif indices:
-        ex.env.faults.add(
-            faults_unsupported.ComputedSubscriptUnsupported(span=span, text=text)
-        )
-    elif any(isinstance(leaf, DimValue | UniformValue) for leaf in leaves):
-        ex.env.faults.add(
-            faults_unsupported.ScalarSubscriptUnsupported(span=span, text=text)
-        )
-    else:
-        ex.env.faults.add(
-            faults_unsupported.ConstantSubscriptUnsupported(span=span, text=text)
-        )
-
-
-def _is_affine(expr: Expr) -> bool:
-    """Whether an integer expression is affine in the indices."""
-    match expr:
-        case IndexValue():
-            return True
-        case Unary(op="-", operand=operand) | Cast(operand=operand):
-            return _is_affine(operand)
-        case Binary(op="+" | "-", left=left, right=right):
-            return _is_affine(left) and _is_affine(right)
-        case Binary(op="*", left=left, right=right):
-            one_is_fixed = _is_fixed(left) or _is_fixed(right)
-            return one_is_fixed and _is_affine(left) and _is_affine(right)
-        case _:
-            return _is_fixed(expr)
-
-
-def _is_fixed(expr: Expr) -> bool:
-    """Whether no index occurs in an expression."""
-    leaf = isinstance(expr, Constant | ConstRef | DimValue | UniformValue)
-    return leaf or not any(isinstance(part, IndexValue) for part in walk(expr))

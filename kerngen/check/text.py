@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 _COMMENT = re.compile(r"//[^\n]*")
@@ -12,6 +13,11 @@ _COMMENT = re.compile(r"//[^\n]*")
 def collapse(text: str) -> str:
     """Return source text on one line, without comments."""
     return " ".join(_COMMENT.sub("", text).split())
+
+
+def identifiers_in(span: Span) -> frozenset[str]:
+    """Return every word of a text, whatever it stands for."""
+    return frozenset(re.findall(r"\w+", span.text))
 
 
 def statement_text(statement: ast.Statement) -> str:

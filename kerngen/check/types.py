@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from kerngen.check.faults_names import UnknownType
 from kerngen.check.faults_types import TypeNotAllowed
-from kerngen.check.faults_unsupported import F16Unsupported, MatrixUnsupported
-from kerngen.check.scope import closest
+from kerngen.check.faults_unsupported import MatrixUnsupported
+from kerngen.check.scope import closest, one_line
 from kerngen.ir.types import VECTORS, Scalar, ValueType
 from kerngen.source.diagnostic import Faults
+from kerngen.source.text import Span
 from kerngen.syntax import ast
+from kerngen.syntax.foreign import TYPES
 
 SCALARS = {scalar.spelling: scalar for scalar in Scalar}
 
-_ELSEWHERE = {
-    "float": "f32",
-    "double": "f32",
-    "float32": "f32",
-    "f64": "f32",
-    "int": "i32",
-    "int32": "i32",
-    "i64": "i32",
-    "uint": "u32",
-    "uint32": "u32",
-    "u8": "u32",
-    "u64": "u32",
-    "vec2": "vec2f",
-    "vec3": "vec3f",
-    "vec4": "vec4f",
+HALVES: Final[dict[str, ValueType]] = {
+    "f16": Scalar.F32,
+    **{f"vec{width}h": VECTORS[f"vec{width}f"] for width in (2, 3, 4)},
 }
-"""What other languages call our types."""
+"""The types for storage only, and what they are read as."""
 
-_HALF = re.compile(r"f16|vec[234]h")
 _MATRIX = re.compile(r"mat([234])x([234])[fh]")
 
 
@@ -44,19 +34,38 @@ def resolve_type(
         return SCALARS[name.name]
     if name.name in VECTORS:
         return VECTORS[name.name]
-    if name.name not in structs and not report_unsupported_type(faults, name):
-        suggestion = _ELSEWHERE.get(name.name) or closest(
-            name.name, [*SCALARS, *VECTORS]
-        )
+    if name.name in HALVES:
+        value = HALVES[name.name].spelling
+        remedy = f"Use '{value}': '{name.name}' is for elements of tensors only."
+        _report_half(faults, name.span, name.name, remedy)
+    elif name.name not in structs and not report_unsupported_type(faults, name):
+        known = [*SCALARS, *VECTORS, *HALVES]
+        suggestion = TYPES.get(name.name) or closest(name.name, known)
         faults.add(UnknownType(span=name.span, name=name.name, suggestion=suggestion))
     return None
 
 
+def resolve_element(
+    faults: Faults, name: ast.Identifier, structs: frozenset[str]
+) -> ValueType | None:
+    """Return the type that the elements of a tensor are read as; None after a fault."""
+    return HALVES.get(name.name) or resolve_type(faults, name, structs)
+
+
+def report_cast_to_half(faults: Faults, call: ast.Call) -> None:
+    """Record a call of a type for storage only."""
+    text = call.arguments[0].span.text if len(call.arguments) == 1 else "x"
+    remedy = f"Write 'quantizeToF16({one_line(text)})' to round to an f16."
+    name = call.function
+    _report_half(faults, call.span, name.name, remedy)
+
+
+def _report_half(faults: Faults, span: Span, type_: str, remedy: str) -> None:
+    faults.add(TypeNotAllowed(span=span, place="A value", type=type_, remedy=remedy))
+
+
 def report_unsupported_type(faults: Faults, name: ast.Identifier) -> bool:
     """Whether a name is a type that is not supported yet; if so, that is a fault."""
-    if _HALF.fullmatch(name.name):
-        faults.add(F16Unsupported(span=name.span, type=name.name))
-        return True
     if shape := _MATRIX.fullmatch(name.name):
         columns, rows = shape.groups()
         faults.add(

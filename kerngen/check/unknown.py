@@ -5,8 +5,8 @@ from __future__ import annotations
 from kerngen.check.environment import Environment
 from kerngen.check.faults_indices import IndexAsValue
 from kerngen.check.faults_names import UnknownName, UsedBeforeDefinition
-from kerngen.check.scope import Scope, closest
-from kerngen.syntax import ast
+from kerngen.check.scope import Scope, closest, did_you_mean
+from kerngen.syntax import ast, foreign
 
 
 def report_unknown(env: Environment, scope: Scope, node: ast.Name) -> None:
@@ -22,6 +22,8 @@ def report_unknown(env: Environment, scope: Scope, node: ast.Name) -> None:
         env.faults.add(IndexAsValue(span=node.span, name=name))
         return
     else:
-        suggestion = closest(name, scope.names())
-        env.faults.add(UnknownName(span=node.span, name=name, suggestion=suggestion))
+        remedy = did_you_mean(closest(name, scope.names()))
+        if name in foreign.VALUES:
+            remedy = f"Write {foreign.VALUES[name]}."
+        env.faults.add(UnknownName(span=node.span, name=name, remedy=remedy))
     env.reported.add(name)

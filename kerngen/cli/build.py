@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -18,10 +18,9 @@ from kerngen.cli.project import (
 )
 from kerngen.output.files import Generated
 from kerngen.output.freshness import Freshness, stamp_all
-from kerngen.output.manifest import digest
 from kerngen.output.write import Difference, Summary, check, write
 from kerngen.source.diagnostic import CompileError, Faults
-from kerngen.source.reading import read_source
+from kerngen.syntax.library import Library
 
 
 @click.command()
@@ -55,15 +54,14 @@ def build(src: Path | None, out: Path | None, checking: bool) -> None:
 
 
 def _build(selection: Selection, out: Path) -> None:
-    texts = _read(selection.files)
+    library = selection.library()
     freshness = Freshness(out)
-    stale = [
-        source
-        for source, text in texts.items()
-        if not freshness.is_fresh(source.name, digest(text.encode()))
-    ]
-    fresh = {source.name for source in texts} - {source.name for source in stale}
-    generated = _compile(stale, texts)
+    fresh = {
+        source.name
+        for source in selection.files
+        if _is_fresh(freshness, library, source.name)
+    }
+    generated = _compile([s for s in selection.files if s.name not in fresh], library)
     summary = write(
         generated,
         out,
@@ -74,8 +72,16 @@ def _build(selection: Selection, out: Path) -> None:
     _report(summary, out)
 
 
+def _is_fresh(freshness: Freshness, library: Library, name: str) -> bool:
+    """Whether building a source would change nothing; a faulty one is not fresh."""
+    try:
+        return freshness.is_fresh(name, library.digest(name))
+    except CompileError:
+        return False
+
+
 def _check(selection: Selection, out: Path) -> None:
-    generated = _compile(selection.files, _read(selection.files))
+    generated = _compile(selection.files, selection.library())
     differences = check(generated, out, keep=lambda name: not selection.covers(name))
     if not differences:
         click.echo(f"{_shown(out)} is up to date.")
@@ -90,45 +96,28 @@ def _check(selection: Selection, out: Path) -> None:
     raise click.exceptions.Exit(1)
 
 
-def _read(sources: Sequence[SourceFile]) -> dict[SourceFile, str]:
-    faults = Faults()
-    texts: dict[SourceFile, str] = {}
-    for source in sources:
-        with faults.collect():
-            texts[source] = read_source(source.file, source.shown).text
-    faults.raise_if_any()
-    return texts
-
-
-def _compile(
-    sources: Sequence[SourceFile], texts: dict[SourceFile, str]
-) -> list[Generated]:
+def _compile(sources: Sequence[SourceFile], library: Library) -> list[Generated]:
     """Compile sources; if any is wrong, raise with the faults of all."""
     if not sources:
         return []
+    from kerngen.compiler import Compiler
+
+    compiler = Compiler(library)
     faults = Faults()
     generated: list[Generated] = []
     for source in progress(sources, "Compiling"):
         with faults.collect():
-            generated.append(_compile_one(source, texts[source]))
+            files = compiler.compile(source.name).files
+            generated.append(_generated(source, files, library.digest(source.name)))
     faults.raise_if_any()
     return generated
 
 
-def _compile_one(source: SourceFile, text: str) -> Generated:
-    from kerngen.compiler import compile_text
-
-    try:
-        files = compile_text(text, source.name).files
-    except CompileError:
-        # Headers bear the stable name; its user is shown the way to the file from here.
-        compile_text(text, source.shown)
-        raise
-    return Generated(
-        source.name,
-        digest(text.encode()),
-        {(source.folder / path).as_posix(): data for path, data in files.items()},
-    )
+def _generated(
+    source: SourceFile, files: Mapping[str, bytes], source_sha: str
+) -> Generated:
+    placed = {(source.folder / path).as_posix(): data for path, data in files.items()}
+    return Generated(source.name, source_sha, placed)
 
 
 def _report(summary: Summary, out: Path) -> None:

@@ -9,9 +9,8 @@ from pathlib import Path
 import click
 
 from kerngen.cli.console import count, print_diagnostics, progress, reporting
-from kerngen.cli.project import SourceFile, find_project, select
+from kerngen.cli.project import Selection, find_project, select
 from kerngen.source.diagnostic import Diagnostic, Faults
-from kerngen.source.reading import read_source
 
 
 @click.command()
@@ -21,7 +20,7 @@ def check(src: Path | None, as_json: bool) -> None:
     """Check SRC, a .kern file or a folder of them, and write nothing."""
     selection = select(src, find_project())
     with reporting(sys.stdout):
-        found = _diagnostics(selection.files)
+        found = _diagnostics(selection)
     if as_json:
         from kerngen.source.render import to_json
 
@@ -34,11 +33,17 @@ def check(src: Path | None, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _diagnostics(sources: tuple[SourceFile, ...]) -> list[Diagnostic]:
-    from kerngen.compiler import compile_text
+def _diagnostics(selection: Selection) -> list[Diagnostic]:
+    from kerngen.compiler import Compiler
 
+    library = selection.library()
+    compiler = Compiler(library)
+    asked = {source.name for source in selection.files}
     faults = Faults()
-    for source in progress(sources, "Checking"):
+    for source in progress(selection.files, "Checking"):
         with faults.collect():
-            compile_text(read_source(source.file, source.shown).text, source.shown)
+            compiler.compile(source.name)
+            # Whether a schedule fits turns out where its kernel is compiled.
+            for tuned in set(library.tuned_by(source.name)) - asked:
+                compiler.compile(tuned)
     return list(faults)

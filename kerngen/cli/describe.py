@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias, TypedDict
 
-from kerngen.ir.dump import dump_expr
-from kerngen.ir.nodes import Expr
+from kerngen.emit.host_expr import HostPrinter
+from kerngen.ir.costs import bytes_moved, operations, show_polynomial
+from kerngen.ir.nodes import DimValue, Expr, Role, Tensor, UniformValue
+from kerngen.ir.reads import tensors_read
+from kerngen.ir.stages import Define, StagedKernel, Write
 from kerngen.layout.struct import StructLayout, uniform_layout
 from kerngen.schedule.program import (
     KernelProgram,
     ScheduledStage,
     Shader,
-    StageProgram,
     Variant,
 )
 
@@ -57,24 +59,42 @@ class VariantData(TypedDict):
 
 
 class ScheduleData(TypedDict):
-    """One way to run a stage, when a guard on dims and scalars holds."""
+    """One way to run a stage, when a guard on dims and scalars holds.
+
+    `covers` names the stages after it that run in the same dispatches.
+    """
 
     name: str
     strategy: str
     when: str
     reason: str
+    covers: list[str]
     variants: list[VariantData]
 
 
 class StageData(TypedDict):
-    """A stage, with its schedules in order of preference."""
+    """A stage, with its schedules in order of preference.
+
+    `computes` holds the statements that it fuses.  `bytes` and `operations` are what it
+    costs at the least, over the dims.  `others` says why not another strategy.
+    """
 
     name: str
+    domain: str
+    computes: list[str]
+    reads: list[str]
+    writes: list[str]
+    bytes: str
+    operations: str
     schedules: list[ScheduleData]
+    others: dict[str, str]
 
 
 class KernelData(TypedDict):
-    """One kernel."""
+    """One kernel.
+
+    `temporaries` live between stages; `inlined` lets are computed where they are used.
+    """
 
     name: str
     path: str
@@ -82,6 +102,8 @@ class KernelData(TypedDict):
     doc: str
     source: str
     uniform: UniformData
+    temporaries: list[str]
+    inlined: list[str]
     stages: list[StageData]
 
 
@@ -95,8 +117,25 @@ def as_data(program: KernelProgram) -> KernelData:
         "doc": kernel.doc,
         "source": kernel.span.text,
         "uniform": _uniform(uniform_layout(kernel)),
-        "stages": [_stage(stage) for stage in program.stages],
+        "temporaries": [_tensor(tensor) for tensor in program.temporaries],
+        "inlined": _inlined(program.staged),
+        "stages": [*_stages(program)],
     }
+
+
+def _tensor(tensor: Tensor) -> str:
+    return f"{tensor.name}[{', '.join(map(str, tensor.extents))}]"
+
+
+def _inlined(staged: StagedKernel) -> list[str]:
+    """Name the lets that no stage computes as values of their own."""
+    steps = [step for stage in staged.stages for step in stage.steps]
+    computed = {
+        step.local.name if isinstance(step, Define) else step.tensor.name
+        for step in steps
+    }
+    lets = (s.target for s in staged.kernel.body if s.target.role is Role.LET)
+    return [let.name for let in lets if let.name not in computed]
 
 
 def _uniform(layout: StructLayout) -> UniformData:
@@ -112,24 +151,46 @@ def _uniform(layout: StructLayout) -> UniformData:
     return {"name": layout.name, "size": layout.size, "fields": fields}
 
 
-def _stage(stage: StageProgram) -> StageData:
-    schedules = [_schedule(schedule) for schedule in stage.schedules]
-    return {"name": stage.name, "schedules": schedules}
+def _stages(program: KernelProgram) -> Iterator[StageData]:
+    names = [stage.name for stage in program.stages]
+    pairs = zip(program.stages, program.staged.stages, strict=True)
+    for number, (scheduled, stage) in enumerate(pairs, 1):
+        read = dict.fromkeys(
+            tensor.name for step in stage.steps for tensor in tensors_read(step.value)
+        )
+        yield {
+            "name": stage.name,
+            "domain": ", ".join(f"{i.name} < {i.extent}" for i in stage.domain),
+            "computes": [step.text for step in stage.steps if step.text],
+            "reads": [*read],
+            "writes": [s.tensor.name for s in stage.steps if isinstance(s, Write)],
+            "bytes": show_polynomial(bytes_moved(stage)),
+            "operations": show_polynomial(operations(stage, program.functions)),
+            "schedules": [
+                _schedule(schedule, names[number : number + schedule.covers - 1])
+                for schedule in scheduled.schedules
+            ],
+            "others": dict(scheduled.others),
+        }
 
 
-def _schedule(schedule: ScheduledStage) -> ScheduleData:
+def _schedule(schedule: ScheduledStage, covers: list[str]) -> ScheduleData:
     return {
         "name": schedule.label,
         "strategy": schedule.strategy,
         "when": _condition(schedule.guard),
         "reason": schedule.reason,
+        "covers": covers,
         "variants": [_variant(variant) for variant in schedule.variants],
     }
 
 
 def _condition(guard: Expr | None) -> str:
-    text = dump_expr(guard) if guard else ""
-    return text[1:-1] if text.startswith("(") else text
+    return HostPrinter(_name, {}, {}).print(guard).text if guard else ""
+
+
+def _name(node: DimValue | UniformValue) -> str:
+    return node.name
 
 
 def _variant(variant: Variant) -> VariantData:
@@ -155,6 +216,10 @@ def as_text(program: KernelProgram) -> Iterator[StyledLine]:
     yield from ((f"  {line}".rstrip(), "") for line in kernel["source"].splitlines())
     yield "", ""
     yield from _uniform_text(kernel["uniform"])
+    if kernel["inlined"]:
+        yield f"inlined: {', '.join(kernel['inlined'])}", ""
+    if kernel["temporaries"]:
+        yield f"temporaries: {', '.join(kernel['temporaries'])}", ""
     for stage in kernel["stages"]:
         yield "", ""
         yield from _stage_text(stage)
@@ -175,10 +240,17 @@ def _uniform_text(uniform: UniformData) -> Iterator[StyledLine]:
 
 
 def _stage_text(stage: StageData) -> Iterator[StyledLine]:
-    yield f"stage {stage['name']}", "bold"
+    over = f", over {stage['domain']}" if stage["domain"] else ""
+    yield f"stage {stage['name']}{over}", "bold"
+    yield from ((f"  {line}", "") for line in stage["computes"])
+    reads = ", ".join(stage["reads"]) or "nothing"
+    yield f"  reads {reads}; writes {', '.join(stage['writes'])}", ""
+    moved = f"at least {stage['bytes']} bytes, {stage['operations']} operations"
+    yield f"  {moved}", ""
     for number, schedule in enumerate(stage["schedules"], 1):
         when = f" when {schedule['when']}" if schedule["when"] else ""
-        yield f"  {number}. {schedule['name']}{when}  ({schedule['reason']})", ""
+        with_ = f", with {', '.join(schedule['covers'])}" * bool(schedule["covers"])
+        yield f"  {number}. {schedule['name']}{with_}{when}  ({schedule['reason']})", ""
         for variant in schedule["variants"]:
             when = _plain(variant["when"]) or "always"
             yield f"     {variant['name'] or 'all sizes'}: {when}", ""
@@ -187,6 +259,8 @@ def _stage_text(stage: StageData) -> Iterator[StyledLine]:
                 yield f"       {shader['file']}", ""
                 groups = _plain(shader["groups"])
                 yield f"       {groups} workgroups of {size}, {memory} B", "dim"
+    for name, reason in stage["others"].items():
+        yield f"  not {name}: {reason}", "dim"
 
 
 def _plain(host_code: str) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ from typing import cast, final
 
 import click
 
-SUFFIX = ".kern"
+from kerngen.source.reading import read_source
+from kerngen.source.text import Source
+from kerngen.syntax.library import SUFFIX, Library
 
 
 @final
@@ -46,13 +49,25 @@ class SourceFile:
 class Selection:
     """The sources of one run: `chosen` is the file or folder asked for, inside `base`.
 
-    Names are paths inside `origin`.
+    Names are paths inside `origin`.  `build` are the names of all files whose schedules
+    count: those asked for, and the others of a project.  `root` is the folder that no
+    `use` leads out of; a file that belongs to no folder of sources has none.
     """
 
     base: Path
     chosen: Path
     origin: Path
     files: tuple[SourceFile, ...]
+    build: tuple[str, ...]
+    root: str | None
+
+    def library(self) -> Library:
+        """Return the files of the run and all that they use."""
+        return Library(self._read, self.build, self.root)
+
+    def _read(self, name: str) -> Source:
+        file = Path(os.path.normpath(self.origin / name))
+        return read_source(file, _shown(file), name)
 
     def covers(self, name: str) -> bool:
         """Whether a source of that name, here or gone, is among those asked for."""
@@ -101,7 +116,23 @@ def select(src: Path | None, project: Project) -> Selection:
         raise click.ClickException(f"'{src or chosen}' is not a {SUFFIX} file.")
     base = _base(chosen, project)
     origin = _origin(base)
-    files = tuple(
+    files = _sources(chosen, base, origin)
+    if not files:
+        raise click.ClickException(f"There are no {SUFFIX} files in '{src or chosen}'.")
+    is_lone = chosen.is_file() and base != project.source
+    build = files if is_lone or chosen == base else _sources(base, base, origin)
+    return Selection(
+        base,
+        chosen,
+        origin,
+        files,
+        build=tuple(file.name for file in build),
+        root=None if is_lone else _stable_name(base, origin),
+    )
+
+
+def _sources(chosen: Path, base: Path, origin: Path) -> tuple[SourceFile, ...]:
+    return tuple(
         SourceFile(
             file,
             _stable_name(file, origin),
@@ -110,9 +141,6 @@ def select(src: Path | None, project: Project) -> Selection:
         )
         for file in _find(chosen)
     )
-    if not files:
-        raise click.ClickException(f"There are no {SUFFIX} files in '{src or chosen}'.")
-    return Selection(base, chosen, origin, files)
 
 
 def choose_out(out: Path | None, selection: Selection, project: Project) -> Path:

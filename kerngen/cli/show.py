@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kerngen.cli.console import console_for, reporting
-from kerngen.cli.project import SourceFile, find_project, select
-from kerngen.source.reading import read_source
+from kerngen.cli.project import Selection, find_project, select
 
 if TYPE_CHECKING:
     from kerngen.schedule.program import KernelProgram
@@ -31,7 +30,7 @@ def show(kernel: str, src: Path | None, as_json: bool) -> None:
     """
     selection = select(src, find_project())
     with reporting(sys.stderr):
-        program = _find(kernel, selection.files)
+        program = _find(kernel, selection)
         if as_json:
             from kerngen.cli.describe import as_data
 
@@ -44,9 +43,9 @@ def show(kernel: str, src: Path | None, as_json: bool) -> None:
             console.print(line, style=style)
 
 
-def _find(wanted: str, files: tuple[SourceFile, ...]) -> KernelProgram:
+def _find(wanted: str, selection: Selection) -> KernelProgram:
     """Return the one kernel of that name, or raise with what could have been meant."""
-    found = dict(_programs(files))
+    found = dict(_programs(selection))
     matches = [
         program
         for name, program in found.items()
@@ -65,11 +64,11 @@ def _find(wanted: str, files: tuple[SourceFile, ...]) -> KernelProgram:
     raise click.ClickException(f"There is no kernel '{wanted}'.{hint}")
 
 
-def _programs(files: tuple[SourceFile, ...]) -> Iterator[tuple[str, KernelProgram]]:
-    from kerngen.compiler import compile_text
+def _programs(selection: Selection) -> Iterator[tuple[str, KernelProgram]]:
+    from kerngen.compiler import Compiler
 
-    for file in files:
-        text = read_source(file.file, file.shown).text
-        for program in compile_text(text, file.shown).programs:
+    compiler = Compiler(selection.library())
+    for file in selection.files:
+        for program in compiler.compile(file.name).programs:
             name = program.staged.kernel.name
             yield f"{PurePosixPath(file.name).stem}.{name}", program

@@ -20,7 +20,7 @@ _BY_ORDER = "in the order of the outputs"
 
 def tensor_annotation(tensor: Tensor) -> str:
     """Return `Matrix[f32]`; ranks without a name of their own are literal."""
-    element = tensor.element.spelling
+    element = tensor.storage.spelling
     if tensor.rank in _BY_RANK:
         return f"{_BY_RANK[tensor.rank]}[{element}]"
     return f"Tensor[{element}, Literal[{tensor.rank}]]"
@@ -93,7 +93,7 @@ def _launch(kernel: Kernel, names: KernelNames) -> str:
 
 def _docstring(kernel: Kernel, names: KernelNames) -> list[str]:
     doc = summary(kernel.doc, f"Run the kernel '{kernel.name}'.")
-    place = f"{kernel.span.source.path}:{kernel.span.line}"
+    place = f"{kernel.span.source.name}:{kernel.span.line}"
     return [
         *paragraphs("\n".join(doc), depth=1),
         *section("Args", _arguments(kernel, names), depth=1),
@@ -133,7 +133,7 @@ def _arguments(kernel: Kernel, names: KernelNames) -> list[tuple[str, str]]:
 def _tensor_text(tensor: Tensor) -> str:
     shape = ", ".join(map(str, tensor.extents))
     changed = ", changed in place" if tensor.role is Role.UPDATE else ""
-    return _sentence(f"{tensor.element.spelling}[{shape}]{changed}.", tensor.doc)
+    return _sentence(f"{tensor.storage.spelling}[{shape}]{changed}.", tensor.doc)
 
 
 def _scalar_text(parameter: Parameter) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import final
 
 from kerngen.emit.functions import FunctionInfo
@@ -11,10 +12,10 @@ from kerngen.emit.host_text import host_lambda
 from kerngen.emit.python_code import tuple_text
 from kerngen.emit.python_names import ModuleNames
 from kerngen.emit.writer import Writer
-from kerngen.ir.gathers import gathers_of
-from kerngen.ir.nodes import DimValue, Extent, Role, Tensor, UniformValue
+from kerngen.ir.affine import as_literal
+from kerngen.ir.nodes import DimValue, Expr, Extent, Role, Tensor, UniformValue
+from kerngen.ir.subscript_checks import Gather, RangeCheck, checks_of
 from kerngen.ir.types import Vector
-from kerngen.ir.walk import walk
 from kerngen.layout.struct import uniform_layout
 from kerngen.schedule.program import (
     KernelProgram,
@@ -45,6 +46,10 @@ class KernelPrinter:
         self._kernel = program.staged.kernel
         self._names = names.kernels[self._kernel.name]
         self._guards = HostPrinter(self._guard_value, names.constants, functions)
+        self._integers = replace(self._guards, wraps=True)
+        self._hosts = {host.name: host.value for host in self._kernel.hosts}
+        self._checked = checks_of(program.staged)
+        self._read: dict[str, None] = {}
 
     def write(self) -> None:
         """Write the whole description."""
@@ -52,7 +57,7 @@ class KernelPrinter:
         has_fields = bool(uniform_layout(kernel).fields)
         with writer.block(f"{names.description} = Kernel(", ")"):
             writer.line(f'name="{kernel.name}",')
-            origin = f"{kernel.span.source.path}:{kernel.span.line}"
+            origin = f"{kernel.span.source.name}:{kernel.span.line}"
             writer.line(f"origin={origin!r},")
             writer.line("folder=_WGSL,")
             writer.line(f"dims={self._strings(kernel.dims)},")
@@ -63,6 +68,7 @@ class KernelPrinter:
             writer.line(f"reference={names.reference},")
             self._write_stages()
             self._optional("temporaries", self._temporaries())
+            self._optional("derived", self._derived())
             self._optional("checks", self._checks())
             self._optional("gathers", self._gathers())
             self._write_guard_scalars()
@@ -79,7 +85,8 @@ class KernelPrinter:
 
     def _described(self, kind: str, tensor: Tensor) -> str:
         axes = tuple_text(map(self._extent, tensor.extents))
-        return f'{kind}("{self._name(tensor.name)}", {tensor.element.spelling}, {axes}'
+        element = tensor.storage.spelling
+        return f'{kind}("{self._name(tensor.name)}", {element}, {axes}'
 
     def _scalars(self) -> Iterator[str]:
         for parameter in self._kernel.parameters:
@@ -90,19 +97,45 @@ class KernelPrinter:
             else:
                 yield f'ScalarSpec("{name}", {type_.spelling})'
 
+    def _derived(self) -> Iterator[str]:
+        for dim in self._kernel.derived:
+            value = self._guards.print(dim.value).text
+            yield f'DerivedDim("{dim.name}", "{dim.text}", lambda d: {value})'
+
     def _checks(self) -> Iterator[str]:
-        for check in self._kernel.checks:
-            extent = self._extent(check.index.extent)
-            tensor = self._name(check.tensor)
-            index = check.index.name
-            yield f'RangeCheck("{index}", {extent}, "{tensor}", {check.axis})'
+        for check in self._checked:
+            if isinstance(check, RangeCheck):
+                yield self._range_check(check)
+
+    def _range_check(self, check: RangeCheck) -> str:
+        terms = tuple_text(
+            f"Term({self._integer(coefficient)}, {self._extent(extent)})"
+            for extent, coefficient in check.terms
+        )
+        offset = ""
+        if as_literal(check.offset) != 0:
+            offset = f", offset={self._integer(check.offset)}"
+        place, around = self._place(check), self._around(check)
+        return f'RangeCheck("{check.text}", {place}, {terms}, {around}{offset})'
+
+    def _integer(self, expr: Expr) -> str:
+        """Return a literal, or a function of the dims."""
+        value = as_literal(expr)
+        if value is not None:
+            return str(value)
+        return f"lambda d: {self._integers.print(expr).text}"
 
     def _gathers(self) -> Iterator[str]:
-        for gather in gathers_of(self._program.staged):
-            around = tuple_text(map(self._extent, gather.around))
-            tensor = self._name(gather.tensor)
-            extent = self._extent(gather.extent)
-            yield f'Gather("{tensor}", {gather.axis}, {extent}, {around})'
+        for gather in self._checked:
+            if isinstance(gather, Gather):
+                yield f"Gather({self._place(gather)}, {self._around(gather)})"
+
+    def _place(self, check: Gather | RangeCheck) -> str:
+        extent = self._extent(check.extent)
+        return f'"{self._name(check.tensor)}", {check.axis}, {extent}'
+
+    def _around(self, check: Gather | RangeCheck) -> str:
+        return tuple_text(map(self._extent, check.around))
 
     @staticmethod
     def _extent(extent: Extent) -> str:
@@ -134,6 +167,8 @@ class KernelPrinter:
             self._writer.line(f"workgroup_bytes={size},")
             invocations = max(shader.workgroup_size for shader in shaders)
             self._writer.line(f"invocations={invocations},")
+            if schedule.covers > 1:
+                self._writer.line(f"covers={schedule.covers},")
 
     def _write_variant(self, variant: Variant) -> None:
         with self._writer.block("Variant(", "),"):
@@ -168,19 +203,16 @@ class KernelPrinter:
             return f'd["{node.name}"]'
         if node.name.startswith(ADAPTER):
             return node.name
-        return f'd["{self._name(node.name)}"]'
+        if node.name in self._hosts:
+            return f"({self._guards.print(self._hosts[node.name]).text})"
+        name = self._name(node.name)
+        self._read[name] = None
+        return f'd["{name}"]'
 
     def _write_guard_scalars(self) -> None:
-        guards = [s.guard for stage in self._program.stages for s in stage.schedules]
-        read = dict.fromkeys(
-            self._name(node.name)
-            for guard in guards
-            if guard is not None
-            for node in walk(guard)
-            if isinstance(node, UniformValue) and not node.name.startswith(ADAPTER)
-        )
-        if read:
-            self._writer.line(f"guard_scalars={self._strings(read)},")
+        """Name the scalars that everything printed before has read."""
+        if self._read:
+            self._writer.line(f"guard_scalars={self._strings(self._read)},")
 
     # Pieces
 

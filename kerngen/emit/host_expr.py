@@ -93,6 +93,18 @@ def _is_natural(expr: Expr) -> bool:
             return False
 
 
+def _is_leaf(expr: Expr) -> bool:
+    return isinstance(expr, Constant | ConstRef | DimValue | UniformValue)
+
+
+def _wrapped(expr: Expr, code: Code) -> Code:
+    """Return what 32 bits keep of a value that may have passed them."""
+    if _is_leaf(expr):
+        return code
+    wrap = "wrap_u32" if expr.type is Scalar.U32 else "wrap_i32"
+    return call(f"hostmath.{wrap}", [code.text])
+
+
 def warns(expr: Expr) -> bool:
     """Return whether the host computes the expression by NumPy, which may warn."""
     return any(
@@ -105,11 +117,15 @@ def warns(expr: Expr) -> bool:
 @final
 @dataclass(frozen=True, slots=True)
 class HostPrinter:
-    """Prints host expressions, given how values, constants and functions are named."""
+    """Prints host expressions, given how values, constants and functions are named.
+
+    With `wraps`, quotients are those of 32-bit integers, as a kernel computes them.
+    """
 
     value: ValueName
     constants: Mapping[str, str]
     functions: Mapping[str, FunctionInfo]
+    wraps: bool = False
 
     def print(self, expr: Expr) -> Code:
         """Return the expression in Python."""
@@ -147,12 +163,15 @@ class HostPrinter:
 
     def _binary(self, expr: Binary) -> Code:
         left, right = self.print(expr.left), self.print(expr.right)
-        if expr.op in _OPERATORS_OF_NATURALS and _is_natural(expr):
+        plain = not self.wraps or all(map(_is_leaf, (expr.left, expr.right)))
+        if expr.op in _OPERATORS_OF_NATURALS and _is_natural(expr) and plain:
             op, level = _OPERATORS_OF_NATURALS[expr.op], Level.PRODUCT
             return Code(f"{left.at(level)} {op} {right.at(Level.UNARY)}", level)
         integer = expr.type.is_integer
         functions = _FUNCTIONS_OF_INTEGERS if integer else _FUNCTIONS_OF_FLOATS
         if expr.op in functions:
+            if self.wraps:
+                left, right = _wrapped(expr.left, left), _wrapped(expr.right, right)
             return call(functions[expr.op], [left.text, right.text])
         return binary(expr.op, left, right)
 

@@ -26,7 +26,7 @@ def write_hosts(
     printer = HostPrinter(
         lambda node: own.values[node.name], names.constants, functions
     )
-    parameters = [f"{own.values[dim]}: int" for dim in kernel.dims]
+    parameters = [f"{own.values[dim]}: int" for dim in kernel.lengths]
     parameters += [
         f"{own.values[p.name]}: {scalar_annotation(p.type)}" for p in kernel.parameters
     ]
@@ -47,7 +47,7 @@ def write_hosts(
 
 def _values(kernel: Kernel, names: KernelNames) -> Iterator[str]:
     """Yield the struct's values in the order of its fields, vectors flattened."""
-    yield from (names.values[dim] for dim in kernel.dims)
+    yield from (names.values[dim] for dim in kernel.lengths)
     for parameter in kernel.parameters:
         star = "*" if isinstance(parameter.type, Vector) else ""
         yield star + names.values[parameter.name]

@@ -18,8 +18,9 @@ _KERNGEN = {
     ),
     "kerngen.runtime.hostmath": ("ceil_div",),
     "kerngen.runtime.kernel": (
-        *("Binding", "Dispatch", "Gather", "Kernel", "RangeCheck", "ScalarSpec"),
-        *("Schedule", "Scratch", "Stage", "Temporary", "TensorSpec", "Variant"),
+        *("Binding", "DerivedDim", "Dispatch", "Gather", "Kernel", "RangeCheck"),
+        *("ScalarSpec", "Schedule", "Scratch", "Stage", "Temporary", "TensorSpec"),
+        *("Term", "Variant"),
     ),
     "kerngen.runtime.uniform": ("Field", "UniformStruct"),
 }

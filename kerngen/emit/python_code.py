@@ -75,10 +75,15 @@ def binary(op: BinaryOp, left: Code, right: Code, *, weak: bool = False) -> Code
     """Return `left op right`.
 
     The tree's shape is kept.  Comparisons don't chain: `a < b < c` means something else.
+    An `and` beside an `or` is in parentheses, for the reader.
     """
     level = LEVELS[op]
     left_level = Level(level + 1) if level is Level.COMPARISON else level
-    text = f"{left.at(left_level)} {op} {right.at(Level(level + 1))}"
+    right_level = Level(level + 1)
+    if op == "or":
+        right_level = Level.NOT
+        left_level = Level.NOT if left.level is Level.AND else level
+    text = f"{left.at(left_level)} {op} {right.at(right_level)}"
     return Code(text, level, weak=weak, fresh=not weak)
 
 

@@ -7,7 +7,8 @@ The rules, all of them:
 - Leading underscores are dropped: such names are private to generated modules, and in a
   class body a pair of them would be mangled.
 - Kernels, functions and values are separate name spaces of the language; functions get
-  a leading `_`, which no kernel and no value can have.
+  a leading `_`, which no kernel and no value can have.  So do constants of other files,
+  which are not this module's to offer.
 """
 
 from __future__ import annotations
@@ -120,7 +121,10 @@ def module_names(module: Module) -> ModuleNames:
     public = PythonNamer(_NOT_FOR_MODULE)
     private = PythonNamer(_PRIVATE_NAMES)
     shown = public.claim_all(kernel.name for kernel in module.kernels)
-    constants = public.claim_all(used_constants(module))
+    read = used_constants(module)
+    constants = public.claim_all(name for name in read if name not in module.imported)
+    theirs = private.claim_all(name for name in read if name in module.imported)
+    constants |= {name: f"_{shown}" for name, shown in theirs.items()}
     called = private.claim_all(function.name for function in used_functions(module))
     return ModuleNames(
         kernels={
@@ -175,7 +179,7 @@ def _kernel_values(kernel: Kernel) -> Iterator[str]:
     """Yield every name of the kernel's one name space; an index may appear often."""
     yield from (tensor.name for tensor in kernel.tensors)
     yield from (parameter.name for parameter in kernel.parameters)
-    yield from kernel.dims
+    yield from kernel.lengths
     yield from (host.name for host in kernel.hosts)
     for statement in kernel.body:
         yield statement.target.name

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from kerngen.emit.docs import summary, write_docstring
 from kerngen.emit.functions import FunctionInfo
+from kerngen.emit.python_code import call
 from kerngen.emit.python_names import KernelNames, ModuleNames, function_names
 from kerngen.emit.reference_body import reference_body
 from kerngen.emit.reference_expr import ReferencePrinter
@@ -16,7 +17,8 @@ from kerngen.emit.signature import (
     tensor_parameters,
 )
 from kerngen.emit.writer import Writer
-from kerngen.ir.nodes import Function, Kernel, Role
+from kerngen.ir.nodes import Expr, Function, Kernel, LocalValue, Role
+from kerngen.ir.walk import walk
 
 ARRAY = "NDArray[Any]"
 
@@ -34,6 +36,10 @@ def write_function(
     for local, value in function.lets:
         scope.writer.line(f"{own[local.name]} = {printer.array(value, ()).text}")
     result = printer.array(function.body, ())
+    ignored = [own[name] for name in _ignored(function)]
+    if ignored:
+        # Callers count on the shape that all the arguments have together.
+        result = call("ref.spread", [result.text, *ignored])
     scope.writer.line(f"return {result.text}")
     name = names.functions[function.name]
     parameters = ["real: ref.Real"] if scope.uses_real else []
@@ -43,6 +49,19 @@ def write_function(
             write_docstring(writer, summary(function.doc, function.name))
         writer.lines(scope.writer.text)
     return FunctionInfo(name, scope.uses_real, result.fresh)
+
+
+def _ignored(function: Function) -> list[str]:
+    """Return the parameters that the result does not depend on, in order."""
+    wanted = _names_read(function.body)
+    for local, value in reversed(function.lets):
+        if local.name in wanted:
+            wanted |= _names_read(value)
+    return [p.name for p in function.parameters if p.name not in wanted]
+
+
+def _names_read(expr: Expr) -> set[str]:
+    return {node.name for node in walk(expr) if isinstance(node, LocalValue)}
 
 
 def write_reference(
@@ -61,6 +80,11 @@ def write_reference(
         lines = [f"NumPy twin of `{own.function}`, in float64 where its arrays are."]
         if any(tensor.role is Role.UPDATE for tensor in kernel.tensors):
             lines += ["", "`mut` arrays change in place."]
+        if any(tensor.is_half for tensor in kernel.tensors):
+            lines += [
+                "",
+                "What f16 holds is read as float32; in float64 it is not rounded.",
+            ]
         write_docstring(writer, lines)
         writer.lines(body)
 

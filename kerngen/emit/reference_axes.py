@@ -8,21 +8,11 @@ NumPy's broadcasting has it, with length 1 where the value does not depend on th
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import TypeAlias
 
 from kerngen.emit.python_code import Code
-from kerngen.ir.nodes import Expr, Index, IndexValue, Load
+from kerngen.emit.reference_runs import Frame, read_axes
+from kerngen.ir.nodes import Expr, Index
 from kerngen.ir.walk import walk
-
-Frame: TypeAlias = tuple[Index, ...]
-
-
-def bare_indices(expr: Expr) -> Frame | None:
-    """Return the subscripts of a read whose subscripts are all bare; None of others."""
-    if not isinstance(expr, Load):
-        return None
-    indices = tuple(s.index for s in expr.subscripts if isinstance(s, IndexValue))
-    return indices if len(indices) == len(expr.subscripts) else None
 
 
 def find_carrier(
@@ -33,7 +23,7 @@ def find_carrier(
     Computing the expression over them takes memory like that tensor's.
     """
     for node in walk(expr):
-        axes = tuple(i for i in bare_indices(node) or () if i not in loops)
+        axes = read_axes(node, loops) or ()
         if len(axes) == len(wanted) and wanted == frozenset(axes):
             return axes
     return None

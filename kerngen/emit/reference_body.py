@@ -38,8 +38,11 @@ def reference_body(kernel: Kernel, scope: Scope) -> str:
         _write_statement(scope, statement, is_first=statement.target not in written)
         written.add(statement.target)
     hosts = list(_host_lines(kernel, scope))
+    derived = list(_derived_lines(kernel, scope))
     writer = Writer()
     _write_arguments(writer, kernel, scope)
+    for line in derived:
+        writer.line(line)
     with writer.block('with np.errstate(all="ignore"):'):
         for line in hosts:
             writer.line(line)
@@ -68,7 +71,9 @@ def _new_array(scope: Scope, statement: Statement, value: Code) -> str:
     target = statement.target
     if not free_indices(statement.value).issuperset(statement.indices):
         shape = scope.shape(statement.indices)
-        return f"ref.filled({value.text}, {shape}, {scope.dtype(target.element)})"
+        return f"ref.filled({value.text}, {shape}, {scope.kept(target)})"
+    if target.is_half:
+        return f"np.array({value.text}, {scope.kept(target)})"
     if target.rank == 0 and target.role is Role.OUTPUT:
         return f"np.{'asarray' if value.fresh else 'array'}({value.text})"
     return value.text if value.fresh else f"{value.atom}.copy()"
@@ -79,15 +84,26 @@ def _new_array(scope: Scope, statement: Statement, value: Code) -> str:
 
 def _host_lines(kernel: Kernel, scope: Scope) -> Iterator[str]:
     """Yield a line for each host that the statements need, also indirectly."""
+    printer = _host_printer(scope)
+    for host in _needed_hosts(kernel, scope):
+        yield f"{scope.names[host.name]} = {printer.print(host.value).text}"
 
+
+def _derived_lines(kernel: Kernel, scope: Scope) -> Iterator[str]:
+    """Yield a line for each length that the statements need."""
+    printer = _host_printer(scope)
+    for dim in kernel.derived:
+        if dim.name in scope.dims:
+            yield f"{scope.names[dim.name]} = {printer.print(dim.value).text}"
+
+
+def _host_printer(scope: Scope) -> HostPrinter:
     def value(node: DimValue | UniformValue) -> str:
         if isinstance(node, DimValue):
             return scope.dim(node.name)
         return scope.uniform(node)
 
-    printer = HostPrinter(value, scope.constants, scope.functions)
-    for host in _needed_hosts(kernel, scope):
-        yield f"{scope.names[host.name]} = {printer.print(host.value).text}"
+    return HostPrinter(value, scope.constants, scope.functions)
 
 
 def _needed_hosts(kernel: Kernel, scope: Scope) -> list[Host]:

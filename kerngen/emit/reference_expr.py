@@ -13,9 +13,9 @@ from typing import assert_never, final
 from kerngen.emit.builtin_call import fill_template
 from kerngen.emit.host_expr import component_suffix
 from kerngen.emit.python_code import Code, Level, binary, call, number
-from kerngen.emit.reference_axes import Frame
 from kerngen.emit.reference_load import print_index, print_load
 from kerngen.emit.reference_reduce import print_reduce
+from kerngen.emit.reference_runs import Frame
 from kerngen.emit.reference_scope import Scope
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.nodes import (
@@ -37,6 +37,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.types import Scalar
+from kerngen.ir.walk import walk
 
 _PYTHON_TYPES = {Scalar.F32: "float", Scalar.I32: "int", Scalar.U32: "int"}
 _FUNCTIONS_OF_INTEGERS: dict[BinaryOp, str] = {
@@ -149,7 +150,10 @@ class ReferencePrinter:
     def _select(self, expr: Select, frame: Frame) -> Code:
         condition = self.print(expr.condition, frame)
         branches = self._operands((expr.then, expr.otherwise), frame)
-        return call("np.where", [condition.text, *(code.text for code in branches)])
+        # Functions return Any, of which type checkers can't say what np.where makes.
+        untyped = any(isinstance(node, FunctionCall) for node in walk(expr))
+        function = "ref.where" if untyped else "np.where"
+        return call(function, [condition.text, *(code.text for code in branches)])
 
     def _cast(self, expr: Cast, frame: Frame) -> Code:
         operand = self.print(expr.operand, frame)

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from kerngen.emit.python_code import Code
-from kerngen.emit.reference_axes import (
-    Frame,
-    align,
-    bare_indices,
-    subscript,
-)
+from kerngen.emit.reference_axes import align, subscript
+from kerngen.emit.reference_runs import Frame, Run, read_axes, run_of, run_text
 from kerngen.emit.reference_scope import Printer, Scope
-from kerngen.ir.nodes import Expr, Index, IndexValue, Load
+from kerngen.ir.nodes import Clamped, Index, Load, Role, Subscript, Tensor
 from kerngen.ir.reads import free_indices
+from kerngen.ir.walk import subscript_value
 
 
 def print_load(printer: Printer, load: Load, frame: Frame) -> Code:
     """Return the elements that the load reads, laid along the frame."""
-    indices = bare_indices(load)
-    if indices is not None:
-        axes = tuple(index for index in indices if index not in printer.scope.loops)
-        if len(set(axes)) == len(axes):
-            return _view(printer.scope, load, axes, frame)
-    gathers = [s for s in load.subscripts if not isinstance(s, IndexValue)]
-    if len(gathers) == 1 and _is_apart(gathers[0], load, frame):
+    loops = printer.scope.loops
+    axes = read_axes(load, loops)
+    if axes is not None and len(set(axes)) == len(axes):
+        return _view(printer.scope, load, axes, frame)
+    gathers = [s for s in load.subscripts if run_of(s, loops) is None]
+    if len(gathers) == 1 and _is_apart(printer.scope, gathers[0], load, frame):
         return _take(printer, load, gathers[0], frame)
     return _gather(printer, load, frame)
 
@@ -35,25 +31,23 @@ def print_index(scope: Scope, index: Index, frame: Frame) -> Code:
 
 
 def sliced(scope: Scope, load: Load) -> Code:
-    """Return the tensor at the current values of the loops that subscript it."""
+    """Return the runs that a read takes of its axes, and other axes whole."""
     parts = [
-        _part(scope, load, axis) if isinstance(s, IndexValue) else ":"
-        for axis, s in enumerate(load.subscripts)
+        run_text(scope, run, extent) if run else ":"
+        for run, extent in zip(_runs(scope, load), load.tensor.extents, strict=True)
     ]
-    return subscript(Code(scope.names[load.tensor.name]), parts)
+    return subscript(_whole(scope, load.tensor), parts)
 
 
-def _part(scope: Scope, load: Load, axis: int) -> str:
-    """Return the part of an axis that a bare index ranges over, or its loop's place.
+def _whole(scope: Scope, tensor: Tensor) -> Code:
+    """Return a tensor as an array of the type that its elements are read as."""
+    array = Code(scope.names[tensor.name])
+    is_read_as_it_is = tensor.role is Role.INPUT or not tensor.is_half
+    return array if is_read_as_it_is else scope.typed(array, tensor.element)
 
-    An axis may be longer than the index that subscripts it.
-    """
-    part, extent = load.subscripts[axis], load.tensor.extents[axis]
-    assert isinstance(part, IndexValue), "gathers take parts of their own"
-    if part.index in scope.loops:
-        return scope.loops[part.index]
-    same = part.index.extent == extent
-    return ":" if same else f":{scope.extent(part.index.extent)}"
+
+def _runs(scope: Scope, load: Load) -> list[Run | None]:
+    return [run_of(subscript, scope.loops) for subscript in load.subscripts]
 
 
 def _view(scope: Scope, load: Load, axes: Frame, frame: Frame) -> Code:
@@ -67,23 +61,25 @@ def _view(scope: Scope, load: Load, axes: Frame, frame: Frame) -> Code:
         return align(sliced(scope, load), axes, frame)
     parts: list[str] = []
     rest = list(frame[frame.index(axes[0]) :]) if axes else []
-    for axis, index in enumerate(bare_indices(load) or ()):
-        if index not in scope.loops:
-            while rest.pop(0) != index:
+    for run, extent in zip(_runs(scope, load), load.tensor.extents, strict=True):
+        assert run is not None, "every axis is read in a run"
+        if run.index is not None:
+            while rest.pop(0) != run.index:
                 parts.append("None")
-        parts.append(_part(scope, load, axis))
+        parts.append(run_text(scope, run, extent))
     parts += ["None"] * len(rest)
-    return subscript(Code(scope.names[load.tensor.name]), parts)
+    return subscript(_whole(scope, load.tensor), parts)
 
 
-def _is_apart(gather: Expr, load: Load, frame: Frame) -> bool:
-    """Return whether the gather's axes and those of the bare subscripts are distinct."""
-    bare = [s.index for s in load.subscripts if isinstance(s, IndexValue)]
-    axes = [index for index in bare if index in frame]
-    return len(set(axes)) == len(axes) and free_indices(gather).isdisjoint(axes)
+def _is_apart(scope: Scope, gather: Subscript, load: Load, frame: Frame) -> bool:
+    """Return whether the gather's axes and those of the runs are distinct."""
+    indices = (run.index for run in _runs(scope, load) if run and run.index)
+    axes = [index for index in indices if index in frame]
+    inner = free_indices(subscript_value(gather))
+    return len(set(axes)) == len(axes) and inner.isdisjoint(axes)
 
 
-def _take(printer: Printer, load: Load, gather: Expr, frame: Frame) -> Code:
+def _take(printer: Printer, load: Load, gather: Subscript, frame: Frame) -> Code:
     """
     Subscript one axis by an array; its axes replace that axis.
 
@@ -91,16 +87,17 @@ def _take(printer: Printer, load: Load, gather: Expr, frame: Frame) -> Code:
     After:   table[ref.clamp(ids, v)]
     """
     scope = printer.scope
-    inner = tuple(index for index in frame if index in free_indices(gather))
+    own = free_indices(subscript_value(gather))
+    inner = tuple(index for index in frame if index in own)
     axes: list[Index] = []
     parts: list[str] = []
-    for axis, part in enumerate(load.subscripts):
-        if not isinstance(part, IndexValue):
-            parts.append(_clamped(printer, load, axis, inner))
+    for axis, run in enumerate(_runs(scope, load)):
+        if run is None:
+            parts.append(_place(printer, load, axis, inner))
             axes += inner
-        elif part.index not in scope.loops:
+        elif run.index is not None:
             parts.append(":")
-            axes.append(part.index)
+            axes.append(run.index)
     taken = subscript(sliced(scope, load), parts)
     return align(Code(taken.text, fresh=bool(inner)), axes, frame)
 
@@ -112,20 +109,17 @@ def _gather(printer: Printer, load: Load, frame: Frame) -> Code:
     Before:  logits[i, labels[i]], frame (i)
     After:   logits[i, ref.clamp(labels, n)]
     """
-    parts = [
-        (
-            print_index(printer.scope, part.index, frame).text
-            if isinstance(part, IndexValue)
-            else _clamped(printer, load, axis, frame)
-        )
-        for axis, part in enumerate(load.subscripts)
-    ]
-    name = printer.scope.names[load.tensor.name]
+    axes = range(load.tensor.rank)
+    parts = [_place(printer, load, axis, frame) for axis in axes]
+    array = _whole(printer.scope, load.tensor).atom
     fresh = any(index in frame for index in free_indices(load))
-    return Code(f"{name}[{', '.join(parts)}]", fresh=fresh)
+    return Code(f"{array}[{', '.join(parts)}]", fresh=fresh)
 
 
-def _clamped(printer: Printer, load: Load, axis: int, frame: Frame) -> str:
-    part = printer.print(load.subscripts[axis], frame).text
-    length = printer.scope.extent(load.tensor.extents[axis])
-    return f"ref.clamp({part}, {length})"
+def _place(printer: Printer, load: Load, axis: int, frame: Frame) -> str:
+    """Return the places that a subscript stands for, laid along the frame."""
+    subscript = load.subscripts[axis]
+    part = printer.print(subscript_value(subscript), frame).text
+    if not isinstance(subscript, Clamped):
+        return part
+    return f"ref.clamp({part}, {printer.scope.extent(load.tensor.extents[axis])})"

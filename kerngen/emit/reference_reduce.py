@@ -11,13 +11,12 @@ from functools import reduce as fold
 
 from kerngen.emit.python_code import Code, tuple_text
 from kerngen.emit.reference_axes import (
-    Frame,
     align,
-    bare_indices,
     find_carrier,
 )
 from kerngen.emit.reference_letters import letters_for
 from kerngen.emit.reference_load import sliced
+from kerngen.emit.reference_runs import Frame, read_axes
 from kerngen.emit.reference_scope import Printer
 from kerngen.ir.nodes import Binary, Expr, Index, Load, Reduce, ReduceKind
 from kerngen.ir.reads import free_indices
@@ -89,7 +88,7 @@ def _is_einsum(
     repeats = False
     for factor in factors:
         axes = _axes_of(factor, expr, frame)
-        bare = bare_indices(factor)
+        bare = read_axes(factor, printer.scope.loops)
         if bare is None and find_carrier(factor, axes, printer.scope.loops) is None:
             return False
         repeats |= bare is not None and len(set(bare)) < len(bare)
@@ -122,9 +121,8 @@ def _operand(
 ) -> tuple[Frame, str]:
     """Return the axes and the text of a factor, as an array of its own."""
     loops = printer.scope.loops
-    bare = bare_indices(factor)
-    if bare is not None and isinstance(factor, Load):
-        axes = tuple(index for index in bare if index not in loops)
+    axes = read_axes(factor, loops)
+    if axes is not None and isinstance(factor, Load):
         return axes, sliced(printer.scope, factor).text
     carrier = find_carrier(factor, _axes_of(factor, expr, outer), loops)
     assert carrier is not None, "checked by _is_einsum"

@@ -9,9 +9,8 @@ from typing import Protocol, final
 from kerngen.emit.functions import FunctionInfo
 from kerngen.emit.python_code import Code, tuple_text
 from kerngen.emit.python_names import PythonNamer
-from kerngen.emit.reference_axes import Frame
 from kerngen.emit.writer import Writer
-from kerngen.ir.nodes import Expr, Extent, Index, UniformValue
+from kerngen.ir.nodes import Expr, Extent, Index, Tensor, UniformValue
 from kerngen.ir.types import Scalar
 
 TYPED = {
@@ -52,7 +51,7 @@ class Scope:
         self.dims: dict[str, None] = {}
         self.scalars: dict[str, None] = {}
         self.loops: dict[Index, str] = {}
-        self._ranges: dict[str, str] = {}
+        self._ranges: set[str] = set()
         self._locals: dict[tuple[str, str], str] = {}
         self._namer = PythonNamer([*names.values(), *constants.values(), *RESERVED])
 
@@ -65,6 +64,13 @@ class Scope:
         """Return the dtype of arrays of a type."""
         self.uses_real |= scalar is Scalar.F32
         return DTYPES[scalar]
+
+    def kept(self, tensor: Tensor) -> str:
+        """Return the dtype of the array that stands for a tensor."""
+        if not tensor.is_half:
+            return self.dtype(tensor.element)
+        self.uses_real = True
+        return "real.half"
 
     def extent(self, extent: Extent) -> str:
         """Return the length of an axis."""
@@ -84,16 +90,17 @@ class Scope:
         """Return a name that nothing else has."""
         return self._namer.claim(wanted)
 
-    def shape(self, frame: Frame) -> str:
+    def shape(self, frame: Iterable[Index]) -> str:
         """Return the shape of an array that lies along a whole frame."""
         return tuple_text(self.extent(index.extent) for index in frame)
 
     def range_of(self, index: Index) -> str:
         """Return the name of an array of the index's values, defined before this line."""
-        name = self._local("range", index.name)
         length = self.extent(index.extent)
-        if self._ranges.get(name) != length:
-            self._ranges[name] = length
+        # A name for each length: what a loop defines anew would be wrong outside of it.
+        name = self._local(f"range {length}", index.name)
+        if name not in self._ranges:
+            self._ranges.add(name)
             self.writer.line(f"{name} = ref.index({length})")
         return name
 
@@ -109,7 +116,7 @@ class Scope:
     def _loop(self, index: Index) -> Generator[None]:
         """Write a loop over an index; what is defined in it is unknown after it."""
         name = self._local("loop", index.name)
-        ranges = dict(self._ranges)
+        ranges = set(self._ranges)
         self.loops[index] = name
         with self.writer.block(f"for {name} in range({self.extent(index.extent)}):"):
             yield
@@ -117,7 +124,7 @@ class Scope:
         self._ranges = ranges
 
     def _local(self, kind: str, index: str) -> str:
-        """Name a variable of an index; its array and its loop variable are two."""
+        """Name a variable of an index; its arrays and its loop variable are apart."""
         key = (kind, index)
         if key not in self._locals:
             others = [name for (_, of), name in self._locals.items() if of == index]
@@ -134,6 +141,6 @@ class Printer(Protocol):
         """The function being printed."""
         ...
 
-    def print(self, expr: Expr, frame: Frame) -> Code:
+    def print(self, expr: Expr, frame: tuple[Index, ...]) -> Code:
         """Return the expression laid along the frame."""
         ...

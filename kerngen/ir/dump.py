@@ -13,6 +13,7 @@ from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
     Cast,
+    Clamped,
     Constant,
     ConstRef,
     DimValue,
@@ -29,11 +30,13 @@ from kerngen.ir.nodes import (
     Schedule,
     Select,
     Statement,
+    Subscript,
     Tensor,
     Unary,
     UniformValue,
 )
 from kerngen.ir.types import Scalar
+from kerngen.ir.walk import subscript_value
 
 _INDENT = "    "
 
@@ -62,7 +65,8 @@ def dump_expr(expr: Expr) -> str:
         case UniformValue(name=name, component=component):
             return f"{name}.{component}" if component else name
         case Load(tensor=tensor, subscripts=subscripts):
-            return tensor.name + _list(subscripts, "[]") if subscripts else tensor.name
+            places = f"[{', '.join(map(_subscript, subscripts))}]" if subscripts else ""
+            return tensor.name + places
         case Unary(op=op, operand=operand):
             space = " " if op == "not" else ""
             return f"({op}{space}{dump_expr(operand)})"
@@ -71,6 +75,8 @@ def dump_expr(expr: Expr) -> str:
         case Select(condition=condition, then=then, otherwise=otherwise):
             parts = map(dump_expr, (condition, then, otherwise))
             return "(if {} {{ {} }} else {{ {} }})".format(*parts)
+        case Cast(operand=operand, is_halved=True):
+            return f"f32(f16({dump_expr(operand)}))"
         case Cast(operand=operand, type=scalar):
             return f"{scalar.spelling}({dump_expr(operand)})"
         case BuiltinCall(builtin=name, arguments=arguments):
@@ -81,6 +87,12 @@ def dump_expr(expr: Expr) -> str:
             return f"({kind}[{_binders(indices)}] {dump_expr(body)})"
         case _:
             assert_never(expr)
+
+
+def _subscript(subscript: Subscript) -> str:
+    """Return a subscript as text: `~` marks one that is clamped."""
+    mark = "~" if isinstance(subscript, Clamped) else ""
+    return mark + dump_expr(subscript_value(subscript))
 
 
 def _constant(value: float, scalar: Scalar) -> str:
@@ -105,7 +117,7 @@ def _binders(indices: tuple[Index, ...]) -> str:
 
 def _tensor(tensor: Tensor) -> str:
     axes = ", ".join(map(str, tensor.extents))
-    return f"{tensor.role.value} {tensor.name}: {tensor.element.spelling}[{axes}]"
+    return f"{tensor.role.value} {tensor.name}: {tensor.storage.spelling}[{axes}]"
 
 
 def _function(function: Function) -> str:
@@ -121,6 +133,8 @@ def _function(function: Function) -> str:
 def _lines(kernel: Kernel) -> Iterator[str]:
     if kernel.dims:
         yield f"dims {', '.join(kernel.dims)}"
+    for dim in kernel.derived:
+        yield f"derived {dim.name} = {dump_expr(dim.value)}"
     yield from map(_tensor, kernel.tensors)
     for parameter in kernel.parameters:
         default = "" if parameter.default is None else f" = {parameter.default}"
@@ -128,18 +142,13 @@ def _lines(kernel: Kernel) -> Iterator[str]:
     for host in kernel.hosts:
         yield f"host {host.name}: {host.type.spelling} = {dump_expr(host.value)}"
     yield from map(_statement, kernel.body)
-    for check in kernel.checks:
-        yield (
-            f"check {_binders((check.index,))} within axis {check.axis} of "
-            f"{check.tensor}, {check.extent}"
-        )
     yield from map(_schedule, kernel.schedules)
 
 
 def _statement(statement: Statement) -> str:
     target = statement.target
     indices = f"[{_binders(statement.indices)}]" if statement.indices else ""
-    type_ = target.element.spelling
+    type_ = target.storage.spelling
     value = dump_expr(statement.value)
     return f"{target.role.value} {target.name}{indices}: {type_} = {value}"
 

@@ -74,6 +74,8 @@ def constant_value(expr: Expr) -> Value | None:
             if chosen is None or a is None or b is None:
                 return None
             return a if chosen else b
+        case Cast(is_halved=True):
+            return None
         case Cast(operand=operand, type=scalar):
             inner = constant_value(operand)
             return None if inner is None else cast(inner, scalar)

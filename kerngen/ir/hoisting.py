@@ -29,7 +29,7 @@ class Fresh:
 
     def __init__(self, kernel: Kernel) -> None:
         self._taken = {
-            *kernel.dims,
+            *kernel.lengths,
             *kernel.order,
             *(tensor.name for tensor in kernel.tensors),
             *(host.name for host in kernel.hosts),

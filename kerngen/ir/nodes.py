@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, TypeAlias, final
 
-from kerngen.ir.types import Scalar, ValueType
+from kerngen.ir.types import Scalar, Storage, ValueType
 from kerngen.source.text import Span
 
 Extent: TypeAlias = str | int
-"""The length of an axis: the name of a dim, or a literal."""
+"""The length of an axis: the name of a dim, plain or derived, or a literal."""
 
 BinaryOp: TypeAlias = Literal[
     "or", "and", "==", "!=", "<", "<=", ">", ">=",
@@ -38,7 +38,11 @@ class Role(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor of a kernel."""
+    """A tensor of a kernel.
+
+    `element` is the type that elements are read as.  Those of a tensor that `is_half`
+    are f32, kept as f16.
+    """
 
     name: str
     element: Scalar
@@ -46,6 +50,12 @@ class Tensor:
     role: Role
     doc: str = field(default="", compare=False, repr=False)
     span: Span | None = field(default=None, compare=False, repr=False)
+    is_half: bool = False
+
+    @property
+    def storage(self) -> Storage:
+        """How memory keeps the elements."""
+        return Storage.F16 if self.is_half else Storage(self.element.value)
 
     @property
     def rank(self) -> int:
@@ -131,15 +141,35 @@ class LocalValue:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Load:
-    """One element of a tensor.
+class Affine:
+    """A subscript affine in the indices: the host checks that it stays in its axis.
 
-    A subscript that is an `IndexValue` addresses its axis directly.  Any other is
-    clamped to its axis.
+    `text` is the user's own.
     """
 
+    value: Expr
+    text: str = field(default="", compare=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Clamped:
+    """Any other subscript: what lies outside of the axis becomes its nearest element."""
+
+    value: Expr
+
+
+Subscript: TypeAlias = IndexValue | Affine | Clamped
+"""How a read addresses one axis: a bare index directly, all else by its value."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One element of a tensor."""
+
     tensor: Tensor
-    subscripts: tuple[Expr, ...]
+    subscripts: tuple[Subscript, ...]
 
     @property
     def type(self) -> Scalar:
@@ -182,10 +212,14 @@ class Select:
 @final
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A conversion to `type` by WGSL's rules."""
+    """A conversion to `type` by WGSL's rules.
+
+    One that `is_halved` rounds an f32 as a tensor of f16 does; only stages hold it.
+    """
 
     operand: Expr
     type: Scalar
+    is_halved: bool = False
 
 
 @final
@@ -297,16 +331,15 @@ class Statement:
 
 @final
 @dataclass(frozen=True, slots=True)
-class RangeCheck:
-    """Host-checked at every call: an index's range lies inside an axis it subscripts.
+class DerivedDim:
+    """A length that the host computes: of an output's axis, or given for an index.
 
-    Needed where the two lengths differ by name and one of them is a literal.
+    `value` is an integer over dims and scalars, computed exactly; `text` is the user's.
     """
 
-    index: Index
-    tensor: str
-    axis: int
-    extent: Extent
+    name: str
+    value: Expr
+    text: str = field(compare=False)
 
 
 @final
@@ -319,6 +352,7 @@ class Schedule:
     strategy: str
     options: tuple[tuple[str, tuple[int, ...]], ...]
     span: Span = field(compare=False, repr=False)
+    stage_span: Span | None = field(default=None, compare=False, repr=False)
 
 
 @final
@@ -326,7 +360,7 @@ class Schedule:
 class Kernel:
     """One kernel, fully typed.
 
-    `dims` are in order of first appearance.  `tensors` holds the tensor parameters in
+    `dims` are in order of first appearance; `derived` are the lengths computed from them.  `tensors` holds the tensor parameters in
     order, then the outputs.  `signature` and each statement's text are the user's own.
     """
 
@@ -336,13 +370,18 @@ class Kernel:
     parameters: tuple[Parameter, ...]
     hosts: tuple[Host, ...]
     body: tuple[Statement, ...]
-    checks: tuple[RangeCheck, ...]
     schedules: tuple[Schedule, ...]
     signature: str = field(compare=False, repr=False)
     doc: str = field(compare=False, repr=False)
     span: Span = field(compare=False, repr=False)
     order: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """Every parameter's name, tensors and scalars, in the order of the source."""
+    derived: tuple[DerivedDim, ...] = ()
+
+    @property
+    def lengths(self) -> tuple[str, ...]:
+        """The names of all dims: those of arguments, then the derived ones."""
+        return (*self.dims, *(dim.name for dim in self.derived))
 
 
 @final
@@ -350,10 +389,12 @@ class Kernel:
 class Module:
     """One `.kern` file, checked.
 
-    `functions` holds those in scope, callees before callers.
+    `functions` holds those in scope and all that they call, callees before callers.
+    `imported` are the names of constants that stand in other files.
     """
 
     path: str
     doc: str
     functions: tuple[Function, ...]
     kernels: tuple[Kernel, ...]
+    imported: frozenset[str] = frozenset()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
-from kerngen.ir.nodes import Expr, Index, Kernel, LocalValue, Tensor
+from kerngen.ir.nodes import Cast, Expr, Index, Kernel, LocalValue, Tensor
+from kerngen.ir.types import Scalar
 
 
 @final
@@ -53,3 +54,9 @@ class StagedKernel:
     kernel: Kernel
     stages: tuple[Stage, ...]
     temporaries: tuple[Tensor, ...]
+
+
+def as_stored(value: Expr, tensor: Tensor) -> Expr:
+    """Return what a tensor gives back of a value that is written to it."""
+    is_kept_whole = not tensor.is_half or (isinstance(value, Cast) and value.is_halved)
+    return value if is_kept_whole else Cast(value, Scalar.F32, is_halved=True)

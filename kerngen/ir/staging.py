@@ -32,7 +32,7 @@ from kerngen.ir.nodes import (
     Tensor,
 )
 from kerngen.ir.reads import holds_reduce, loads, reads_elsewhere, tensors_read
-from kerngen.ir.stages import Define, Stage, StagedKernel, Step, Write
+from kerngen.ir.stages import Define, Stage, StagedKernel, Step, Write, as_stored
 from kerngen.ir.walk import map_children
 
 MAX_TENSORS = 8
@@ -158,6 +158,7 @@ class _Builder:
             )
             if read_later or not stored:
                 local = self._local(member.target)
+                value = as_stored(value, member.target)
                 steps.append(Define(local, value, member.text))
                 current[member.target] = local
                 value = local

@@ -33,6 +33,33 @@ class Scalar(Enum):
 
 
 @final
+class Storage(Enum):
+    """How memory keeps the elements of a tensor, by the name in `.kern` and WGSL.
+
+    f16 is for storage only: its elements are read as f32, and rounded when written.
+    """
+
+    F32 = "f32"
+    I32 = "i32"
+    U32 = "u32"
+    F16 = "f16"
+
+    @property
+    def spelling(self) -> str:
+        """The type as a user writes it."""
+        return self.value
+
+    @property
+    def size(self) -> int:
+        """The bytes of an element."""
+        return 2 if self is Storage.F16 else 4
+
+
+F16_MAX = 65504.0
+"""The largest finite f16."""
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class Vector:
     """A vector of 2 to 4 numeric scalars; only parameters have such a type."""

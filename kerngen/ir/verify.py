@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import assert_never, final
 
+from kerngen.ir.affine import affine_form
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.dump import dump_expr
 from kerngen.ir.evaluate import NotFiniteError, as_f32, bounds
 from kerngen.ir.nodes import (
+    Affine,
     Binary,
     BuiltinCall,
     Cast,
@@ -39,7 +41,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.types import Scalar, Vector
-from kerngen.ir.walk import children, walk
+from kerngen.ir.walk import children, subscript_value
 
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _LOGIC = frozenset({"and", "or"})
@@ -76,8 +78,11 @@ def verify_module(module: Module) -> list[str]:
 def verify_kernel(kernel: Kernel, functions: Mapping[str, Function]) -> list[str]:
     """Return what is wrong with a kernel."""
     faults = [*_header(kernel)]
-    dims = frozenset(kernel.dims)
+    dims = frozenset(kernel.lengths)
     uniforms = set(_scalars(kernel))
+    reach = Reach(functions, frozenset(kernel.dims), frozenset(uniforms), free=True)
+    for derived in kernel.derived:
+        faults += verify_expr(derived.value, reach)
     for host in kernel.hosts:
         reach = Reach(functions, dims, frozenset(uniforms), free=True)
         faults += _host(host, reach)
@@ -111,8 +116,10 @@ def _header(kernel: Kernel) -> Iterator[str]:
     for tensor in kernel.tensors:
         if tensor.role is Role.LET or not tensor.element.is_numeric:
             yield f"tensor '{tensor.name}' is no parameter or output"
+        if tensor.is_half and tensor.element is not Scalar.F32:
+            yield f"tensor '{tensor.name}' keeps as f16 what is no f32"
         for extent in tensor.extents:
-            if isinstance(extent, str) and extent not in kernel.dims:
+            if isinstance(extent, str) and extent not in kernel.lengths:
                 yield f"tensor '{tensor.name}' has the unknown dim '{extent}'"
     names = {tensor.name for tensor in kernel.tensors if tensor.role is not Role.OUTPUT}
     names |= {parameter.name for parameter in kernel.parameters}
@@ -228,11 +235,11 @@ def _load(load: Load, reach: Reach) -> Iterator[str]:
     if len(load.subscripts) != load.tensor.rank:
         yield "a wrong number of subscripts"
     for subscript in load.subscripts:
-        if not subscript.type.is_integer:
+        value = subscript_value(subscript)
+        if not value.type.is_integer:
             yield "a subscript that is no integer"
-        bare = isinstance(subscript, IndexValue)
-        if not bare and not any(isinstance(part, Load) for part in walk(subscript)):
-            yield "a subscript that is neither an index nor read"
+        if isinstance(subscript, Affine) and affine_form(value) is None:
+            yield "a subscript that is said to be affine"
 
 
 def _operation(expr: Unary | Binary | Select) -> Iterator[str]:

@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import assert_never
 
 from kerngen.ir.nodes import (
+    Affine,
     Binary,
     BuiltinCall,
     Cast,
+    Clamped,
     Constant,
     ConstRef,
     DimValue,
@@ -20,6 +22,7 @@ from kerngen.ir.nodes import (
     LocalValue,
     Reduce,
     Select,
+    Subscript,
     Unary,
     UniformValue,
 )
@@ -32,8 +35,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return ()
         case UniformValue() | LocalValue():
             return ()
-        case Load(subscripts=parts):
-            return parts
+        case Load(subscripts=subscripts):
+            return tuple(map(subscript_value, subscripts))
         case BuiltinCall(arguments=parts) | FunctionCall(arguments=parts):
             return parts
         case Unary(operand=operand) | Cast(operand=operand):
@@ -67,8 +70,9 @@ def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
             return expr
         case UniformValue() | LocalValue():
             return expr
-        case Load():
-            return replace(expr, subscripts=parts)
+        case Load(subscripts=before):
+            pairs = zip(before, parts, strict=True)
+            return replace(expr, subscripts=tuple(_with_value(*pair) for pair in pairs))
         case BuiltinCall():
             return replace(expr, arguments=parts)
         case FunctionCall():
@@ -86,6 +90,24 @@ def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
             return replace(expr, body=parts[0])
         case _:
             assert_never(expr)
+
+
+def subscript_value(subscript: Subscript) -> Expr:
+    """Return the value of a subscript, before it is clamped."""
+    match subscript:
+        case IndexValue():
+            return subscript
+        case Affine(value) | Clamped(value):
+            return value
+        case _:
+            assert_never(subscript)
+
+
+def _with_value(subscript: Subscript, value: Expr) -> Subscript:
+    if isinstance(subscript, IndexValue):
+        assert isinstance(value, IndexValue), "a bare index stays one"
+        return value
+    return replace(subscript, value=value)
 
 
 def walk(expr: Expr) -> Iterator[Expr]:

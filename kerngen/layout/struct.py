@@ -110,7 +110,7 @@ def uniform_layout(kernel: Kernel) -> StructLayout:
     return struct_layout(
         uniform_name(kernel.name),
         (
-            *((dim, Scalar.U32) for dim in kernel.dims),
+            *((dim, Scalar.U32) for dim in kernel.lengths),
             *((parameter.name, parameter.type) for parameter in kernel.parameters),
             *((host.name, host.type) for host in kernel.hosts),
         ),

@@ -1,9 +1,10 @@
 """Which sources need no rebuilding.
 
-A source is fresh if its text is the one in the manifest, its files are on the disk as the
-manifest lists them, and this very compiler made them.  The last is noted in a stamp, which
-is a cache and no output: it lies in `__pycache__`, where no version control looks, so that
-a new compiler which generates the same files changes none.
+A source is fresh if the texts that it is made from, its own and those of other files,
+have the hash in the manifest, its files are on the disk as the manifest lists them, and
+this very compiler made them.  The last is noted in a stamp, which is a cache and no
+output: it lies in `__pycache__`, where no version control looks, so that a new compiler
+which generates the same files changes none.
 """
 
 from __future__ import annotations
@@ -52,12 +53,12 @@ class Freshness:
         self._entries = read_manifest(out).sources
         self._stamps = _read_stamps(out)
 
-    def is_fresh(self, source: str, text_hash: str) -> bool:
+    def is_fresh(self, source: str, texts_hash: str) -> bool:
         """Whether building `source` again would change nothing."""
         entry = self._entries.get(source)
         return (
             entry is not None
-            and entry.sha256 == text_hash
+            and entry.sha256 == texts_hash
             and self._stamps.get(source) == _stamp(entry)
             and all(self._is_intact(path, sha) for path, sha in entry.files.items())
         )

@@ -25,7 +25,7 @@ def digest(content: bytes) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One source: the hash of its text, and the hash of each file made from it."""
+    """One source: the hash of all texts used, and that of each file made from it."""
 
     sha256: str
     files: Mapping[str, str]

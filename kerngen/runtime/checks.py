@@ -12,12 +12,19 @@ from typing import TYPE_CHECKING, Any, final
 
 from kerngen.runtime.elements import Element
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError
+from kerngen.runtime.ranges import (
+    check_gathers,
+    check_ranges,
+    derive,
+    shape_of,
+    show_axis,
+)
 from kerngen.runtime.shapes import Shape
 from kerngen.runtime.tensor import Tensor, is_tensor
 
 if TYPE_CHECKING:
     from kerngen.runtime.context import Context
-    from kerngen.runtime.kernel import Kernel, RangeCheck, TensorSpec
+    from kerngen.runtime.kernel import Kernel, TensorSpec
 
 _MAKERS = ("scalar", "vector", "matrix", "tensor3", "tensor4")
 
@@ -27,8 +34,8 @@ _MAKERS = ("scalar", "vector", "matrix", "tensor3", "tensor4")
 class Signature:
     """What the shapes of a call determine.
 
-    `dims` holds the kernel's dims, then its guard scalars; `values` the dims alone, in
-    the kernel's order.
+    `dims` holds the kernel's dims and its guard scalars; `values` the dims alone, in
+    the kernel's order, derived ones last.
     """
 
     dims: Mapping[str, int]
@@ -107,11 +114,12 @@ def resolve(
     for spec, tensor in zip(kernel.inputs, tensors, strict=True):
         _check_element(kernel, spec, tensor.element, f"argument '{spec.name}'")
         _match_shape(kernel, spec, tensor.shape, lengths, sources)
-    _check_ranges(kernel, tensors, lengths)
-    _check_gathers(kernel, lengths)
+    derive(kernel, lengths)
+    check_ranges(kernel, lengths)
+    check_gathers(kernel, lengths)
     return Signature(
         dims=lengths,
-        values=tuple(lengths[dim] for dim in kernel.dims),
+        values=tuple(lengths[dim] for dim in kernel.lengths),
         outputs=tuple(shape_of(spec.axes, lengths) for spec in kernel.outputs),
         temporaries=tuple(shape_of(t.axes, lengths) for t in kernel.temporaries),
     )
@@ -132,11 +140,6 @@ def check_out(
                 f"{kernel.name}: out '{spec.name}' has shape {tensor.shape}; expected "
                 f"{_show_axes(spec.axes, signature.dims)}."
             )
-
-
-def shape_of(axes: tuple[str | int, ...], lengths: Mapping[str, int]) -> Shape:
-    """Return the lengths of axes."""
-    return tuple(axis if isinstance(axis, int) else lengths[axis] for axis in axes)
 
 
 def _check_element(
@@ -182,51 +185,5 @@ def _match_shape(
 
 def _show_axes(axes: tuple[str | int, ...], lengths: Mapping[str, int]) -> str:
     """Write axes with what is known of them: `(k=4, n)`."""
-    words = [_show_axis(axis, lengths) for axis in axes]
+    words = [show_axis(axis, lengths) for axis in axes]
     return f"({', '.join(words)}{',' if len(words) == 1 else ''})"
-
-
-def _check_ranges(
-    kernel: Kernel, tensors: Sequence[Tensor[Any, Any]], lengths: Mapping[str, int]
-) -> None:
-    shapes = {
-        spec.name: tensor.shape
-        for spec, tensor in zip(kernel.inputs, tensors, strict=True)
-    }
-    for check in kernel.checks:
-        shape = shapes.get(check.tensor)
-        if shape is None:
-            shape = _inner_shape(kernel, check, lengths)
-        (extent,) = shape_of((check.extent,), lengths)
-        if extent > shape[check.axis]:
-            raise ShapeError(
-                f"{kernel.name}: index '{check.index}' ranges over "
-                f"{_show_axis(check.extent, lengths)}, but axis {check.axis} of "
-                f"'{check.tensor}' has length {shape[check.axis]}."
-            )
-
-
-def _check_gathers(kernel: Kernel, lengths: Mapping[str, int]) -> None:
-    """Refuse gathers from an empty axis: there is no element to clamp to."""
-    for gather in kernel.gathers:
-        (length,) = shape_of((gather.extent,), lengths)
-        if length == 0 and all(shape_of(gather.around, lengths)):
-            raise ShapeError(
-                f"{kernel.name}: axis {gather.axis} of '{gather.tensor}' is gathered "
-                f"from, and it is empty ({_show_axis(gather.extent, lengths)})."
-            )
-
-
-def _inner_shape(
-    kernel: Kernel, check: RangeCheck, lengths: Mapping[str, int]
-) -> Shape:
-    """Return the shape of an output or a temporary that a check names."""
-    axes = {spec.name: spec.axes for spec in kernel.outputs}
-    axes |= {spec.name: spec.axes for spec in kernel.temporaries}
-    return shape_of(axes[check.tensor], lengths)
-
-
-def _show_axis(axis: str | int, lengths: Mapping[str, int]) -> str:
-    if isinstance(axis, int) or axis not in lengths:
-        return str(axis)
-    return f"{axis}={lengths[axis]}"

@@ -119,6 +119,16 @@ def to_i32(x: float) -> int:
     return 0 if math.isnan(x) else int(min(max(x, I32_MIN), I32_LARGEST_F32))
 
 
+def wrap_i32(x: int) -> int:
+    """Return what 32 bits keep of an integer, with a sign."""
+    return (x + 2**31) % 2**32 - 2**31
+
+
+def wrap_u32(x: int) -> int:
+    """Return what 32 bits keep of an integer, without a sign."""
+    return x % 2**32
+
+
 def to_u32(x: float) -> int:
     """Return x truncated; a float saturates at the nearest f32 within u32."""
     if isinstance(x, int):

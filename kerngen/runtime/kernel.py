@@ -60,13 +60,39 @@ class ScalarSpec:
 
 @final
 @dataclass(frozen=True, slots=True)
-class RangeCheck:
-    """An index ranging over `extent` subscripts an axis that must be as long."""
+class DerivedDim:
+    """A length computed from dims and scalars; `text` is its source, as in `h / 2`."""
 
-    index: str
+    name: str
+    text: str
+    value: Callable[[Dims], int]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A coefficient times an index that ranges over `extent`."""
+
+    coefficient: int | Callable[[Dims], int]
     extent: str | int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RangeCheck:
+    """A subscript that must stay inside its axis, wherever no `around` is 0.
+
+    Its value is `offset` plus the `terms`, by 32-bit arithmetic; `extent` is the axis's
+    length, `text` the subscript's source.
+    """
+
+    text: str
     tensor: str
     axis: int
+    extent: str | int
+    terms: tuple[Term, ...]
+    around: tuple[str | int, ...]
+    offset: int | Callable[[Dims], int] = 0
 
 
 @final
@@ -146,13 +172,17 @@ class Variant:
 @final
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """One way to run a stage, with what it needs of the adapter."""
+    """One way to run a stage, with what it needs of the adapter.
+
+    `covers` counts the stages that it runs: its own and those right after.
+    """
 
     strategy: str
     variants: tuple[Variant, ...]
     when: Callable[[Dims, AdapterInfo], bool] | None = None
     workgroup_bytes: int = 0
     invocations: int = 64
+    covers: int = 1
 
 
 @final
@@ -170,7 +200,7 @@ class Kernel:
     """One kernel.
 
     `tensors` are the tensor parameters in the source's order, then the outputs.
-    `hosts` takes every dim, then every scalar parameter (a vector is one tuple), and
+    `hosts` takes every dim, derived ones last, then every scalar parameter (a vector is one tuple), and
     returns the uniform struct's values in field order, vectors flattened.  `reference`
     takes the tensor parameters as NumPy arrays, then the scalars by keyword, changes
     `update` arrays in place, and returns the output, a tuple of them, or None.
@@ -187,10 +217,14 @@ class Kernel:
     stages: tuple[Stage, ...]
     reference: Callable[..., Any]
     temporaries: tuple[Temporary, ...] = ()
+    derived: tuple[DerivedDim, ...] = ()
     checks: tuple[RangeCheck, ...] = ()
     gathers: tuple[Gather, ...] = ()
     guard_scalars: tuple[str, ...] = field(default=())
-    """Names of the integer scalars that guards read: part of a launch's plan key."""
+    """Names of the integer scalars that guards, lengths and checks read.
+
+    They are part of a launch's plan key.
+    """
 
     @cached_property
     def inputs(self) -> tuple[TensorSpec, ...]:
@@ -201,6 +235,11 @@ class Kernel:
     def outputs(self) -> tuple[TensorSpec, ...]:
         """The outputs."""
         return tuple(spec for spec in self.tensors if spec.access == "write")
+
+    @cached_property
+    def lengths(self) -> tuple[str, ...]:
+        """The names of all dims: those of arguments, then the derived ones."""
+        return (*self.dims, *(dim.name for dim in self.derived))
 
     @cached_property
     def no_out(self) -> tuple[None, ...]:

@@ -82,7 +82,9 @@ class Launcher:
             direct = direct and tensor.direct
         scalars = prepare(kernel, scalars)
         if kernel.guard_slots:
-            key += [scalars[slot] for slot in kernel.guard_slots]
+            # 0.0 and -0.0 are equal, but 1 / x tells them apart.
+            values = (scalars[slot] for slot in kernel.guard_slots)
+            key += [value or repr(value) for value in values]
         plan_key = tuple(key)
         plan = self.plans.get(plan_key)
         if plan is None:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from operator import itemgetter
 from typing import TYPE_CHECKING, final
 
-from kerngen.runtime.checks import Signature, shape_of
+from kerngen.runtime.checks import Signature
 from kerngen.runtime.elements import f16, u32
 from kerngen.runtime.errors import Error, FeatureError, LimitError
 from kerngen.runtime.plan import Capabilities, Inner, Pair, Plan, Step
+from kerngen.runtime.ranges import shape_of
 from kerngen.runtime.shaders import Bound, ShaderKey, Shaders
 from kerngen.runtime.shapes import round_up
 from kerngen.runtime.tensor import STORAGE_ALIGNMENT
 
 if TYPE_CHECKING:
-    from kerngen.runtime.kernel import Dims, Dispatch, Kernel, Schedule, Stage, Variant
+    from kerngen.runtime.kernel import Dims, Dispatch, Kernel, Stage, Variant
 
 
 MOST_TERMS = 2**31
@@ -36,12 +37,11 @@ class Planner:
         """Choose schedules and variants, and compile what they run."""
         self._check_features(kernel)
         dims = signature.dims
-        variants = [
-            self._choose_variant(kernel, stage, dims) for stage in kernel.stages
-        ]
-        inner = _inner(kernel, signature, variants)
+        variants = [*self._choose_variants(kernel, dims)]
+        bound = _bound(variants)
+        inner = _inner(kernel, signature, variants, bound)
         self._check_sizes(kernel, signature, inner)
-        names = _slot_names(kernel, variants)
+        names = _slot_names(kernel, variants, bound)
         running = [
             (dispatch, names[id(variant)])
             for variant in variants
@@ -82,7 +82,19 @@ class Planner:
                     f"feature 'shader-f16'."
                 )
 
-    def _choose_schedule(self, kernel: Kernel, stage: Stage, dims: Dims) -> Schedule:
+    def _choose_variants(self, kernel: Kernel, dims: Dims) -> Iterator[Variant]:
+        """Yield what runs, in order; a schedule runs all the stages that it covers."""
+        position = 0
+        while position < len(kernel.stages):
+            stage = kernel.stages[position]
+            covers, variant = self._choose_variant(kernel, stage, dims)
+            yield variant
+            position += covers
+
+    def _choose_variant(
+        self, kernel: Kernel, stage: Stage, dims: Dims
+    ) -> tuple[int, Variant]:
+        """Return a stage's variant, and how many stages it runs."""
         info = self._capabilities.info
         for schedule in stage.schedules:
             fits = (
@@ -90,20 +102,13 @@ class Planner:
                 and schedule.invocations <= info.invocations
             )
             if fits and (schedule.when is None or schedule.when(dims, info)):
-                return schedule
+                for variant in schedule.variants:
+                    if variant.when is None or variant.when(dims):
+                        return schedule.covers, variant
         raise LimitError(
             f"{kernel.name}: no schedule of stage '{stage.name}' fits the adapter, "
             f"which has {info.workgroup_bytes} bytes of workgroup memory and "
             f"{info.invocations} invocations."
-        )
-
-    def _choose_variant(self, kernel: Kernel, stage: Stage, dims: Dims) -> Variant:
-        schedule = self._choose_schedule(kernel, stage, dims)
-        for variant in schedule.variants:
-            if variant.when is None or variant.when(dims):
-                return variant
-        raise Error(
-            f"{kernel.name}: no variant of '{schedule.strategy}' applies to {dict(dims)}."
         )
 
     def _check_sizes(
@@ -196,12 +201,26 @@ def _read_shader(kernel: Kernel, dispatch: Dispatch) -> str:
         ) from error
 
 
+def _bound(variants: Sequence[Variant]) -> frozenset[str]:
+    """Return the names of all that the variants bind."""
+    return frozenset(
+        binding.name
+        for variant in variants
+        for dispatch in variant.dispatches
+        for binding in dispatch.bindings
+    )
+
+
 def _inner(
-    kernel: Kernel, signature: Signature, variants: Sequence[Variant]
+    kernel: Kernel,
+    signature: Signature,
+    variants: Sequence[Variant],
+    bound: frozenset[str],
 ) -> tuple[Inner, ...]:
     temporaries = [
         Inner(spec.element, shape)
         for spec, shape in zip(kernel.temporaries, signature.temporaries, strict=True)
+        if spec.name in bound
     ]
     scratch = [
         Inner(u32, (item.length(signature.dims),))
@@ -212,11 +231,11 @@ def _inner(
 
 
 def _slot_names(
-    kernel: Kernel, variants: Sequence[Variant]
+    kernel: Kernel, variants: Sequence[Variant], bound: frozenset[str]
 ) -> dict[int, dict[str, int]]:
     """Number the tensors by name, for each variant: scratch is a variant's own."""
     shared = [spec.name for spec in kernel.tensors]
-    shared += [spec.name for spec in kernel.temporaries]
+    shared += [spec.name for spec in kernel.temporaries if spec.name in bound]
     common = {name: number for number, name in enumerate(shared)}
     following = len(shared)
     names: dict[int, dict[str, int]] = {}

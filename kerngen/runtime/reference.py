@@ -39,6 +39,11 @@ class Real:
         """Return x as an array of this type, without a copy where it is one."""
         return np.asarray(x, dtype=self.dtype)
 
+    @property
+    def half(self) -> np.dtype[Any]:
+        """The type that holds what a kernel keeps as f16; float64 is never rounded."""
+        return np.dtype(np.float16) if self.dtype == np.float32 else self.dtype
+
 
 DOUBLE = Real(np.dtype(np.float64))
 """The type of what the host computes."""
@@ -88,7 +93,17 @@ def filled(value: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
     return result
 
 
+def spread(value: ArrayLike, *others: ArrayLike) -> Array:
+    """Return a new array that holds `value` along the axes of the others too."""
+    return np.broadcast_arrays(value, *others)[0].copy()
+
+
 # Integers
+
+
+def where(condition: ArrayLike, truthy: ArrayLike, falsy: ArrayLike) -> Array:
+    """Return `truthy` where the condition holds, and `falsy` elsewhere."""
+    return np.where(condition, truthy, falsy)
 
 
 def idiv(x: ArrayLike, y: ArrayLike) -> Array:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kerngen.ir.nodes import Extent, Index, IndexValue, Load, LocalValue
+from kerngen.ir.affine import subscript_form
+from kerngen.ir.nodes import Extent, Index, IndexValue, Load, LocalValue, Subscript
 from kerngen.ir.reads import free_indices
-from kerngen.ir.walk import walk
+from kerngen.ir.walk import subscript_value, walk
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.shader import tree as t
 
@@ -28,5 +29,28 @@ def is_contiguous(load: Load, index: Index) -> bool:
     if not load.subscripts or load.subscripts[-1] != IndexValue(index):
         return False
     outer = load.subscripts[:-1]
-    locals_ = (node for s in outer for node in walk(s) if isinstance(node, LocalValue))
-    return not any(index in free_indices(s) for s in outer) and not any(locals_)
+    return not any(_may_depend(s, index) for s in outer)
+
+
+def is_run(load: Load, index: Index) -> bool:
+    """Whether neighbours along `index` are neighbours in memory, wherever they start."""
+    if not load.subscripts:
+        return False
+    *outer, last = load.subscripts
+    form = subscript_form(last)
+    return (
+        form is not None
+        and form.coefficient(index) == 1
+        and not any(_may_depend(s, index) for s in outer)
+    )
+
+
+def varies(load: Load, index: Index) -> bool:
+    """Whether a read may be of another element for another `index`."""
+    return any(_may_depend(s, index) for s in load.subscripts)
+
+
+def _may_depend(subscript: Subscript, index: Index) -> bool:
+    value = subscript_value(subscript)
+    locals_ = (node for node in walk(value) if isinstance(node, LocalValue))
+    return index in free_indices(value) or any(locals_)

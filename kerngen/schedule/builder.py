@@ -7,13 +7,13 @@ from typing import Final, final
 
 from kerngen.ir.nodes import Extent, Function, Index, Tensor
 from kerngen.ir.stages import Write
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Scalar, Storage
 from kerngen.layout.struct import LayoutField
 from kerngen.schedule.program import Binding, Shader
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 from kerngen.shader.helpers import HELPERS
-from kerngen.shader.names import member_names, value_namer
+from kerngen.shader.names import member_names, unlike_enumerants, value_namer
 from kerngen.shader.printer import print_module
 
 WORKGROUP: Final = ("workgroup_id", "workgroup", "vec3u")
@@ -24,20 +24,47 @@ LANE: Final = ("local_invocation_index", "lane", "u32")
 @final
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A storage binding as the shader sees it: 1 or 4 elements wide."""
+    """A storage binding as the shader sees it: 1 or 4 elements wide.
+
+    What is loaded and stored are values; those that memory keeps as f16 are converted.
+    """
 
     name: str
     lanes: int
     expr: t.Expr
+    storage: Storage
+
+    def load(self, address: t.Operand) -> t.Expr:
+        """Return what lies at an address: one element, or a vector of four."""
+        return self._read(self.expr[address], self.lanes)
+
+    def element(self, address: t.Expr) -> t.Expr:
+        """Return the element at its own address, also where vectors are bound."""
+        if self.lanes == 1:
+            return self.load(address)
+        return self._read(self.expr[address // self.lanes][address % self.lanes], 1)
+
+    def store(self, address: t.Operand, value: t.Expr) -> t.Stmt:
+        """Return the statement that writes one element, or a vector of four."""
+        if self.storage is Storage.F16:
+            value = t.call(wgsl_type(self.storage, self.lanes), value)
+        return t.Assign(self.expr[address], value)
+
+    def _read(self, place: t.Expr, lanes: int) -> t.Expr:
+        if self.storage is Storage.F16:
+            return t.call(wgsl_type(Scalar.F32, lanes), place)
+        return place
 
 
-def wgsl_type(scalar: Scalar, lanes: int = 1) -> str:
-    """Return the WGSL type of a value of 1 or 4 lanes."""
+def wgsl_type(type_: Scalar | Storage, lanes: int = 1) -> str:
+    """Return the WGSL type of a value, or of an element in memory, of 1 or 4 lanes."""
     if lanes == 1:
-        return scalar.value
-    if scalar is Scalar.BOOL:
-        return "vec4<bool>"
-    return f"vec4{scalar.value[0]}"
+        return type_.spelling
+    return f"vec4{_SUFFIXES[type_.spelling]}"
+
+
+_SUFFIXES: Final = {"f32": "f", "i32": "i", "u32": "u", "f16": "h", "bool": "<bool>"}
+"""What follows `vec4` for each type."""
 
 
 @final
@@ -78,7 +105,8 @@ class ShaderBuilder:
         """
         key = (space, wanted, suffix)
         if key not in self._names:
-            self._names[key] = self._namer.claim(f"{wanted}{suffix}")
+            shown = unlike_enumerants(f"{wanted}{suffix}")
+            self._names[key] = self._namer.claim(shown)
         return self._names[key]
 
     def fresh(self, wanted: str) -> str:
@@ -107,28 +135,29 @@ class ShaderBuilder:
 
     def buffer(self, tensor: Tensor) -> Buffer:
         """Return a tensor's binding, declaring it at its first use."""
-        return self._storage(tensor.name, tensor.element)
+        return self._storage(tensor.name, tensor.storage)
 
     def scratch(self, wanted: str, element: Scalar, *, written: bool) -> Buffer:
         """Return the binding of a private buffer, which no tensor is named like."""
-        return self._storage(self.task.scratch_name(wanted), element, written=written)
+        name = self.task.scratch_name(wanted)
+        return self._storage(name, Storage(element.value), written=written)
 
     def _storage(
-        self, name: str, element: Scalar, *, written: bool | None = None
+        self, name: str, storage: Storage, *, written: bool | None = None
     ) -> Buffer:
         if name not in self._buffers:
             if written:
                 self._written.add(name)
             lanes = self._lanes_of.get(name, 1)
             shown = self.name(name, "scratch" if written is not None else "value")
-            buffer = Buffer(name, lanes, t.Ident(shown))
+            buffer = Buffer(name, lanes, t.Ident(shown), storage)
             self._buffers[name] = buffer
             space = "read_write" if name in self._written else "read"
             self._declared[f"buffer {name}"] = t.Buffer(
                 0,
                 f"storage, {space}",
                 shown,
-                f"array<{wgsl_type(element, lanes)}>",
+                f"array<{wgsl_type(storage, lanes)}>",
             )
         return self._buffers[name]
 
@@ -195,7 +224,7 @@ class ShaderBuilder:
         parts = (self.task.stem, self.task.label, variant)
         return Shader(
             stem=".".join(part for part in parts if part),
-            text=print_module(t.Module(self._header(summary), declarations)),
+            text=print_module(self._module(summary, declarations)),
             bindings=tuple(
                 Binding(name, name in self._written) for name in self._bound()
             ),
@@ -208,6 +237,13 @@ class ShaderBuilder:
                 d.size for d in self._declared.values() if isinstance(d, t.WorkgroupVar)
             ),
         )
+
+    def _module(
+        self, summary: str, declarations: tuple[t.Declaration, ...]
+    ) -> t.Module:
+        halves = any(b.storage is Storage.F16 for b in self._buffers.values())
+        enables = ("f16",) if halves else ()
+        return t.Module(self._header(summary), declarations, enables)
 
     def _text(self, expr: t.Expr) -> str:
         if not isinstance(expr, t.Ident):

@@ -3,63 +3,150 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, final
 
-from kerngen.ir.nodes import Binary, Constant, DimValue, Expr, Extent
+from kerngen.ir.evaluate import constant_value
+from kerngen.ir.nodes import (
+    Binary,
+    BinaryOp,
+    Constant,
+    DimValue,
+    Expr,
+    Extent,
+    Index,
+)
 from kerngen.ir.types import Scalar
 from kerngen.schedule.cooperation import reduction_of
-from kerngen.schedule.gemm import fits_gemm
+from kerngen.schedule.gemm import fits_gemm, row_of
 from kerngen.schedule.gemv import fits_gemv
 from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
+from kerngen.schedule.rows_run import Part, Run, run_of
 from kerngen.schedule.task import Options, Task
 
-SHORT_ROW: Final = 32
-"""Below this many terms, a workgroup per row is mostly idle lanes."""
+SHORT_ROW: Final = 16
+"""Below this many terms, lanes that share a row are mostly idle."""
+
+SHORT_COLUMN: Final = 32
+"""Below this many terms, so are the slices of a column."""
+
+MANY_RESULTS: Final = 16384
+"""So many results keep a device busy with one invocation each."""
+
+LONG_ROW: Final = 32768
+"""Above this many elements, a single row is work for more than one workgroup."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A strategy with its options, when it applies, and why it was chosen."""
+    """A strategy with its options, when it applies, and why it was chosen.
+
+    It runs together what fits of the first `reach` stages.
+    """
 
     strategy: str
     reason: str
     guard: Expr | None = None
     options: Options = field(default_factory=dict)
+    reach: int = 1
 
 
-def default_choices(task: Task) -> Iterator[Choice]:
+ALONE: Final = Choice("generic", "alone only where nothing runs it together")
+"""For a stage that always runs with others."""
+
+
+def default_choices(task: Task, *, together: bool = True) -> Iterator[Choice]:
     """Yield the compiler's own schedules for a stage; the last has no guard.
 
-    All of them stay within WebGPU's default limits.
+    All of them stay within WebGPU's default limits.  Without `together`, each is for the
+    stage alone; the last one is in any case.
     """
+    for choice in _candidates(task, together=together):
+        known = None if choice.guard is None else constant_value(choice.guard)
+        if known is False:
+            continue
+        if choice.guard is None or known is True:
+            yield replace(choice, guard=None)
+            if choice.reach > 1:
+                yield ALONE
+            return
+        yield choice
+
+
+def _candidates(task: Task, *, together: bool) -> Iterator[Choice]:
+    if together:
+        yield from _together(task)
     if task.reduction is None:
         yield Choice("map", "the stage holds no reduction")
         return
     if not fits_gemm(task):
+        one_row = _compare(row_of(task).extent, "==", 1)
         if not fits_gemv(task):
-            one_row = _compare(task.domain[-2].extent, "==", 1)
             yield Choice(
                 "gemv", "a product with one row reads the matrix once", one_row
             )
-        yield Choice("gemm", "a product of two matrices")
-        return
-    if not fits_gemv(task):
-        yield Choice("gemv", "a product of a matrix and a vector")
+        else:
+            yield Choice("reduce", "there is one row, and no tile to fill", one_row)
+        yield Choice("gemm", "two factors, each read once per tile")
         return
     if not is_contiguous_at_all(task):
         yield Choice("generic", "nothing is read in runs along memory")
         return
-    if task.domain and not is_columnwise(task):
-        short = _compare(_terms(task), "<", SHORT_ROW)
-        yield Choice("generic", f"rows below {SHORT_ROW} terms", short)
-    yield Choice("reduce", "a reduction over contiguous memory")
+    short = SHORT_COLUMN if is_columnwise(task) else SHORT_ROW
+    if task.domain:
+        yield Choice("generic", f"below {short} terms in a row", _short(task, short))
+    if not fits_gemv(task):
+        yield Choice("gemv", "a product of a matrix and a vector")
+        return
+    strategy = "reduce" if is_columnwise(task) or not task.domain else "rows"
+    yield Choice(strategy, "a reduction over contiguous memory")
 
 
-def _terms(task: Task) -> Expr:
-    """Return the number of terms of the stage's reduction."""
-    first, *rest = (index.extent for index in reduction_of(task).indices)
+def _short(task: Task, most: int) -> Expr:
+    """Return whether an invocation does well to reduce alone.
+
+    Windows have short rows, but many terms: where results are few, lanes share them.
+    """
+    *outer, last = reduction_of(task).indices
+    few_terms = _compare(_size(reduction_of(task).indices), "<", most)
+    if not outer:
+        return few_terms
+    short_row = _compare(last.extent, "<", most)
+    many = _compare(_size(task.domain), ">=", MANY_RESULTS)
+    windows = Binary("and", short_row, many, Scalar.BOOL)
+    return Binary("or", few_terms, windows, Scalar.BOOL)
+
+
+def _together(task: Task) -> Iterator[Choice]:
+    """Yield `rows` for several stages; a single row must not be long."""
+    run = _run_together(task)
+    if run is not None:
+        short = None if run.rows else _compare(_size(run.columns), "<=", LONG_ROW)
+        reason = f"{len(run.stages)} stages share their rows"
+        yield Choice("rows", reason, short, reach=len(run.stages))
+
+
+def _run_together(task: Task) -> Run | None:
+    """Return the stages that are best run together from this one on, if any.
+
+    At least two go over the elements of a row, or there would be nothing to share; and
+    none is of two factors, which has a better way.
+    """
+    run = run_of(task)
+    while isinstance(run, Run):
+        tiled = [not fits_gemm(replace(task, stage=stage)) for stage in run.stages]
+        if not any(tiled):
+            sharing = sum(run.part(stage) is not Part.ONE for stage in run.stages)
+            return run if sharing > 1 else None
+        end = tiled.index(True)
+        run = run_of(replace(task, reach=end)) if end else ""
+    return None
+
+
+def _size(indices: tuple[Index, ...]) -> Expr:
+    """Return the number of elements of a domain that has an index."""
+    first, *rest = (index.extent for index in indices)
     total = _extent(first)
     for extent in rest:
         total = Binary("*", total, _extent(extent), Scalar.I32)
@@ -72,11 +159,6 @@ def _extent(extent: Extent) -> Expr:
     return DimValue(extent)
 
 
-def _compare(left: Extent | Expr, op: str, right: int) -> Expr:
+def _compare(left: Extent | Expr, op: BinaryOp, right: int) -> Expr:
     side = _extent(left) if isinstance(left, int | str) else left
-    bound = Constant(right, Scalar.I32)
-    match op:
-        case "==":
-            return Binary("==", side, bound, Scalar.BOOL)
-        case _:
-            return Binary("<", side, bound, Scalar.BOOL)
+    return Binary(op, side, Constant(right, Scalar.I32), Scalar.BOOL)

@@ -60,7 +60,9 @@ def _shader(task: Task, names: set[str]) -> Shader:
     inside = at[column] < shader.extent(column.extent)
     total = _accumulate_slice(lowerer, task, slice_, slices, inside)
     body.append(t.Assign(shared[shader.lane], total))
-    body += join(shader, reduce, shared, count=slices, position=slice_, stride=across)
+    body += join(
+        shader, reduce.kind, shared, count=slices, position=slice_, stride=across
+    )
     first = t.all_of(slice_.equals(0), inside)
     value = Value(shared[shader.lane], wide=bool(names))
     finish_steps(lowerer, task, reduce, value, first)

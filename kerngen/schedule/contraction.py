@@ -1,26 +1,64 @@
-"""Recognise contractions: sums over one index of a product of two reads."""
+"""Recognise contractions: reductions over one index of what two factors give.
+
+The product of two matrices is one; so are the squared distances of two sets of points,
+`sum[p] (a[i, p] - b[j, p]) * (a[i, p] - b[j, p])`, and the shortest paths of two steps,
+`min[p] a[i, p] + b[p, j]`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import final
+from functools import reduce as fold
+from typing import Final, final
 
-from kerngen.ir.nodes import Binary, Index, IndexValue, Load
+from kerngen.ir.nodes import (
+    Binary,
+    Expr,
+    Index,
+    Load,
+    LocalValue,
+    Reduce,
+    ReduceKind,
+)
+from kerngen.ir.reads import free_indices, holds_reduce, loads
 from kerngen.ir.types import Scalar
+from kerngen.ir.walk import map_children
+from kerngen.schedule.addresses import is_contiguous
 from kerngen.schedule.task import Task
+
+LEFT: Final = LocalValue("left factor", Scalar.F32)
+RIGHT: Final = LocalValue("right factor", Scalar.F32)
+"""What stands for the factors in a contraction's term; no user's name has a space."""
+PRODUCT: Final = Binary("*", LEFT, RIGHT, Scalar.F32)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """`sum[over] left * right`, both f32 and subscripted by bare indices.
+    """`kind[over] term`, in f32; the term is made of a left and a right factor.
 
-    `right` is read along the last index of the domain, and `left` is not.
+    `right` depends on `column`, the last index of the domain, and `left` does not.  The
+    other way about, `left` alone depends on `row`, if there is such an index.
     """
 
+    kind: ReduceKind
     over: Index
-    left: Load
-    right: Load
+    left: Expr
+    right: Expr
+    term: Expr
+    column: Index
+    row: Index | None
+
+    @property
+    def is_product(self) -> bool:
+        """Whether it is a sum of products: a factor of 0 adds nothing."""
+        return self.kind == "sum" and self.term == PRODUCT
+
+    @property
+    def right_axis(self) -> Index | None:
+        """The index along which the right factor lies in memory, if any."""
+        return memory_axis(self.right, self.over, self.column)
 
 
 def contraction_of(task: Task) -> Contraction | str:
@@ -28,32 +66,111 @@ def contraction_of(task: Task) -> Contraction | str:
     reduce = task.reduction
     if reduce is None:
         return "the stage holds no reduction"
-    if reduce.kind != "sum" or len(reduce.indices) != 1:
-        return "its reduction is not a sum over one index"
-    match reduce.body:
-        case Binary("*", Load() as first, Load() as second):
-            pass
-        case _:
-            return "its sum is not over a product of two tensor elements"
+    if len(reduce.indices) != 1:
+        return "its reduction is over several indices"
     if reduce.type is not Scalar.F32:
-        return f"it sums {reduce.type.value} values, not f32"
+        return f"it reduces {reduce.type.value} values, not f32"
     if not task.domain:
         return "its result is a single number"
-    return _arranged(task, reduce.indices[0], first, second)
+    if holds_reduce(reduce.body):
+        return "its reduction holds another one"
+    return (
+        _of_product(task, reduce)
+        or _of_any_term(task, reduce)
+        or (
+            f"it is not of two factors of which one alone depends on {task.domain[-1].name}"
+        )
+    )
 
 
-def _arranged(task: Task, over: Index, first: Load, second: Load) -> Contraction | str:
-    column = task.domain[-1]
-    for load in (first, second):
-        if not all(isinstance(s, IndexValue) for s in load.subscripts):
-            return f"'{load.tensor.name}' is read by a gather"
-        if IndexValue(over) not in load.subscripts:
-            return f"'{load.tensor.name}' does not depend on {over.name}"
-        if len(set(load.subscripts)) != len(load.subscripts):
-            return f"'{load.tensor.name}' is read along a diagonal"
-    match [load for load in (first, second) if IndexValue(column) in load.subscripts]:
-        case [right]:
-            left = first if right is second else second
-            return Contraction(over, left, right)
-        case _:
-            return f"not exactly one factor depends on {column.name}"
+def memory_axis(factor: Expr, over: Index, own: Index) -> Index | None:
+    """Return the index along which most of what a factor reads lies in memory."""
+
+    def weight(index: Index) -> int:
+        return sum(x.tensor.rank for x in loads(factor) if is_contiguous(x, index))
+
+    best = max((over, own), key=weight)
+    return best if weight(best) else None
+
+
+def tile_axis(factor: Expr, over: Index, own: Index) -> Index:
+    """Return the index along which a tile holds the vectors of a factor."""
+    return memory_axis(factor, over, own) or over
+
+
+# Products
+
+
+def _of_product(task: Task, reduce: Reduce) -> Contraction | None:
+    """Split a product in two: what depends on the column, and all else."""
+    over, column = reduce.indices[0], task.domain[-1]
+    factors = list(_factors(reduce.body))
+    right = [factor for factor in factors if column in free_indices(factor)]
+    left = [factor for factor in factors if factor not in right]
+    if not all(any(_depend(side, over)) for side in (left, right)):
+        return None
+    own = [
+        index
+        for index in task.domain[:-1]
+        if any(_depend(left, index)) and not any(_depend(right, index))
+    ]
+    row = own[-1] if own else None
+    sides = _product(left), _product(right)
+    return Contraction(reduce.kind, over, *sides, PRODUCT, column, row)
+
+
+def _factors(expr: Expr) -> Iterator[Expr]:
+    if isinstance(expr, Binary) and expr.op == "*":
+        yield from _factors(expr.left)
+        yield from _factors(expr.right)
+    else:
+        yield expr
+
+
+def _depend(factors: Sequence[Expr], index: Index) -> Iterator[bool]:
+    return (index in free_indices(factor) for factor in factors)
+
+
+def _product(factors: Sequence[Expr]) -> Expr:
+    return fold(lambda left, right: Binary("*", left, right, Scalar.F32), factors)
+
+
+# Any other term
+
+
+def _of_any_term(task: Task, reduce: Reduce) -> Contraction | None:
+    """Find a row for which the term is made of two factors, the last one first."""
+    found = (_with_row(task, reduce, row) for row in reversed(task.domain[:-1]))
+    return next((contraction for contraction in found if contraction), None)
+
+
+def _with_row(task: Task, reduce: Reduce, row: Index) -> Contraction | None:
+    """
+    Take the parts that depend on the row, and on the column, out of a term.
+
+    Before:  exp(a[i, p] - b[j, p]) * 2.0, row i, column j
+    After:   exp(left - right) * 2.0
+    """
+    over, column = reduce.indices[0], task.domain[-1]
+    parts: dict[LocalValue, dict[Expr, None]] = {LEFT: {}, RIGHT: {}}
+
+    def visit(expr: Expr) -> Expr:
+        used = free_indices(expr)
+        if not used:
+            return expr
+        if row in used and column in used and not isinstance(expr, Load):
+            return map_children(expr, visit)
+        side = RIGHT if column in used else LEFT
+        parts[side][expr] = None
+        return side
+
+    term = visit(reduce.body)
+    if any(len(found) != 1 for found in parts.values()):
+        return None
+    (left,), (right,) = parts.values()
+    sides = left, right
+    fits = all(s.type is Scalar.F32 and over in free_indices(s) for s in sides)
+    ends = free_indices(left) & {row, column}, free_indices(right) & {row, column}
+    if not fits or ends != (frozenset((row,)), frozenset((column,))):
+        return None
+    return Contraction(reduce.kind, over, left, right, term, column, row)

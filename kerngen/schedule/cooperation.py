@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from kerngen.ir.nodes import Reduce
+from kerngen.ir.nodes import Reduce, ReduceKind
 from kerngen.ir.reads import outer_reductions
 from kerngen.ir.stages import Define
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
@@ -20,7 +20,8 @@ from kerngen.schedule.task import Task, host_product
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
-_BYTES: Final = 4
+BYTES: Final = 4
+"""What an element takes up in workgroup memory."""
 
 
 def reduction_of(task: Task) -> Reduce:
@@ -45,7 +46,7 @@ def shared_array(
 ) -> t.Expr:
     """Declare one value per lane in workgroup memory."""
     type_ = f"array<{wgsl_type(reduce.type, width)}, {lanes}>"
-    return shader.workgroup_array("partial", type_, lanes * width * _BYTES)
+    return shader.workgroup_array("partial", type_, lanes * width * BYTES)
 
 
 def accumulate_strided(
@@ -101,7 +102,7 @@ def own_total(reduce: Reduce, total: t.Ident, width: int) -> t.Expr:
 
 def join(
     shader: ShaderBuilder,
-    reduce: Reduce,
+    kind: ReduceKind,
     shared: t.Expr,
     *,
     count: int,
@@ -113,11 +114,11 @@ def join(
     `position` is the lane's place among the `count` (default: the lane itself).  The
     result is what the lanes at position 0 hold.
     """
-    half = t.Ident(shader.fresh("half"))
+    half = t.Ident(shader.name("half", "join"))
     lane = shader.lane
     place = lane if position is None else position
     other = shared[lane + half * stride]
-    merged = t.Assign(shared[lane], combine(reduce.kind, shared[lane], other))
+    merged = t.Assign(shared[lane], combine(kind, shared[lane], other))
     loop = t.For(
         half.name,
         t.u32(count // 2),

@@ -6,23 +6,28 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.worded import Worded
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class StrategyDoesNotFit(Diagnostic):
-    """A schedule whose strategy suits no stage of its kernel."""
+    """A schedule whose strategy suits no stage of its kernel, or not the one named."""
 
     code: ClassVar[str] = "KG0751"
     rule: ClassVar[str] = "A schedule's strategy suits a stage of its kernel."
 
     strategy: str
     kernel: str
+    stage: str
     reasons: tuple[tuple[str, str], ...]
 
     @property
     def headline(self) -> str:
         """One sentence that says what is wrong."""
+        if self.stage:
+            stage = f"{self.kernel}.{self.stage}"
+            return f"Strategy '{self.strategy}' does not fit the stage '{stage}'."
         return f"Strategy '{self.strategy}' fits no stage of '{self.kernel}'."
 
     @property
@@ -55,6 +60,23 @@ class BadTiling(Diagnostic):
     def hint(self) -> str:
         """What to do."""
         return "The default is 'tile(128, 64, 16) micro(8, 4) pad(1) lanes(8, 4)'."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnknownStage(Worded):
+    """A schedule of a stage that its kernel does not have."""
+
+    code: ClassVar[str] = "KG0753"
+    rule: ClassVar[str] = "A schedule names a stage of its kernel."
+    says: ClassVar[str] = "'{kernel}' has no stage '{stage}'."
+    points: ClassVar[str] = "its stages are {known}"
+    advice: ClassVar[str] = "Did you mean '{suggestion}'?"
+
+    kernel: str
+    stage: str
+    known: str
+    suggestion: str
 
 
 @final

@@ -1,6 +1,6 @@
 """Strategy `gemm`: a matrix product in register tiles over workgroup memory.
 
-A workgroup computes a tile of the result.  Each turn of its loop brings `k` terms of
+Any reduction of two factors takes the same way: see `contraction.py`.  A workgroup computes a tile of the result.  Each turn of its loop brings `k` terms of
 both operands into workgroup memory; the next turn's operands are loaded before this
 turn's arithmetic.  Accumulators are named vectors in unrolled code.  The steps of the
 stage, activation and bias included, are done by the function `finish`.
@@ -11,16 +11,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import final
 
-from kerngen.ir.nodes import Index, IndexValue, Load
+from kerngen.ir.nodes import Expr, Index
 from kerngen.schedule.builder import ShaderBuilder
-from kerngen.schedule.contraction import Contraction, contraction_of
+from kerngen.schedule.contraction import (
+    Contraction,
+    contraction_of,
+    memory_axis,
+    tile_axis,
+)
 from kerngen.schedule.cooperation import reduction_label, reduction_of
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.operand import Operand
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.register_tile import RegisterTile
-from kerngen.schedule.steps import last_extents, vector_tensors, write_steps
+from kerngen.schedule.steps import (
+    last_extents,
+    tensors_in_runs,
+    vector_tensors,
+    write_steps,
+)
 from kerngen.schedule.task import (
     Options,
     Task,
@@ -40,36 +50,54 @@ def fits_gemm(task: Task) -> str:
         return found
     if len(task.domain) < 2:
         return "its result has one axis; gemm needs two"
-    *_, row, column = task.domain
-    if IndexValue(row) not in found.left.subscripts:
-        return f"'{found.left.tensor.name}' does not depend on {row.name}"
-    if IndexValue(row) in found.right.subscripts:
-        return f"both factors depend on {row.name}"
-    for load, index in ((found.left, row), (found.right, column)):
-        if load.subscripts[-1] not in (IndexValue(index), IndexValue(found.over)):
-            return f"'{load.tensor.name}' is not read along its last axis"
+    if found.row is None:
+        return (
+            f"no index is of one factor alone, as {found.column.name} is of the other"
+        )
+    sides = (found.left, found.row), (found.right, found.column)
+    if not any(memory_axis(factor, found.over, own) for factor, own in sides):
+        return "no factor is read in runs along memory"
     return ""
+
+
+def product_of(task: Task) -> tuple[Contraction, Index]:
+    """Return the contraction of a stage that fits, and its row."""
+    found = contraction_of(task)
+    assert not isinstance(found, str), found
+    assert found.row is not None, "not of two matrices"
+    return found, found.row
+
+
+def row_of(task: Task) -> Index:
+    """Return the row of a stage that fits."""
+    return product_of(task)[1]
 
 
 def lower_gemm(task: Task, options: Options) -> tuple[Variant, ...]:
     """Return a variant for whole tiles, and one for any size."""
-    found = contraction_of(task)
-    if isinstance(found, str):
-        raise TypeError(found)
     tiling = tiling_of(options)
-    edge = Variant("edge", "", (_Gemm(task, found, tiling, whole=False).shader(),))
-    when = _whole_tiles(task, found, tiling)
+    edge = Variant("edge", "", (_Gemm(task, tiling, whole=False).shader(),))
+    when = _whole_tiles(task, tiling)
     if when is None:
         return (edge,)
-    aligned = _Gemm(task, found, tiling, whole=True).shader()
+    aligned = _Gemm(task, tiling, whole=True).shader()
     return (Variant("aligned", when, (aligned,)), edge)
 
 
-def _whole_tiles(task: Task, found: Contraction, tiling: Tiling) -> str | None:
+def _wide_tensors(found: Contraction, row: Index) -> set[str]:
+    """Return the tensors that the factors of a product read in vectors."""
+    names: set[str] = set()
+    for factor, own in ((found.left, row), (found.right, found.column)):
+        names |= tensors_in_runs((factor,), tile_axis(factor, found.over, own))
+    return names
+
+
+def _whole_tiles(task: Task, tiling: Tiling) -> str | None:
     """Return the Python text of "every tile is whole"; None if it never is."""
-    *_, row, column = task.domain
+    found, row = product_of(task)
+    column = found.column
     names = vector_tensors(task.stage, task.values, column)
-    names |= {found.left.tensor.name, found.right.tensor.name}
+    names |= _wide_tensors(found, row)
     widths = last_extents(task.stage, task.values, names)
     tiled = (row.extent, column.extent, found.over.extent)
     parts = [
@@ -90,33 +118,35 @@ class _Gemm:
     """Writes one shader; `whole` tiles need no care at the edges."""
 
     task: Task
-    found: Contraction
     tiling: Tiling
     whole: bool
     body: list[t.Stmt] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        *batch, self.row, self.column = self.task.domain
-        self.batch = tuple(batch)
-        right = self.found.right
-        self.steps_wide = self.whole and right.subscripts[-1] == IndexValue(self.column)
-        self.builder = ShaderBuilder(self.task, self._lanes())
-        self.left = self._operand(self.found.left, self.row, "a", self.tiling.m)
-        self.right = self._operand(right, self.column, "b", self.tiling.n)
-        self.registers = RegisterTile(self.builder, self.tiling, self.left, self.right)
+        found, self.row = product_of(self.task)
+        self.column, self.over = found.column, found.over
+        own = (self.row, self.column)
+        self.batch = tuple(index for index in self.task.domain if index not in own)
+        self.steps_wide = self.whole and found.right_axis == self.column
+        self.builder = ShaderBuilder(self.task, self._lanes(found))
+        self.left = self._operand(found.left, self.row, "a", self.tiling.m)
+        self.right = self._operand(found.right, self.column, "b", self.tiling.n)
+        self.registers = RegisterTile(
+            self.builder, self.tiling, found, self.left, self.right
+        )
 
-    def _lanes(self) -> dict[str, int]:
+    def _lanes(self, found: Contraction) -> dict[str, int]:
         """Bind as vectors what whole tiles read and write in runs."""
         if not self.whole:
             return {}
-        wide = {self.found.left.tensor.name, self.found.right.tensor.name}
+        wide = _wide_tensors(found, self.row)
         if self.steps_wide:
             wide |= vector_tensors(self.task.stage, self.task.values, self.column)
         return dict.fromkeys(wide, LANES)
 
-    def _operand(self, load: Load, outer: Index, name: str, size: int) -> Operand:
-        over, tiling = self.found.over, self.tiling
-        return Operand(self.builder, load, outer, over, name, size, tiling, self.whole)
+    def _operand(self, factor: Expr, own: Index, name: str, size: int) -> Operand:
+        builder, over, tiling = self.builder, self.over, self.tiling
+        return Operand(builder, factor, own, over, name, size, tiling, self.whole)
 
     def shader(self) -> Shader:
         """Return the whole shader."""
@@ -140,7 +170,7 @@ class _Gemm:
                 f"{t_.micro_m} x {t_.micro_n} per invocation."
             ),
             variant="" if self.whole else "edge",
-            turns=f"ceil_div({host_extent(self.found.over.extent)}, {t_.k})",
+            turns=f"ceil_div({host_extent(self.over.extent)}, {t_.k})",
         )
 
     # Where this workgroup works
@@ -176,7 +206,7 @@ class _Gemm:
     def _loop(self) -> list[t.Stmt]:
         s, t_ = self.builder, self.tiling
         first, following = t.Ident(s.fresh("first")), t.Ident(s.fresh("following"))
-        depth = s.extent(self.found.over.extent)
+        depth = s.extent(self.over.extent)
         operands = (self.left, self.right)
         fetched = [stmt for operand in operands for stmt in operand.fetch(following)]
         turn: list[t.Stmt] = [
@@ -184,7 +214,10 @@ class _Gemm:
             t.BARRIER,
             t.Let(following.name, first + t_.k),
             t.If(following < depth, tuple(fetched)),
-            *(self.registers.multiply(p) for p in range(0, t_.k, VECTOR)),
+            *(
+                self.registers.accumulate(p, self._left_over(first, depth))
+                for p in range(0, t_.k, VECTOR)
+            ),
             t.BARRIER,
         ]
         return [
@@ -193,31 +226,43 @@ class _Gemm:
             t.count_up(first.name, 0, depth, t_.k, *turn),
         ]
 
+    def _left_over(self, first: t.Expr, depth: t.Expr) -> t.Expr | None:
+        """Return how many terms there are, where those beyond the last would count."""
+        whole = self.whole or self.registers.found.is_product
+        return None if whole else depth - first
+
     # The result
 
     def _finish(self, batch: dict[Index, t.Expr]) -> list[t.Stmt]:
         """Hand every accumulator to the function that does the stage's steps."""
         finish = self._declare_finish(LANES if self.steps_wide else 1)
-        outer = tuple(batch[index] for index in self.batch)
         calls: list[t.Stmt] = []
+
+        def call(i: t.Expr, j: t.Expr, total: t.Expr) -> None:
+            at = {
+                **batch,
+                self.row: self.left.origin + i,
+                self.column: self.right.origin + j,
+            }
+            place = (at[index] for index in self.task.domain)
+            calls.append(t.Evaluate(t.call(finish, *place, total)))
+
         for i, columns, total in self.registers.results():
-            row = self.left.origin + i
             if self.steps_wide:
-                j = self.right.origin + columns[0]
-                calls.append(t.Evaluate(t.call(finish, *outer, row, j, total)))
+                call(i, columns[0], total)
                 continue
-            for column, component in zip(columns, COMPONENTS, strict=True):
-                j = self.right.origin + column
-                one = t.Member(total, component)
-                calls.append(t.Evaluate(t.call(finish, *outer, row, j, one)))
+            for j, component in zip(columns, COMPONENTS, strict=True):
+                call(i, j, t.Member(total, component))
         return calls
 
     def _declare_finish(self, lanes: int) -> str:
-        """Declare the function that does the steps for one sum, or for four."""
+        """Declare the function that does the steps for one total, or for four."""
         s = self.builder
         name = s.fresh("finish")
         at = {index: t.Ident(s.name(index.name)) for index in self.task.domain}
-        value = t.Ident(s.fresh(f"{reduction_label(self.task)}_sum"))
+        value = t.Ident(
+            s.fresh(f"{reduction_label(self.task)}_{self.registers.found.kind}")
+        )
         body: list[t.Stmt] = [] if self.whole else [self._leave_outside(at)]
         wide = lanes == LANES
         lowerer = Lowerer(s, dict(at), body, vector=self.column if wide else None)
@@ -225,7 +270,7 @@ class _Gemm:
         write_steps(lowerer, self.task.stage)
         type_ = "vec4f" if wide else "f32"
         signature = (*((i.name, "u32") for i in at.values()), (value.name, type_))
-        what = "four neighbouring sums of a row" if wide else "one sum"
+        what = "four neighbouring totals of a row" if wide else "one total"
         about = f"What becomes of {what}."
         function = t.Function(name, signature, "", tuple(body), about)
         s.declare(f"function {name}", function)

@@ -6,7 +6,6 @@ of columns where the result is.
 
 from __future__ import annotations
 
-from kerngen.ir.nodes import IndexValue
 from kerngen.schedule.columnwise import lower_columnwise
 from kerngen.schedule.contraction import contraction_of
 from kerngen.schedule.program import Variant
@@ -19,10 +18,11 @@ def fits_gemv(task: Task) -> str:
     found = contraction_of(task)
     if isinstance(found, str):
         return found
-    last = found.right.subscripts[-1]
-    if last not in (IndexValue(found.over), IndexValue(task.domain[-1])):
-        name = found.right.tensor.name
-        return f"neither the sum nor the result runs along the last axis of '{name}'"
+    if not found.is_product:
+        return "it is not a sum of products"
+    if found.right_axis is None:
+        column, over = found.column.name, found.over.name
+        return f"no factor is read in runs along {over}, or along {column}"
     return ""
 
 
@@ -32,6 +32,6 @@ def lower_gemv(task: Task, options: Options) -> tuple[Variant, ...]:
     found = contraction_of(task)
     if isinstance(found, str):
         raise TypeError(found)
-    if found.right.subscripts[-1] == IndexValue(found.over):
+    if found.right_axis == found.over:
         return lower_rowwise(task)
     return lower_columnwise(task)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, assert_never
 
-from kerngen.ir.nodes import Expr, Extent, Index, IndexValue, Load
+from kerngen.ir.affine import subscript_form
+from kerngen.ir.nodes import (
+    Affine,
+    Clamped,
+    Expr,
+    Extent,
+    IndexValue,
+    Load,
+    Subscript,
+)
 from kerngen.ir.reads import is_at
 from kerngen.ir.types import Scalar
-from kerngen.schedule.addresses import is_contiguous, row_major
+from kerngen.schedule.addresses import is_contiguous, is_run, row_major
+from kerngen.schedule.affine import index_position, lower_affine
 from kerngen.schedule.builder import Buffer, wgsl_type
 from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import tree as t
@@ -20,9 +31,11 @@ def lower_load(to: Lowerer, load: Load) -> Value:
     """Return the element of a read, or with a vector index four of them."""
     buffer = to.shader.buffer(load.tensor)
     if to.element is not None and is_at(load, to.element[0]):
-        return Value(buffer.expr[to.element[1]], wide=buffer.lanes > 1)
+        return _own(to, load, buffer, to.element[1])
     if to.vector is not None and is_contiguous(load, to.vector):
-        return _neighbours(to, load, buffer, to.vector)
+        return _neighbours(to, load, buffer)
+    if to.vector is not None and buffer.lanes == 1 and is_run(load, to.vector):
+        return _neighbours(to, load, buffer)
     values = _subscripts(to, load, load.subscripts)
     if any(value.wide for value in values):
         return _scattered(to, load, buffer, values)
@@ -30,14 +43,26 @@ def lower_load(to: Lowerer, load: Load) -> Value:
     return Value(_element(to, buffer, _address(to, load, at)))
 
 
-def _neighbours(to: Lowerer, load: Load, buffer: Buffer, vector: Index) -> Value:
+def _own(to: Lowerer, load: Load, buffer: Buffer, element: t.Expr) -> Value:
+    """Read the invocation's own element, or its own four, by their number."""
+    if to.vector is None or buffer.lanes == LANES:
+        return Value(buffer.load(element), wide=buffer.lanes == LANES)
+    return _four(load, buffer, element * LANES)
+
+
+def _neighbours(to: Lowerer, load: Load, buffer: Buffer) -> Value:
     """Read four neighbours; their vector is aligned where the buffer is wide."""
-    outer = _subscripts(to, load, load.subscripts[:-1])
-    at = [*(value.expr for value in outer), to.at[vector]]
+    first = replace(to, vector=None)
+    at = [value.expr for value in _subscripts(first, load, load.subscripts)]
     address = _address(to, load, at)
     if buffer.lanes == LANES:
-        return Value(buffer.expr[address // LANES], wide=True)
-    reads = tuple(buffer.expr[address + n] for n in range(LANES))
+        return Value(buffer.load(address // LANES), wide=True)
+    return _four(load, buffer, address)
+
+
+def _four(load: Load, buffer: Buffer, address: t.Expr) -> Value:
+    """Read four elements from a buffer that is bound as scalars."""
+    reads = tuple(buffer.load(address + n) for n in range(LANES))
     return Value(t.Call(wgsl_type(load.type, LANES), reads), wide=True)
 
 
@@ -54,29 +79,42 @@ def _scattered(to: Lowerer, load: Load, buffer: Buffer, at: list[Value]) -> Valu
 def _element(to: Lowerer, buffer: Buffer, address: t.Expr) -> t.Expr:
     """Read one element from a buffer that is bound as scalars or as vectors."""
     if buffer.lanes == 1:
-        return buffer.expr[address]
+        return buffer.load(address)
     at = to.named(Value(address, wide=True), f"{buffer.name}_at").expr
-    return buffer.expr[at // LANES][at % LANES]
+    return buffer.element(at)
 
 
 def _address(to: Lowerer, load: Load, at: list[t.Expr]) -> t.Expr:
     return row_major(to.shader, load.tensor.extents, at)
 
 
-def _subscripts(to: Lowerer, load: Load, subscripts: tuple[Expr, ...]) -> list[Value]:
+def _subscripts(
+    to: Lowerer, load: Load, subscripts: tuple[Subscript, ...]
+) -> list[Value]:
     extents = load.tensor.extents
     return [_subscript(to, s, e) for s, e in zip(subscripts, extents, strict=False)]
 
 
-def _subscript(to: Lowerer, subscript: Expr, extent: Extent) -> Value:
-    """Return a subscript as a u32: a bare index as it is, all else clamped."""
-    if isinstance(subscript, IndexValue) and subscript.index != to.vector:
-        return Value(to.at[subscript.index])
-    value = to.lower(subscript)
-    if isinstance(subscript, IndexValue):
-        return Value(t.call("vec4u", value.expr), wide=True)
+def _subscript(to: Lowerer, subscript: Subscript, extent: Extent) -> Value:
+    """Return a subscript as a u32."""
+    match subscript:
+        case IndexValue(index):
+            return Value(index_position(to, index), wide=index == to.vector)
+        case Affine():
+            form = subscript_form(subscript)
+            assert form is not None, "only a clamped subscript has none"
+            return lower_affine(to, form)
+        case Clamped(expr):
+            return _clamped(to, expr, extent)
+        case _:
+            assert_never(subscript)
+
+
+def _clamped(to: Lowerer, expr: Expr, extent: Extent) -> Value:
+    """Return the place in an axis that is nearest to the value."""
+    value = to.lower(expr)
     length = to.shader.extent(extent)
-    if subscript.type is Scalar.U32:
+    if expr.type is Scalar.U32:
         last = Value(t.Binary("-", length, t.ONE))
         wide, (a, b) = to.together((value, Scalar.U32), (last, Scalar.U32))
         return Value(t.call("min", a, b), wide)

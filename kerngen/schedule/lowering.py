@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
 from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.evaluate import constant_value
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
@@ -29,7 +30,7 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import F16_MAX, Scalar, Storage
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.identities import accumulate, identity
 from kerngen.schedule.loads import lower_load
@@ -86,6 +87,8 @@ class Lowerer:
                 return self._binary(expr)
             case Select():
                 return self._select(expr)
+            case Cast(operand, is_halved=True):
+                return self._halved(operand)
             case Cast(operand, type_):
                 return self._cast(operand, type_)
             case BuiltinCall():
@@ -135,6 +138,25 @@ class Lowerer:
     def _cast(self, operand: Expr, type_: Scalar) -> Value:
         value = self.lower(operand)
         return Value(t.call(wgsl_type(type_, value.lanes), value.expr), value.wide)
+
+    def _halved(self, operand: Expr) -> Value:
+        """Round as a tensor of f16 does."""
+        value = self.storable(operand)
+        half = t.call(wgsl_type(Storage.F16, value.lanes), value.expr)
+        return Value(t.call(wgsl_type(Scalar.F32, value.lanes), half), value.wide)
+
+    def storable(self, expr: Expr) -> Value:
+        """Return a value that can become an f16.
+
+        WGSL refuses to convert a constant expression that no f16 holds; at run time it
+        is infinite, so that is where it is left to.
+        """
+        value, constant = self.lower(expr), constant_value(expr)
+        if constant is None or abs(constant) <= F16_MAX:
+            return value
+        name = self.shader.fresh(f"{self.label}_value")
+        self.block.append(t.Let(name, value.expr))
+        return Value(t.Ident(name), value.wide)
 
     def _unary(self, expr: Unary) -> Value:
         value = self.lower(expr.operand)

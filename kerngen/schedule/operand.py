@@ -10,9 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, final
 
-from kerngen.ir.nodes import Index, IndexValue, Load
-from kerngen.schedule.addresses import row_major
+from kerngen.ir.nodes import Expr, Index
+from kerngen.ir.reads import free_indices
+from kerngen.ir.types import Scalar
 from kerngen.schedule.builder import ShaderBuilder
+from kerngen.schedule.contraction import tile_axis
+from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.tiling import VECTOR, Tiling
 from kerngen.shader import tree as t
 
@@ -24,12 +27,12 @@ _VECTOR_BYTES: Final = 16
 class Operand:
     """Writes the statements that bring one operand into workgroup memory.
 
-    `outer` is the operand's own index, `over` the reduction's; a tile is `size` long
-    along `outer`.  `origin` is where the workgroup's tile starts along `outer`.
+    `factor` is its value, `outer` its own index, `over` the reduction's; a tile is
+    `size` long along `outer`.  `origin` is where the workgroup's tile starts there.
     """
 
     builder: ShaderBuilder
-    load: Load
+    factor: Expr
     outer: Index
     over: Index
     name: str
@@ -43,7 +46,8 @@ class Operand:
 
     def __post_init__(self) -> None:
         """Declare the tile."""
-        self.runs_along_reduction = self.load.subscripts[-1] == IndexValue(self.over)
+        axis = tile_axis(self.factor, self.over, self.outer)
+        self.runs_along_reduction = axis == self.over
         along, lines = (self.size, self.tiling.k)
         if self.runs_along_reduction:
             along, lines = lines, along
@@ -56,7 +60,7 @@ class Operand:
         )
 
     def place(self, batch: dict[Index, t.Expr]) -> list[t.Stmt]:
-        """Find this invocation's vectors in the tile, and hoist their addresses."""
+        """Find this invocation's vectors in the tile."""
         self._at = dict(batch)
         turns = -(-self.count // self.tiling.invocations)
         self._units = [_Unit(self, number, turns) for number in range(turns)]
@@ -76,38 +80,28 @@ class Operand:
         """Store the registers to the tile."""
         return [stmt for unit in self._units for stmt in unit.guarded(unit.stage())]
 
-    # Addresses
-
-    def address(self, outer: t.Expr, over: t.Expr) -> t.Expr:
-        """Return the row-major address of an element."""
-        at = self._positions(outer, over)
-        return row_major(self.builder, self.load.tensor.extents, at)
-
-    def _positions(self, outer: t.Expr, over: t.Expr) -> list[t.Expr]:
-        """Return the operand's subscripts in order."""
+    def vector(self, outer: t.Expr, over: t.Expr, block: list[t.Stmt]) -> t.Expr:
+        """Return four neighbours in memory; beyond the edge they are 0."""
         at = {**self._at, self.outer: outer, self.over: over}
-        return [at[index] for index in self._indices]
-
-    @property
-    def _indices(self) -> list[Index]:
-        subscripts = self.load.subscripts
-        return [s.index for s in subscripts if isinstance(s, IndexValue)]
-
-    def stride(self) -> t.Expr:
-        """Return the distance between neighbours along the reduction."""
-        axis = self.load.subscripts.index(IndexValue(self.over))
-        stride = t.ONE
-        for extent in self.load.tensor.extents[axis + 1 :]:
-            stride = stride * self.builder.extent(extent)
-        return stride
+        if not self.whole:
+            if not self._vector:
+                self._vector = self._declare_vector(self._declare_element())
+            return t.call(self._vector, *(at[index] for index in self._indices))
+        axis = self.over if self.runs_along_reduction else self.outer
+        lowerer = Lowerer(self.builder, at, block, vector=axis, label=self.name)
+        return lowerer.widen(lowerer.lower(self.factor), Scalar.F32)
 
     # The edge
 
-    def vector(self, outer: t.Expr, over: t.Expr) -> t.Expr:
-        """Return four neighbours in memory, each 0 where it lies beyond the edge."""
-        if not self._vector:
-            self._vector = self._declare_vector(self._declare_element())
-        return t.call(self._vector, *self._positions(outer, over))
+    @property
+    def _indices(self) -> list[Index]:
+        """The indices that an element depends on; that along memory is the last."""
+        own = {self.outer, self.over}
+        ends = [self.outer, self.over]
+        if not self.runs_along_reduction:
+            ends.reverse()
+        used = free_indices(self.factor)
+        return [*(index for index in self._at if index in used - own), *ends]
 
     def _parameters(self) -> dict[Index, t.Expr]:
         return {i: t.Ident(self.builder.name(i.name)) for i in self._indices}
@@ -116,31 +110,28 @@ class Operand:
         return tuple((self.builder.name(i.name), "u32") for i in self._indices)
 
     def _declare_element(self) -> str:
-        """Declare the function that selects the edge away, whatever lies behind it."""
-        s, tensor, at = self.builder, self.load.tensor, self._parameters()
-        name = s.fresh(f"{tensor.name}_or_zero")
-        bounds = [at[x] < s.extent(x.extent) for x in (self.outer, self.over)]
-        inside, address = (t.Ident(s.name(x, "local")) for x in ("inside", "address"))
-        position = row_major(s, tensor.extents, list(at.values()))
-        value = s.buffer(tensor).expr[address]
-        body = (
-            t.Let(inside.name, t.all_of(*bounds)),
-            t.Let(address.name, t.call("select", t.ZERO, position, inside)),
-            t.Return(t.call("select", t.Literal("0.0"), value, inside)),
-        )
-        about = f"An element of {tensor.name}, or 0 beyond the edge."
-        function = t.Function(name, self._signature(), "f32", body, about)
+        """Declare the function that reads no element beyond the edge."""
+        s, at = self.builder, self._parameters()
+        name = s.fresh(f"{self.name}_element")
+        beyond = [at[x] >= s.extent(x.extent) for x in (self.outer, self.over)]
+        body: list[t.Stmt] = [
+            t.If(t.any_of(*beyond), (t.Return(t.Literal("0.0")),)),
+        ]
+        value = Lowerer(s, dict(at), body, label=self.name).lower(self.factor)
+        body.append(t.Return(value.expr))
+        about = f"An element of the operand {self.name}, or 0 beyond the edge."
+        function = t.Function(name, self._signature(), "f32", tuple(body), about)
         s.declare(f"function {name}", function)
         return name
 
     def _declare_vector(self, element: str) -> str:
-        """Declare the function that gathers four neighbours along the last axis."""
-        s, tensor = self.builder, self.load.tensor
-        name = s.fresh(f"{tensor.name}_vector")
+        """Declare the function that gathers four neighbours."""
+        s = self.builder
+        name = s.fresh(f"{self.name}_vector")
         *before, last = self._parameters().values()
         elements = (t.call(element, *before, last + n) for n in range(VECTOR))
         body = (t.Return(t.Call("vec4f", tuple(elements))),)
-        about = f"Four neighbouring elements of {tensor.name}, 0 beyond the edge."
+        about = f"Four neighbouring elements of the operand {self.name}."
         function = t.Function(name, self._signature(), "vec4f", body, about)
         s.declare(f"function {name}", function)
         return name
@@ -161,23 +152,18 @@ class _Unit:
         self.register = name("load")
         self._unit = name("unit")
         self._outer, self._over = name(operand.outer.name), name(operand.over.name)
-        self._address = name("at")
 
     def place(self) -> list[t.Stmt]:
-        """Name the vector's place in the tile, and its address for the first turn."""
+        """Name the vector's place in the tile."""
         o = self._operand
         unit = o.builder.lane + self._number * o.tiling.invocations
         along, line = self._unit % o.line * VECTOR, self._unit // o.line
         outer, over = (line, along) if o.runs_along_reduction else (along, line)
-        placed: list[t.Stmt] = [
+        return [
             t.Let(self._unit.name, unit),
             t.Let(self._outer.name, outer),
             t.Let(self._over.name, over),
         ]
-        if o.whole:
-            address = o.address(o.origin + self._outer, self._over)
-            placed.append(t.Let(self._address.name, address))
-        return placed
 
     def guarded(self, body: list[t.Stmt]) -> list[t.Stmt]:
         """Leave out the invocations that have no vector in this turn."""
@@ -189,12 +175,9 @@ class _Unit:
     def fetch(self, first: t.Expr) -> list[t.Stmt]:
         """Load the vector for the terms from `first` on."""
         o = self._operand
-        if not o.whole:
-            value = o.vector(o.origin + self._outer, first + self._over)
-            return [t.Assign(self.register, value)]
-        buffer = o.builder.buffer(o.load.tensor)
-        address = (self._address + first * o.stride()) // VECTOR
-        return [t.Assign(self.register, buffer.expr[address])]
+        body: list[t.Stmt] = []
+        value = o.vector(o.origin + self._outer, first + self._over, body)
+        return [*body, t.Assign(self.register, value)]
 
     def stage(self) -> list[t.Stmt]:
         """Store the vector to the tile."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from kerngen.ir.nodes import Expr, Tensor
+from kerngen.ir.nodes import Expr, Function, Tensor
 from kerngen.ir.stages import StagedKernel
 
 
@@ -64,22 +65,31 @@ class Variant:
 @final
 @dataclass(frozen=True, slots=True)
 class ScheduledStage:
-    """One way to run a stage; the last variant always applies."""
+    """One way to run a stage; the last variant always applies.
+
+    `covers` counts the stages that it runs: its own and those right after.
+    """
 
     strategy: str
     label: str
     guard: Expr | None
     variants: tuple[Variant, ...]
     reason: str
+    covers: int = 1
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class StageProgram:
-    """A stage and its schedules in order of preference; the last one always applies."""
+    """A stage and its schedules in order of preference; the last one always applies.
+
+    The last one also runs the stage alone.  `others` says of each strategy that has no
+    schedule here why that is.
+    """
 
     name: str
     schedules: tuple[ScheduledStage, ...]
+    others: tuple[tuple[str, str], ...] = ()
 
 
 @final
@@ -89,6 +99,7 @@ class KernelProgram:
 
     staged: StagedKernel
     stages: tuple[StageProgram, ...]
+    functions: Mapping[str, Function]
 
     @property
     def temporaries(self) -> tuple[Tensor, ...]:

@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import final
 
+from kerngen.ir.types import Scalar
 from kerngen.schedule.builder import ShaderBuilder
+from kerngen.schedule.contraction import LEFT, RIGHT, Contraction
+from kerngen.schedule.identities import accumulate, identity
+from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.operand import Operand
 from kerngen.schedule.tiling import GROUP, VECTOR, Tiling
-from kerngen.schedule.values import COMPONENTS
+from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import tree as t
 
 
@@ -22,9 +26,15 @@ class RegisterTile:
     """Accumulators, and the arithmetic on them."""
 
     def __init__(
-        self, builder: ShaderBuilder, tiling: Tiling, left: Operand, right: Operand
+        self,
+        builder: ShaderBuilder,
+        tiling: Tiling,
+        found: Contraction,
+        left: Operand,
+        right: Operand,
     ) -> None:
         """Name the accumulators: one vector per row and four columns."""
+        self.found = found
         self._builder = builder
         self._tiling = tiling
         self._left = left
@@ -50,8 +60,10 @@ class RegisterTile:
         return [t.Let(self._column.name, column), t.Let(self._row.name, row)]
 
     def declare(self) -> list[t.Stmt]:
-        """Declare the accumulators, which WGSL sets to zero."""
-        return [t.Var(total.name, None, "vec4f") for total in self._sums.values()]
+        """Declare the accumulators; where nothing is said, WGSL sets them to zero."""
+        kind = self.found.kind
+        start = None if kind == "sum" else identity(kind, Scalar.F32, LANES)
+        return [t.Var(total.name, start, "vec4f") for total in self._sums.values()]
 
     def results(self) -> Iterator[tuple[t.Expr, list[t.Expr], t.Ident]]:
         """Yield each accumulator with its row and its four columns in the tile."""
@@ -69,16 +81,25 @@ class RegisterTile:
             return [self._column + (v * VECTOR + n) * columns for n in numbers]
         return [self._column * VECTOR + (v * columns * VECTOR + n) for n in numbers]
 
-    def multiply(self, p: int) -> t.Stmt:
-        """Add the products of four terms, `p` and the next three."""
+    def accumulate(self, p: int, left_over: t.Expr | None) -> t.Stmt:
+        """Take four terms, `p` and the next three; only those before `left_over`."""
         body: list[t.Stmt] = []
         left, right = self._read_left(p, body), self._read_right(p, body)
         for q in range(VECTOR):
+            terms: list[t.Stmt] = []
             for (r, v), total in self._sums.items():
-                product = t.Binary("*", left[r, q], right[v, q])
-                body.append(t.Assign(total, product, "+="))
+                term = self._term(left[r, q], right[v, q], terms)
+                terms.append(accumulate(self.found.kind, total, term))
+            body += terms if left_over is None else [_if(p + q, left_over, terms)]
         name = self._left.over.name
         return t.Block(f"{name} = {p} to {p + VECTOR - 1}", tuple(body))
+
+    def _term(self, left: t.Expr, right: t.Expr, block: list[t.Stmt]) -> t.Expr:
+        """Return the term of one row's factor and those of four columns."""
+        lowerer = Lowerer(self._builder, {}, block, label="term")
+        lowerer.locals[LEFT.name] = Value(left)
+        lowerer.locals[RIGHT.name] = Value(right, wide=True)
+        return lowerer.widen(lowerer.lower(self.found.term), Scalar.F32)
 
     def _read_left(self, p: int, body: list[t.Stmt]) -> dict[tuple[int, int], t.Expr]:
         """Read the left fragment; return the element of row r and term p + q."""
@@ -121,3 +142,7 @@ class RegisterTile:
         name = self._builder.name(wanted, "fragment")
         body.append(t.Let(name, value))
         return t.Ident(name)
+
+
+def _if(number: int, left_over: t.Expr, body: list[t.Stmt]) -> t.Stmt:
+    return t.If(t.u32(number) < left_over, tuple(body))

@@ -85,7 +85,7 @@ def _row_shader(task: Task, names: set[str]) -> Shader:
         lowerer, reduce, start=shader.lane, stride=t.u32(ROW_LANES), width=width
     )
     body.append(t.Assign(shared[shader.lane], own_total(reduce, total, width)))
-    body += join(shader, reduce, shared, count=ROW_LANES)
+    body += join(shader, reduce.kind, shared, count=ROW_LANES)
     first = shader.lane.equals(0)
     finish_steps(lowerer, task, reduce, Value(shared[t.ZERO]), first)
     return shader.finish(
@@ -115,9 +115,9 @@ def _parts_shader(task: Task, names: set[str]) -> Shader:
         width=width,
     )
     body.append(t.Assign(shared[shader.lane], own_total(reduce, total, width)))
-    body += join(shader, reduce, shared, count=TOTAL_LANES)
+    body += join(shader, reduce.kind, shared, count=TOTAL_LANES)
     parts = shader.scratch("parts", reduce.type, written=True)
-    store = t.Assign(parts.expr[group], shared[t.ZERO])
+    store = parts.store(group, shared[t.ZERO])
     body.append(t.If(shader.lane.equals(0), (store,)))
     return shader.finish(
         body,
@@ -139,14 +139,14 @@ def _finish_shader(task: Task) -> Shader:
     )
     needed = (shader.size(reduce.indices) + (PART - 1)) // PART
     limited = t.call("min", t.call("max", needed, 1), MAX_PARTS)
-    take = accumulate(reduce.kind, total, parts.expr[part])
+    take = accumulate(reduce.kind, total, parts.load(part))
     shared = shared_array(shader, reduce, TOTAL_LANES)
     body: list[t.Stmt] = [
         t.Let(count.name, limited),
         t.Var(total.name, identity(reduce.kind, reduce.type)),
         t.count_up(part.name, shader.lane, count, TOTAL_LANES, take),
         t.Assign(shared[shader.lane], total),
-        *join(shader, reduce, shared, count=TOTAL_LANES),
+        *join(shader, reduce.kind, shared, count=TOTAL_LANES),
     ]
     lowerer = Lowerer(shader, {}, body, label=reduction_label(task))
     first = shader.lane.equals(0)

@@ -9,10 +9,9 @@ from kerngen.ir.nodes import Expr, Index, IndexValue, Load
 from kerngen.ir.reads import is_at, loads
 from kerngen.ir.stages import Define, Stage, Write
 from kerngen.ir.walk import children
-from kerngen.schedule.addresses import is_contiguous, row_major
+from kerngen.schedule.addresses import is_contiguous, row_major, varies
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.values import LANES
-from kerngen.shader import tree as t
 
 
 def write_steps(lowerer: Lowerer, stage: Stage) -> None:
@@ -28,7 +27,8 @@ def write_steps(lowerer: Lowerer, stage: Stage) -> None:
 
 
 def _write(lowerer: Lowerer, stage: Stage, step: Write) -> None:
-    value = replace(lowerer, label=step.tensor.name).lower(step.value)
+    named = replace(lowerer, label=step.tensor.name)
+    value = (named.storable if step.tensor.is_half else named.lower)(step.value)
     buffer = lowerer.shader.buffer(step.tensor)
     if lowerer.element is not None:
         address = lowerer.element[1]
@@ -36,12 +36,12 @@ def _write(lowerer: Lowerer, stage: Stage, step: Write) -> None:
         at = [lowerer.at[index] for index in stage.domain]
         address = row_major(lowerer.shader, step.tensor.extents, at)
     if lowerer.vector is None:
-        lowerer.block.append(t.Assign(buffer.expr[address], value.expr))
+        lowerer.block.append(buffer.store(address, value.expr))
         return
     wide = lowerer.widen(value, step.tensor.element)
     if buffer.lanes == LANES:
         scale = 1 if lowerer.element is not None else LANES
-        lowerer.block.append(t.Assign(buffer.expr[address // scale], wide))
+        lowerer.block.append(buffer.store(address // scale, wide))
         return
     message = f"a wide write to '{step.tensor.name}', which is bound as scalars"
     raise AssertionError(message)
@@ -70,19 +70,28 @@ def is_flat(stage: Stage) -> bool:
 
 
 def vector_tensors(stage: Stage, exprs: tuple[Expr, ...], index: Index) -> set[str]:
-    """Return the tensors that are read or written in runs along `index`.
+    """Return the tensors that are read or written in aligned runs along `index`.
 
     A stage's writes count where `index` is the last of its domain.
     """
-    found = {
-        load.tensor.name
-        for expr in exprs
-        for load in loads(expr)
-        if is_contiguous(load, index)
-    }
+    found = tensors_in_runs(exprs, index)
     if stage.domain and stage.domain[-1] == index:
         found |= {step.tensor.name for step in stage.steps if isinstance(step, Write)}
     return found
+
+
+def tensors_in_runs(exprs: tuple[Expr, ...], index: Index) -> set[str]:
+    """Return the tensors that are read in aligned runs along `index`.
+
+    None is that is also read otherwise along it.
+    """
+    reads = [load for expr in exprs for load in loads(expr)]
+    found = {load.tensor.name for load in reads if is_contiguous(load, index)}
+    return found - {
+        load.tensor.name
+        for load in reads
+        if varies(load, index) and not is_contiguous(load, index)
+    }
 
 
 def last_extents(

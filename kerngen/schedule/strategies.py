@@ -17,8 +17,15 @@ from kerngen.schedule.per_element import (
     lower_map,
 )
 from kerngen.schedule.program import Variant
+from kerngen.schedule.rows import covers_rows, fits_rows, lower_rows
 from kerngen.schedule.rowwise import lower_rowwise
 from kerngen.schedule.task import Options, Task
+
+
+def _one(task: Task) -> int:
+    """Most strategies run one stage."""
+    del task
+    return 1
 
 
 @final
@@ -27,12 +34,14 @@ class Strategy:
     """A way to run stages.
 
     `fits` says why a stage does not suit it, or nothing; `lower` yields the variants of
-    one that does, the last of which takes any size.
+    one that does, the last of which takes any size.  `covers` says how many stages those
+    run, the given one and those after it.
     """
 
     name: str
     fits: Callable[[Task], str]
     lower: Callable[[Task, Options], tuple[Variant, ...]]
+    covers: Callable[[Task], int] = _one
 
 
 def _fits_reduce(task: Task) -> str:
@@ -49,6 +58,7 @@ STRATEGIES: Final = {
     for strategy in (
         Strategy("map", fits_map, lower_map),
         Strategy("reduce", _fits_reduce, _lower_reduce),
+        Strategy("rows", fits_rows, lower_rows, covers_rows),
         Strategy("gemv", fits_gemv, lower_gemv),
         Strategy("gemm", fits_gemm, lower_gemm),
         Strategy("generic", fits_generic, lower_generic),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import final
 
@@ -20,7 +21,8 @@ class Task:
     """One stage of a kernel, to be scheduled.
 
     `stem` begins the names of its files, and `label` (the strategy's name, numbered
-    where one stands twice) goes on; `origin` names the source and its hash.
+    where one stands twice) goes on; `origin` names the source and its hash.  `reach` is
+    how many stages a strategy may run together, from this one on.
     """
 
     staged: StagedKernel
@@ -30,11 +32,19 @@ class Task:
     stem: str
     origin: str
     label: str = ""
+    reach: int = sys.maxsize
 
     @property
     def kernel(self) -> Kernel:
         """The kernel that the stage belongs to."""
         return self.staged.kernel
+
+    @property
+    def following(self) -> tuple[Stage, ...]:
+        """The stages within reach, its own first."""
+        stages = self.staged.stages
+        first = stages.index(self.stage)
+        return stages[first : first + self.reach]
 
     def scratch_name(self, wanted: str) -> str:
         """Return a name for a private buffer that none of the kernel's tensors has."""

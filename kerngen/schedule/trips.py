@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kerngen.ir.nodes import Expr, Index, Reduce
 from kerngen.ir.walk import children
@@ -15,6 +15,11 @@ def loop_turns(task: Task, shared: Mapping[Reduce, str]) -> str:
     `shared` says the turns of reductions that invocations share; others are serial.
     """
     return " + ".join(filter(None, (_turns(value, shared) for value in task.values)))
+
+
+def serial_turns(exprs: Iterable[Expr]) -> str:
+    """Return the turns of the serial loops in expressions; empty if there are none."""
+    return " + ".join(filter(None, (_turns(expr, {}) for expr in exprs)))
 
 
 def nested_turns(outermost: str, inner: tuple[Index, ...]) -> str:

@@ -52,6 +52,11 @@ BUILTIN_FUNCTIONS = frozenset(
     "sqrt step storageBarrier tan tanh transpose trunc workgroupBarrier".split()
 )
 
+ENUMERANTS = frozenset(
+    "function private read read_write storage uniform workgroup write".split()
+)
+"""Address spaces and access modes: a buffer's name would hide them from declarations."""
+
 ENTRY_POINT = "main"
 
 _NOT_FOR_MEMBERS = KEYWORDS | RESERVED_WORDS
@@ -74,6 +79,11 @@ class Namer:
             name += "_"
         self._taken.add(name)
         return name
+
+
+def unlike_enumerants(wanted: str) -> str:
+    """Return a user's name, with a `_` where it would hide an address space."""
+    return f"{wanted}_" if wanted in ENUMERANTS else wanted
 
 
 def value_namer(helpers: Iterable[str] = ()) -> Namer:

@@ -29,6 +29,7 @@ _BARE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 def print_module(module: t.Module) -> str:
     """Return the WGSL text of a module, ending in one newline."""
     parts = ["\n".join(f"// {line}".rstrip() for line in module.header)]
+    parts.append("\n".join(f"enable {name};" for name in module.enables))
     for _, run in groupby(module.declarations, key=_stands_alone):
         parts.extend(_print_run(list(run)))
     return "\n\n".join(part for part in parts if part) + "\n"

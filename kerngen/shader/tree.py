@@ -436,7 +436,8 @@ Declaration: TypeAlias = (
 @final
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One shader: a comment at the top, then declarations in order."""
+    """One shader: a comment at the top, extensions, then declarations in order."""
 
     header: tuple[str, ...]
     declarations: tuple[Declaration, ...]
+    enables: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ can cause.  Anything else that escapes is a bug of kerngen's.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -82,12 +82,24 @@ class Faults:
         if diagnostic not in self._found:
             self._found.append(diagnostic)
 
+    def amend(self, better: Callable[[Diagnostic], Diagnostic]) -> None:
+        """Put a better diagnostic in the place of each, or the same one."""
+        self._found = [better(fault) for fault in self._found]
+
+    def drop(self, condition: Callable[[Diagnostic], bool]) -> None:
+        """Forget the faults for which a condition holds."""
+        self._found = [fault for fault in self._found if not condition(fault)]
+
+    def in_order(self) -> tuple[Diagnostic, ...]:
+        """Return what was recorded, in source order."""
+        return tuple(
+            sorted(self._found, key=lambda d: (d.span.source.path, d.span.start))
+        )
+
     def raise_if_any(self) -> None:
         """Raise `CompileError`, in source order, when anything was recorded."""
         if self._found:
-            raise CompileError(
-                sorted(self._found, key=lambda d: (d.span.source.path, d.span.start))
-            )
+            raise CompileError(self.in_order())
 
     @contextmanager
     def collect(self) -> Generator[None]:

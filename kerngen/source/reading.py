@@ -32,14 +32,14 @@ class NotUtf8(Diagnostic):
         return "Save the file in UTF-8."
 
 
-def read_source(file: Path, shown_as: str) -> Source:
+def read_source(file: Path, shown_as: str, stable_name: str = "") -> Source:
     """Read a file, without a byte order mark; the text is otherwise as it stands.
 
     Raises `CompileError` if the file isn't UTF-8, and `OSError` as `open` does.
     """
     data = file.read_bytes().removeprefix(codecs.BOM_UTF8)
     try:
-        return Source(shown_as, data.decode("utf-8"))
+        return Source(shown_as, data.decode("utf-8"), stable_name)
     except UnicodeDecodeError as error:
         source = Source(shown_as, data.decode("utf-8", errors="replace"))
         at = len(data[: error.start].decode("utf-8"))

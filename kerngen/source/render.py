@@ -24,6 +24,8 @@ from kerngen.source.text import Source, Span
 # Pieces of text, each with its style in rich's words.
 _Line: TypeAlias = tuple[tuple[str, str], ...]
 
+_FIRST_ARROW = "-->"
+
 _ERROR, _STRONG, _FRAME, _NEARBY = "bold red", "bold", "blue", "cyan"
 
 
@@ -88,6 +90,8 @@ def _block(diagnostic: Diagnostic, columns: int) -> Iterator[_Line]:
         (f": {clean(diagnostic.headline)}", _STRONG),
     )
     for arrow, source in zip(_arrows(), _sources(marks), strict=False):
+        if arrow != _FIRST_ARROW:
+            yield edge
         here = [mark for mark in marks if mark.span.source == source]
         line, column = source.position(here[0].span.start)
         yield (
@@ -113,7 +117,7 @@ def _marks(diagnostic: Diagnostic) -> list[_Mark]:
 
 
 def _arrows() -> Iterator[str]:
-    yield "-->"
+    yield _FIRST_ARROW
     while True:
         yield ":::"
 

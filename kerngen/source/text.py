@@ -15,10 +15,20 @@ from typing import final
 @final
 @dataclass(frozen=True)
 class Source:
-    """One `.kern` file: the name it is shown under and its text."""
+    """One `.kern` file: where its reader finds it, and its text.
+
+    `stable_name` is what generated files call it, wherever the build ran, if that is
+    not its path.
+    """
 
     path: str
     text: str = field(repr=False)
+    stable_name: str = ""
+
+    @property
+    def name(self) -> str:
+        """What generated files call it."""
+        return self.stable_name or self.path
 
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
@@ -57,6 +67,11 @@ class Span:
     def line(self) -> int:
         """The 1-based line on which the span starts."""
         return self.source.position(self.start)[0]
+
+    def covers(self, other: Span) -> bool:
+        """Whether another span of the same source lies inside this one."""
+        inside = self.start <= other.start and other.end <= self.end
+        return inside and self.source is other.source
 
     def to(self, other: Span) -> Span:
         """Return the smallest span that covers this one and `other`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
 
+from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 
 BinaryOp: TypeAlias = Literal[
@@ -338,7 +339,12 @@ Item: TypeAlias = (
 @final
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A whole file."""
+    """A whole file, as far as it could be read.
+
+    `faults` are its errors of syntax, and `gaps` what was passed over because of them.
+    """
 
     doc: str
     items: tuple[Item, ...]
+    faults: tuple[Diagnostic, ...] = field(default=(), repr=False)
+    gaps: tuple[Span, ...] = field(default=(), compare=False, repr=False)

@@ -16,18 +16,29 @@ from kerngen.syntax.faults import NestedTooDeep
 LIMIT = 128
 
 
-def check_depth(program: ast.Program, faults: Faults) -> None:
-    """Report an expression that lies deeper than `LIMIT`, at most one per item."""
-    for item in program.items:
-        pending: list[tuple[object, int]] = [(item, 0)]
-        while pending:
-            node, depth = pending.pop()
-            if isinstance(node, ast.Expr):
-                depth += 1
-                if depth > LIMIT:
-                    faults.add(NestedTooDeep(span=node.span, limit=LIMIT))
-                    break
-            pending.extend((child, depth) for child in _children(node))
+def split_by_depth(
+    items: tuple[ast.Item, ...], faults: Faults
+) -> tuple[tuple[ast.Item, ...], tuple[ast.Item, ...]]:
+    """Tell the items within `LIMIT` from those beyond; report one place in each."""
+    deep = {id(item) for item in items if _reported(item, faults)}
+    return (
+        tuple(item for item in items if id(item) not in deep),
+        tuple(item for item in items if id(item) in deep),
+    )
+
+
+def _reported(item: ast.Item, faults: Faults) -> bool:
+    """Whether an expression of an item lies deeper than `LIMIT`; then report it."""
+    pending: list[tuple[object, int]] = [(item, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if isinstance(node, ast.Expr):
+            depth += 1
+            if depth > LIMIT:
+                faults.add(NestedTooDeep(span=node.span, limit=LIMIT))
+                return True
+        pending.extend((child, depth) for child in _children(node))
+    return False
 
 
 def _children(node: object) -> Iterator[object]:

@@ -1,24 +1,23 @@
 """Syntax errors of the parser as diagnostics in the user's words.
 
 `RECOGNISERS` knows the common mistakes, in the order in which they are tried.  What none
-of them recognises is an `UnexpectedToken`.
+of them recognises is an `UnexpectedToken`, with a hint from `remedies` if that has one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TypeAlias, final
+from collections.abc import Callable
+from typing import TypeAlias
 
 from kerngen.source.diagnostic import Diagnostic
-from kerngen.source.text import Source, Span
-from kerngen.syntax import faults, habits, wording
+from kerngen.source.text import Span
+from kerngen.syntax import faults, foreign, forms, habits, wording
 from kerngen.syntax.lexemes import Lexeme, lexemes
+from kerngen.syntax.mistake import Mistake
+from kerngen.syntax.remedies import binder_remedy, mut_remedy, remedy
 
-_PAIRS = {")": "(", "]": "[", "}": "{"}
-
-_ENDS = wording.CLOSERS | wording.ITEMS
+_ENDS = wording.CLOSERS | wording.ITEMS | {"DOC"}
 _INNER_ENDS = _ENDS | {"SEMICOLON", "ARROW", "OPEN_BRACE", "LET", "HOST"}
 
 # The terminal that closes a bracket, and those that can't stand inside it.
@@ -32,91 +31,13 @@ _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _LIKE_A_NUMBER = re.compile(r"(?<![\w.\])])(?:[0-9][\w.]*|\.[0-9][\w.]*)")
 
 _AFTER_INDEX = frozenset({"COMMA", "LESS", "CLOSE_BRACKET"})
+_LONGEST_OPERATOR = 3
 
-_FOREIGN_OPERATORS = {
-    "&&": "'and'",
-    "||": "'or'",
-    "!": "'not'",
-    "**": "'a * a', or 'pow(a, b)' where a is not negative",
-    "?": "'if c { a } else { b }'",
-    "/*": "'//' before each line of a comment",
-    "#": "'//' before a comment",
-    "'": "double quotes",
-    "=>": "'->'",
-    ":=": "'let name = value;'",
-    "%=": "'x = x % y;'",
-    "&=": "'x = x & y;'",
-    "|=": "'x = x | y;'",
-    "^=": "'x = x ^ y;'",
-    "++": "'x += 1;'",
-}
-
-_FOREIGN_WORDS = {
-    "return": "the value alone, as the last thing in the braces",
-    "for": "an index on the left, as in 'y[i] = ...;', which ranges over its axis",
-    "while": "a reduction or an index in place of a loop",
-    "def": "'fn' or 'kernel'",
-    "func": "'fn' or 'kernel'",
-    "function": "'fn' or 'kernel'",
-    "var": "'let'",
-    "import": "'use \"file.kern\";'",
-    "include": "'use \"file.kern\";'",
-    "elif": "'else if'",
-}
-
-
-@final
-@dataclass(frozen=True)
-class Mistake:
-    """An error of the parser and what stands around it.
-
-    `kind` is the terminal found, `accepts` those expected, `before` what stands before
-    it and `opening` the innermost bracket that is still open.
-    """
-
-    kind: str
-    span: Span
-    accepts: frozenset[str]
-    before: Lexeme | None
-    opening: Lexeme | None
-
-    @property
-    def source(self) -> Source:
-        """The file."""
-        return self.span.source
-
-    @property
-    def starts_line(self) -> bool:
-        """Whether nothing stands before it on its line."""
-        if self.before is None:
-            return True
-        return "\n" in self.source.text[self.before.end : self.span.start]
-
-    def lexeme_span(self, lexeme: Lexeme) -> Span:
-        """The span of a piece of the same file."""
-        return Span(self.source, lexeme.start, lexeme.end)
+# What stands before a name of the user's own.
+_INTRODUCE = {"fn", "kernel", "struct", "const", "schedule", "let", "host"}
 
 
 _Recogniser: TypeAlias = Callable[[Mistake], Diagnostic | None]
-
-
-def look_around(kind: str, span: Span, accepts: Iterable[str], begin: int) -> Mistake:
-    """Look around a faulty token; `begin` is where its parse began."""
-    before: Lexeme | None = None
-    opened: list[Lexeme] = []
-    for lexeme in lexemes(span.source.text, begin):
-        if lexeme.start >= span.start and kind != "$END":
-            break
-        before = lexeme
-        if lexeme.text in _PAIRS.values():
-            opened.append(lexeme)
-        elif opened and _PAIRS.get(lexeme.text) == opened[-1].text:
-            opened.pop()
-    if kind == "$END":
-        end = before.end if before else begin
-        span = Span(span.source, end, end)
-    opening = opened[-1] if opened else None
-    return Mistake(kind, span, frozenset(accepts), before, opening)
 
 
 def diagnose(mistake: Mistake) -> Diagnostic:
@@ -132,10 +53,18 @@ def _unexpected(mistake: Mistake) -> Diagnostic:
     blamed = _unclosed(mistake)
     return faults.UnexpectedToken(
         span=span,
-        found=f"'{_short(span.text)}'" if span.text else "the end of the file",
+        found=_found(mistake),
         expected=wording.describe(mistake.accepts),
         opening=mistake.lexeme_span(blamed) if blamed else None,
+        remedy="" if blamed else remedy(mistake),
     )
+
+
+def _found(mistake: Mistake) -> str:
+    if mistake.kind == "DOC":
+        return "a doc comment"
+    text = mistake.span.text
+    return f"'{_short(text)}'" if text else "the end of the file"
 
 
 def _unclosed(mistake: Mistake) -> Lexeme | None:
@@ -164,42 +93,67 @@ def _misplaced_doc(mistake: Mistake) -> Diagnostic | None:
     if mistake.kind == "FILE_DOC":
         return faults.MisplacedFileDoc(span=mistake.span)
     if mistake.kind == "DOC":
-        return faults.MisplacedDoc(span=mistake.span)
-    if mistake.before and mistake.before.is_doc:
+        unclosed = "CLOSE_BRACE" in mistake.accepts and _documents_item(mistake)
+        return None if unclosed else faults.MisplacedDoc(span=mistake.span)
+    return None
+
+
+def _stray_doc(mistake: Mistake) -> Diagnostic | None:
+    """Find a doc comment directly before what it can't document."""
+    if mistake.before and mistake.before.is_doc and mistake.kind != "CHARACTER":
         return faults.MisplacedDoc(span=mistake.lexeme_span(mistake.before))
     return None
 
 
+def _documents_item(mistake: Mistake) -> bool:
+    """Whether an item at the left margin follows a doc comment."""
+    for lexeme in lexemes(mistake.source.text, mistake.span.start):
+        if not lexeme.is_doc:
+            _, column = mistake.source.position(lexeme.start)
+            return column == 1 and lexeme.text.upper() in wording.ITEMS
+    return False
+
+
 def _malformed_number(mistake: Mistake) -> Diagnostic | None:
-    first = mistake.before.start if mistake.before else mistake.span.start
-    line_start = mistake.source.text.rfind("\n", 0, first) + 1
+    pieces = [mistake.span]
+    if mistake.before and not mistake.before.is_doc:
+        pieces.insert(0, mistake.lexeme_span(mistake.before))
+    line_start = mistake.source.text.rfind("\n", 0, pieces[0].start) + 1
     for match in _LIKE_A_NUMBER.finditer(mistake.source.text, line_start):
-        if match.start() > mistake.span.start:
+        span = Span(mistake.source, match.start(), match.end())
+        if span.start > mistake.span.start:
             break
-        if match.end() >= first and not _NUMBER.fullmatch(match[0]):
-            span = Span(mistake.source, match.start(), match.end())
-            return faults.MalformedNumber(span=span, number=_short(match[0]))
+        near = any(p.start <= span.end and span.start <= p.end for p in pieces)
+        if near and not _NUMBER.fullmatch(span.text):
+            return faults.MalformedNumber(span=span, number=_short(span.text))
     return None
 
 
 def _foreign_operator(mistake: Mistake) -> Diagnostic | None:
-    """Find an operator of another language that begins at or just before the token."""
-    at = mistake.span.start
-    places = [(max(at - 1, 0), at + 1), (at, at + 2)]
-    if mistake.kind == "CHARACTER":
-        places.append((at, at + 1))
-    for start, end in places:
-        found = mistake.source.text[start:end]
-        if instead := _FOREIGN_OPERATORS.get(found):
-            span = Span(mistake.source, start, start + len(found))
-            return habits.ForeignSpelling(span=span, found=found, instead=instead)
+    """Find the longest operator of another language around the start of the token."""
+    at, text = mistake.span.start, mistake.source.text
+    is_operator = mistake.kind == "AT" and mistake.follows_value
+    alone = mistake.kind == "CHARACTER" or is_operator
+    for length in range(_LONGEST_OPERATOR, 0 if alone else 1, -1):
+        for start in range(max(at - length + 1, 0), at + 1):
+            found = text[start : start + length]
+            if instead := foreign.OPERATORS.get(found):
+                span = Span(mistake.source, start, start + len(found))
+                return habits.ForeignSpelling(span=span, found=found, instead=instead)
     return None
 
 
 def _foreign_word(mistake: Mistake) -> Diagnostic | None:
     here = Lexeme(mistake.span.text, mistake.span.start)
-    for lexeme in filter(None, (mistake.before, here)):
-        if instead := _FOREIGN_WORDS.get(lexeme.text):
+    in_parentheses = mistake.opening is not None and mistake.opening.text == "("
+    in_value = mistake.follows_value
+    inside = foreign.EXPRESSION_WORDS if in_value else foreign.PARAMETER_WORDS
+    introduced = mistake.text_before(2) in _INTRODUCE or mistake.kind == "CHARACTER"
+    for lexeme in filter(None, (None if introduced else mistake.before, here)):
+        instead = foreign.WORDS.get(lexeme.text, "")
+        if in_parentheses:
+            instead = inside.get(lexeme.text, instead)
+        if instead:
             span = mistake.lexeme_span(lexeme)
             return habits.ForeignSpelling(span=span, found=lexeme.text, instead=instead)
     return None
@@ -213,7 +167,12 @@ def _chained_comparison(mistake: Mistake) -> Diagnostic | None:
 
 def _assign_or_compare(mistake: Mistake) -> Diagnostic | None:
     if mistake.kind == "ASSIGN" and "OR" in mistake.accepts:
-        return habits.AssignmentInExpression(span=mistake.span)
+        in_value = mistake.opening is not None and mistake.opening.text != "{"
+        compares = in_value or "if" in (x.text for x in mistake.statement())
+        remedy_ = "To compare, write '=='."
+        if not compares:
+            remedy_ = "To compare, write '=='; each target has a statement of its own."
+        return habits.AssignmentInExpression(span=mistake.span, remedy=remedy_)
     if mistake.kind == "EQUAL" and "ASSIGN" in mistake.accepts:
         return habits.ComparisonAsStatement(span=mistake.span)
     return None
@@ -230,7 +189,8 @@ def _semicolon(mistake: Mistake) -> Diagnostic | None:
 
 
 def _written_type(mistake: Mistake) -> Diagnostic | None:
-    if mistake.kind == "COLON" and "ASSIGN" in mistake.accepts:
+    begun = {lexeme.text for lexeme in mistake.statement()} & {"let", "host"}
+    if mistake.kind == "COLON" and "ASSIGN" in mistake.accepts and begun:
         return habits.WrittenType(span=mistake.span)
     return None
 
@@ -244,7 +204,7 @@ def _empty_brackets(mistake: Mistake) -> Diagnostic | None:
 
 def _reserved_word(mistake: Mistake) -> Diagnostic | None:
     if mistake.kind == "MUT":
-        return habits.MisplacedMut(span=mistake.span)
+        return habits.MisplacedMut(span=mistake.span, remedy=mut_remedy(mistake))
     starts = mistake.kind in wording.ITEMS | {"LET", "HOST"} and mistake.starts_line
     is_word = mistake.kind in wording.KEYWORDS and not starts
     if is_word and "NAME" in mistake.accepts:
@@ -253,28 +213,42 @@ def _reserved_word(mistake: Mistake) -> Diagnostic | None:
 
 
 def _index_not_bare(mistake: Mistake) -> Diagnostic | None:
-    if mistake.kind in wording.CLOSERS | {"SEMICOLON", "COMMA"}:
+    if mistake.kind in wording.CLOSERS | {"SEMICOLON", "COMMA", "CHARACTER"}:
         return None
     if mistake.opening is None or mistake.opening.text != "[":
         return None
     after_dot = mistake.before is not None and mistake.before.text == "."
     wants_name = mistake.accepts <= {"NAME", "CLOSE_BRACKET"} and not after_dot
     if wants_name or mistake.accepts == _AFTER_INDEX:
-        return habits.IndexNotBare(span=mistake.span)
+        return habits.IndexNotBare(span=mistake.span, remedy=binder_remedy(mistake))
     return None
 
 
 RECOGNISERS: tuple[_Recogniser, ...] = (
     _unterminated_string,
     _misplaced_doc,
-    _malformed_number,
+    forms.division_comment,
+    forms.unnamed_axis,
+    forms.slice_,
+    _index_not_bare,
     _foreign_operator,
+    _malformed_number,
+    forms.method_call,
+    forms.undeclared_value,
     _foreign_word,
+    _stray_doc,
+    forms.name_and_type,
+    forms.foreign_type,
+    forms.named_argument,
+    forms.missing_else,
+    forms.foreign_if,
+    forms.foreign_reduction,
+    forms.reduction_form,
+    forms.separate_subscripts,
     _chained_comparison,
     _assign_or_compare,
     _semicolon,
     _written_type,
     _empty_brackets,
     _reserved_word,
-    _index_not_bare,
 )

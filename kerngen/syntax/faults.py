@@ -20,11 +20,17 @@ class UnexpectedToken(Diagnostic):
     found: str
     expected: tuple[str, ...]
     opening: Span | None = None
+    remedy: str = ""
 
     @property
     def headline(self) -> str:
         """What was expected, and what is there."""
         return f"Expected {_alternatives(self.expected)}, found {self.found}."
+
+    @property
+    def hint(self) -> str:
+        """What to do, where that is known."""
+        return self.remedy
 
     @property
     def related(self) -> tuple[Related, ...]:

@@ -8,225 +8,320 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.worded import Worded
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ChainedComparison(Diagnostic):
+class ChainedComparison(Worded):
     """`a < b < c`."""
 
     code: ClassVar[str] = "KG0108"
     rule: ClassVar[str] = "Comparisons are not chained."
-
-    @property
-    def headline(self) -> str:
-        """States the rule."""
-        return "Comparisons can't be chained."
-
-    @property
-    def label(self) -> str:
-        """Marks the second one."""
-        return "a second comparison"
-
-    @property
-    def hint(self) -> str:
-        """Shows the two comparisons."""
-        return "Join two comparisons with 'and', as in 'a < b and b < c'."
+    says: ClassVar[str] = "Comparisons can't be chained."
+    points: ClassVar[str] = "a second comparison"
+    advice: ClassVar[str] = "Join two comparisons with 'and', as in 'a < b and b < c'."
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class AssignmentInExpression(Diagnostic):
+class AssignmentInExpression(Worded):
     """`=` where a value is wanted."""
 
     code: ClassVar[str] = "KG0109"
     rule: ClassVar[str] = "'=' assigns and is no operator; '==' compares."
+    says: ClassVar[str] = "'=' assigns; it can't stand inside an expression."
+    advice: ClassVar[str] = "{remedy}"
 
-    @property
-    def headline(self) -> str:
-        """Says what `=` is."""
-        return "'=' assigns; it can't stand inside an expression."
-
-    @property
-    def hint(self) -> str:
-        """Names the other."""
-        return "To compare, write '=='."
+    remedy: str
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ComparisonAsStatement(Diagnostic):
+class ComparisonAsStatement(Worded):
     """`==` where `=` is wanted."""
 
     code: ClassVar[str] = "KG0110"
     rule: ClassVar[str] = "A statement assigns with '='; '==' compares."
-
-    @property
-    def headline(self) -> str:
-        """Says what `==` is."""
-        return "'==' compares; a statement assigns with '='."
-
-    @property
-    def hint(self) -> str:
-        """Names the other."""
-        return "Write '='."
+    says: ClassVar[str] = "'==' compares; a statement assigns with '='."
+    advice: ClassVar[str] = "Write '='."
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class MissingSemicolon(Diagnostic):
+class MissingSemicolon(Worded):
     """A statement that runs into what follows."""
 
     code: ClassVar[str] = "KG0111"
     rule: ClassVar[str] = "Statements, constants and 'use' end with ';'."
-
-    @property
-    def headline(self) -> str:
-        """Says what is missing."""
-        return "A ';' is missing."
-
-    @property
-    def label(self) -> str:
-        """Marks the place."""
-        return "expected ';' here"
+    says: ClassVar[str] = "A ';' is missing."
+    points: ClassVar[str] = "expected ';' here"
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class SemicolonAfterValue(Diagnostic):
+class SemicolonAfterValue(Worded):
     """`{ x; }` where the braces hold a value."""
 
     code: ClassVar[str] = "KG0112"
     rule: ClassVar[str] = "The value of a function or branch is not followed by ';'."
-
-    @property
-    def headline(self) -> str:
-        """States the rule."""
-        return "The value of a function or branch is not followed by ';'."
-
-    @property
-    def hint(self) -> str:
-        """Says what to do."""
-        return "Remove the ';'."
+    says: ClassVar[str] = "The value of a function or branch is not followed by ';'."
+    advice: ClassVar[str] = "Remove the ';'."
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ReservedWord(Diagnostic):
+class ReservedWord(Worded):
     """A word of the language where a name is wanted."""
 
     code: ClassVar[str] = "KG0113"
     rule: ClassVar[str] = "Keywords and 'sum', 'prod', 'max', 'min' can't name values."
+    says: ClassVar[str] = "'{word}' is a word of the language and can't be a name here."
+    advice: ClassVar[str] = "Choose another name, such as '{word}_'."
 
     word: str
-
-    @property
-    def headline(self) -> str:
-        """Names the word."""
-        return f"'{self.word}' is a word of the language and can't be a name here."
-
-    @property
-    def hint(self) -> str:
-        """Offers a name."""
-        return f"Choose another name, such as '{self.word}_'."
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ForeignSpelling(Diagnostic):
+class ForeignSpelling(Worded):
     """Something that other languages write this way."""
 
     code: ClassVar[str] = "KG0114"
     rule: ClassVar[str] = "Each operator and keyword has one spelling."
+    says: ClassVar[str] = "The language has no '{found}'."
+    advice: ClassVar[str] = "Write {instead}."
 
     found: str
     instead: str
 
-    @property
-    def headline(self) -> str:
-        """Names what was written."""
-        return f"The language has no '{self.found}'."
-
-    @property
-    def hint(self) -> str:
-        """Names what it has."""
-        return f"Write {self.instead}."
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class IndexNotBare(Diagnostic):
+class IndexNotBare(Worded):
     """Something else than a name where a `let` or reduction introduces an index."""
 
     code: ClassVar[str] = "KG0116"
     rule: ClassVar[str] = "A 'let' or a reduction introduces each index by a bare name."
+    says: ClassVar[str] = "A 'let' or a reduction introduces each index by a bare name."
+    advice: ClassVar[str] = "{remedy}"
 
-    @property
-    def headline(self) -> str:
-        """States the rule."""
-        return "A 'let' or a reduction introduces each index by a bare name."
-
-    @property
-    def hint(self) -> str:
-        """Shows a range."""
-        return "Write a name, with a range if need be: 'sum[i]', 'sum[i < n]'."
+    remedy: str
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class WrittenType(Diagnostic):
+class WrittenType(Worded):
     """`let x: f32 = ...`."""
 
     code: ClassVar[str] = "KG0117"
     rule: ClassVar[str] = "A 'let' or 'host' has the type of its value."
-
-    @property
-    def headline(self) -> str:
-        """States the rule."""
-        return "A 'let' or 'host' has the type of its value, and no written one."
-
-    @property
-    def hint(self) -> str:
-        """Says what to do."""
-        return "Remove the ':' and the type."
+    says: ClassVar[str] = (
+        "A 'let' or 'host' has the type of its value, and no written one."
+    )
+    advice: ClassVar[str] = "Remove the ':' and the type."
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class EmptyBrackets(Diagnostic):
+class EmptyBrackets(Worded):
     """`s[]` in a statement."""
 
     code: ClassVar[str] = "KG0118"
     rule: ClassVar[str] = "Brackets hold an index; rank 0 is written by its bare name."
-
-    @property
-    def headline(self) -> str:
-        """Says what is missing."""
-        return "These brackets need an index."
-
-    @property
-    def hint(self) -> str:
-        """Shows how rank 0 is written."""
-        return (
-            "A value of rank 0 is read and written by its bare name, as in 's = 0.0;'."
-        )
+    says: ClassVar[str] = "These brackets need an index."
+    advice: ClassVar[str] = (
+        "A value of rank 0 is read and written by its bare name, as in 's = 0.0;'."
+    )
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class MisplacedMut(Diagnostic):
+class MisplacedMut(Worded):
     """`let mut`, or a `mut` output."""
 
     code: ClassVar[str] = "KG0120"
     rule: ClassVar[str] = "Only a tensor parameter of a kernel is marked 'mut'."
+    says: ClassVar[str] = "Only a tensor parameter of a kernel is marked 'mut'."
+    advice: ClassVar[str] = "{remedy}"
 
-    @property
-    def headline(self) -> str:
-        """States the rule."""
-        return "Only a tensor parameter of a kernel is marked 'mut'."
+    remedy: str
 
-    @property
-    def hint(self) -> str:
-        """Says what the others are."""
-        return "Remove it: an output can be written anyway, a 'let' never."
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NameAndType(Worded):
+    """`-> f32[n]`, or a parameter without a type."""
+
+    code: ClassVar[str] = "KG0121"
+    rule: ClassVar[str] = (
+        "A parameter, output, field or constant is written 'name: type'."
+    )
+    says: ClassVar[str] = "{what} is written as its name, ':' and its type."
+    advice: ClassVar[str] = "{remedy}"
+
+    what: str
+    remedy: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MissingElse(Worded):
+    """`if c { a }` where a value is wanted."""
+
+    code: ClassVar[str] = "KG0122"
+    rule: ClassVar[str] = "An 'if' has an 'else': it is a value."
+    says: ClassVar[str] = "An 'if' is a value, so it needs an 'else'."
+    points: ClassVar[str] = "expected 'else' here"
+    advice: ClassVar[str] = "Say what the value is otherwise, as in 'else {{ 0.0 }}'."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SeparateSubscripts(Worded):
+    """`z[i][j]`."""
+
+    code: ClassVar[str] = "KG0123"
+    rule: ClassVar[str] = "All subscripts stand in one pair of brackets."
+    says: ClassVar[str] = "All subscripts stand in one pair of brackets."
+    advice: ClassVar[str] = "Write '{joined}'."
+
+    joined: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ForeignReduction(Worded):
+    """`mean[j] x[j]`."""
+
+    code: ClassVar[str] = "KG0124"
+    rule: ClassVar[str] = "The reductions are 'sum', 'prod', 'max' and 'min'."
+    says: ClassVar[str] = (
+        "'{name}' is no reduction: those are 'sum', 'prod', 'max' and 'min'."
+    )
+    advice: ClassVar[str] = "Write {instead}."
+
+    name: str
+    instead: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ReductionForm(Worded):
+    """`sum x[j]` or `sum[] x`."""
+
+    code: ClassVar[str] = "KG0125"
+    rule: ClassVar[str] = (
+        "A reduction names its indices in brackets, and what is reduced follows."
+    )
+    says: ClassVar[str] = "'{name}' names the indices to reduce over in brackets."
+    advice: ClassVar[str] = "Write '{name}[i] x[i]'."
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ForeignIf(Worded):
+    """`if` as a statement, after its value, or without braces."""
+
+    code: ClassVar[str] = "KG0126"
+    rule: ClassVar[str] = "An 'if' is a value: 'if c { a } else { b }'."
+    says: ClassVar[str] = "An 'if' is a value, written 'if c {{ a }} else {{ b }}'."
+    advice: ClassVar[str] = "{remedy}"
+
+    remedy: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DivisionComment(Worded):
+    """`x[i // 2]`."""
+
+    code: ClassVar[str] = "KG0127"
+    rule: ClassVar[str] = "'//' begins a comment."
+    says: ClassVar[str] = "'//' begins a comment, so the rest of this line is not read."
+    advice: ClassVar[str] = "Integers are divided by '/', which drops the fraction."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NamedArgument(Worded):
+    """`max(x, axis=1)`."""
+
+    code: ClassVar[str] = "KG0128"
+    rule: ClassVar[str] = "Arguments have no names."
+    says: ClassVar[str] = "Arguments are given by their place, without names."
+    advice: ClassVar[str] = "{remedy}"
+
+    remedy: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ForeignType(Worded):
+    """`vec3<f32>`, or a pointer."""
+
+    code: ClassVar[str] = "KG0129"
+    rule: ClassVar[str] = (
+        "Types are names such as 'f32' and 'vec3f'; a tensor is 'f32[n]'."
+    )
+    says: ClassVar[str] = "'{found}' is not how a type is written."
+    advice: ClassVar[str] = "Write '{instead}'."
+
+    found: str
+    instead: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Slice(Worded):
+    """`x[i, :]`."""
+
+    code: ClassVar[str] = "KG0130"
+    rule: ClassVar[str] = "A subscript is one element."
+    says: ClassVar[str] = "A subscript picks one element: there are no slices."
+    advice: ClassVar[str] = (
+        "Use an index, which ranges over the axis, as in 'sum[j] x[i, j]' or 'x[i + 1]'."
+    )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnnamedAxis(Worded):
+    """`f32[:, :]`."""
+
+    code: ClassVar[str] = "KG0131"
+    rule: ClassVar[str] = "Each axis of a tensor has a name or a length."
+    says: ClassVar[str] = "Each axis of a tensor has a name or a length."
+    advice: ClassVar[str] = (
+        "Write 'f32[m, n]' or 'f32[3]'; axes of one name have one length."
+    )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UndeclaredValue(Worded):
+    """`float t = x[i];`."""
+
+    code: ClassVar[str] = "KG0132"
+    rule: ClassVar[str] = "A value is introduced by 'let', without its type."
+    says: ClassVar[str] = "A value is introduced by 'let', without its type."
+    advice: ClassVar[str] = (
+        "Write 'let {name} = ...;', or 'let {name}[i] = ...;' for one per index."
+    )
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MethodCall(Worded):
+    """`x[i].exp()`."""
+
+    code: ClassVar[str] = "KG0133"
+    rule: ClassVar[str] = "A function is called by its name alone."
+    says: ClassVar[str] = "A function is called by its name alone."
+    advice: ClassVar[str] = "Write '{name}(x)'."
+
+    name: str

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
+ITEM_WORDS = frozenset({"use", "const", "struct", "fn", "kernel", "schedule"})
+
 _LEXEME = re.compile(
     r"""
     (?P<skip>\s+ | //(?![/!])[^\r\n]* | ////[^\r\n]*)

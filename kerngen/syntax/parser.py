@@ -7,6 +7,7 @@ errors, `recovery` says where to go on after one.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Protocol
@@ -15,13 +16,15 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 from lark.utils import TextSlice
 
-from kerngen.source.diagnostic import CompileError, Faults
+from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
-from kerngen.syntax.depth import check_depth
-from kerngen.syntax.diagnose import Mistake, diagnose, look_around
-from kerngen.syntax.faults import ForbiddenCharacter
-from kerngen.syntax.recovery import Start, resumption
+from kerngen.syntax.depth import split_by_depth
+from kerngen.syntax.diagnose import diagnose
+from kerngen.syntax.faults import ForbiddenCharacter, MisplacedDoc, MisplacedFileDoc
+from kerngen.syntax.habits import DivisionComment, MissingSemicolon
+from kerngen.syntax.mistake import Mistake, look_around
+from kerngen.syntax.recovery import Gap, Start, outermost, resumption, without_gaps
 from kerngen.syntax.transform import tree_to_ast
 
 _FORBIDDEN = re.compile(
@@ -61,12 +64,33 @@ def _parser() -> _Parser:
 
 def parse(source: Source) -> ast.Program:
     """Parse one file; raise `CompileError` with every syntax error found."""
+    program = read(source)
+    if program.faults:
+        raise CompileError(program.faults)
+    return program
+
+
+def read(source: Source) -> ast.Program:
+    """Parse one file as far as it can be; the program tells what could not.
+
+    What could is checked all the same, so that one run reports the faults of a file.
+    """
     _refuse_forbidden_characters(source)
     faults = Faults()
-    program = tree_to_ast(_parse_tree(source), source, faults)
-    check_depth(program, faults)
-    faults.raise_if_any()
-    return program
+    tree, gaps = _parse_tree(source, faults)
+    if tree is None:
+        return ast.Program(
+            "", (), faults.in_order(), (Span(source, 0, len(source.text)),)
+        )
+    program = tree_to_ast(tree, source, faults)
+    items, deep = split_by_depth(program.items, faults)
+    passed_over = (Span(source, gap.start, gap.end) for gap in gaps)
+    return replace(
+        program,
+        items=items,
+        faults=faults.in_order(),
+        gaps=(*passed_over, *(item.span for item in deep)),
+    )
 
 
 def _refuse_forbidden_characters(source: Source) -> None:
@@ -76,29 +100,59 @@ def _refuse_forbidden_characters(source: Source) -> None:
         raise CompileError([ForbiddenCharacter(span=span, codepoint=ord(match[0]))])
 
 
-def _parse_tree(source: Source) -> Tree[Token]:
-    """Parse to lark's tree, or collect the errors, going on after each."""
-    faults = Faults()
-    start: Start | None = Start("program", 0)
+def _parse_tree(
+    source: Source, faults: Faults
+) -> tuple[Tree[Token] | None, tuple[Gap, ...]]:
+    """Parse to lark's tree; after an error go on, and leave a gap in the tree."""
+    gaps: list[Gap] = []
+    start: Start | None = Start("program", 0, 0)
     while start:
-        rest = TextSlice(source.text, start.offset, len(source.text))
-        try:
-            tree = _parser().parse(rest, start=start.rule)
-        except UnexpectedInput as error:
-            mistake = _mistake(source, error, start.offset)
-            faults.add(diagnose(mistake))
-            start = resumption(source.text, start, mistake.span.start)
-        else:
-            if not faults:
-                return tree
+        parsed = _attempt(source, source.text, start)
+        if isinstance(parsed, Tree):
+            if not gaps:
+                return parsed, ()
             break
-    raise CompileError(faults)
+        fault = diagnose(parsed)
+        faults.add(fault)
+        onward = _onward(parsed, fault)
+        after = resumption(source.text, start, parsed.span.start, onward)
+        gaps.append(after.gap)
+        start = after.start
+    readable = without_gaps(source.text, gaps)
+    rest = _attempt(source, readable, Start("program", 0, 0))
+    return (rest if isinstance(rest, Tree) else None), outermost(gaps)
+
+
+def _attempt(source: Source, text: str, start: Start) -> Tree[Token] | Mistake:
+    rest = TextSlice(text, start.offset, len(text))
+    try:
+        return _parser().parse(rest, start=start.rule)
+    except UnexpectedInput as error:
+        return _mistake(source, error, start.offset)
+
+
+def _onward(mistake: Mistake, fault: Diagnostic) -> int | None:
+    """Return where a statement or item may begin right after a mistake, if one may."""
+    match fault:
+        case MissingSemicolon() | DivisionComment() if mistake.kind in {
+            "NAME",
+            "LET",
+            "HOST",
+        }:
+            return mistake.span.start
+        case MisplacedDoc() | MisplacedFileDoc() if mistake.starts_statement:
+            return fault.span.end
+        case _:
+            return None
 
 
 def _mistake(source: Source, error: UnexpectedInput, begin: int) -> Mistake:
     match error:
         case UnexpectedCharacters(pos_in_stream=int(at)):
             return look_around("CHARACTER", Span(source, at, at + 1), (), begin)
+        case UnexpectedToken(token=Token(type="$END")):
+            end = len(source.text)
+            return look_around("$END", Span(source, end, end), error.accepts, begin)
         case UnexpectedToken(token=Token(start_pos=int(at), end_pos=int(end)) as token):
             span = Span(source, at, end)
             return look_around(token.type, span, error.accepts, begin)

@@ -1,4 +1,7 @@
-"""Right programs with the typed IR that they become: `accept/<name>.kern` and `.ir`."""
+"""Right programs with the typed IR that they become: `accept/<name>.kern` and `.ir`.
+
+One of several files is a folder, in which `main.kern` is checked.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from kerngen.check import check
 from kerngen.ir.dump import dump_module
-from kerngen.ir.nodes import Kernel, Module
+from kerngen.ir.nodes import Kernel
 from kerngen.ir.verify import verify_module
-from kerngen.source.reading import read_source
-from kerngen.syntax.parser import parse
+
+from .libraries import cases_in, module_of, name_of
 
 ROOT = Path(__file__).parent.parent.parent
 FOLDER = ROOT / "tests" / "cases" / "accept"
-CASES = sorted(FOLDER.glob("*.kern"))
+CASES = cases_in(FOLDER)
 STANDARD = sorted((ROOT / "dsl").glob("*.kern"))
-
-
-def module_of(case: Path) -> Module:
-    source = read_source(case, case.name)
-    return check(parse(source), source)
 
 
 def kernel_of(name: str) -> Kernel:
@@ -30,16 +27,17 @@ def kernel_of(name: str) -> Kernel:
     return kernel
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
+@pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_typed_ir(case: Path, golden: Callable[[Path, str], None]) -> None:
     golden(case.with_suffix(".ir"), dump_module(module_of(case)))
 
 
 def test_no_golden_is_left_over() -> None:
-    assert {f.stem for f in FOLDER.glob("*.ir")} == {case.stem for case in CASES}
+    goldens = set(FOLDER.rglob("*.ir"))
+    assert goldens == {case.with_suffix(".ir") for case in CASES}
 
 
-@pytest.mark.parametrize("case", [*CASES, *STANDARD], ids=lambda case: case.stem)
+@pytest.mark.parametrize("case", [*CASES, *STANDARD], ids=name_of)
 def test_typed_ir_is_valid(case: Path) -> None:
     assert verify_module(module_of(case)) == []
 

@@ -1,4 +1,7 @@
-"""Wrong programs with their diagnostics in full: `reject/<name>.kern` and `.err`."""
+"""Wrong programs with their diagnostics in full: `reject/<name>.kern` and `.err`.
+
+One of several files is a folder, in which `main.kern` is checked.
+"""
 
 from __future__ import annotations
 
@@ -8,38 +11,35 @@ from pathlib import Path
 import pytest
 
 from kerngen.catalogue import DIAGNOSTICS
-from kerngen.check import check
 from kerngen.schedule import faults as schedule_faults
 from kerngen.source import reading
 from kerngen.source.diagnostic import CompileError, Diagnostic
-from kerngen.source.reading import read_source
 from kerngen.source.render import render
 from kerngen.syntax import faults, habits
-from kerngen.syntax.parser import parse
+
+from .libraries import cases_in, module_of, name_of
 
 FOLDER = Path(__file__).parent.parent / "cases" / "reject"
-CASES = sorted(FOLDER.glob("*.kern"))
+CASES = cases_in(FOLDER)
 
 # Their wrong programs are with the tests of the stages that find them.
 ELSEWHERE = {m.__name__ for m in (reading, faults, habits, schedule_faults)}
 
 
 def diagnostics_of(case: Path) -> tuple[Diagnostic, ...]:
-    source = read_source(case, case.name)
-    program = parse(source)
     with pytest.raises(CompileError) as caught:
-        check(program, source)
+        module_of(case)
     return caught.value.diagnostics
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
+@pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_rendered_diagnostics(case: Path, golden: Callable[[Path, str], None]) -> None:
     golden(case.with_suffix(".err"), render(diagnostics_of(case)))
 
 
 def test_no_golden_is_left_over() -> None:
-    goldens = {file.stem for file in FOLDER.glob("*.err")}
-    assert goldens == {case.stem for case in CASES}
+    goldens = set(FOLDER.rglob("*.err"))
+    assert goldens == {case.with_suffix(".err") for case in CASES}
 
 
 def test_every_diagnostic_of_the_checker_has_a_case() -> None:

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kerngen.cli import main
+from kerngen.compiler import CompiledModule, Compiler
 from tests.cli.sample import PYPROJECT, SCALE, TOTAL, Run, edit
 
 
@@ -20,6 +21,20 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     edit(root / "dsl" / "deep" / "total.kern", TOTAL)
     monkeypatch.chdir(root)
     return root
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list of sources that get compiled from here on."""
+    names: list[str] = []
+    compile_file = Compiler.compile
+
+    def spy(self: Compiler, name: str) -> CompiledModule:
+        names.append(name)
+        return compile_file(self, name)
+
+    monkeypatch.setattr(Compiler, "compile", spy)
+    return names
 
 
 @pytest.fixture

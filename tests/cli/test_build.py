@@ -8,25 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kerngen import compiler
 from kerngen.output import freshness
 from tests.cli.sample import OUT, SCALE, SOURCE, TOTAL, WRONG, Run, edit, files, times
 
 pytestmark = pytest.mark.usefixtures("project")
-
-
-@pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the list of sources that get compiled from here on."""
-    paths: list[str] = []
-    compile_text = compiler.compile_text
-
-    def spy(text: str, path: str) -> compiler.CompiledModule:
-        paths.append(path)
-        return compile_text(text, path)
-
-    monkeypatch.setattr(compiler, "compile_text", spy)
-    return paths
 
 
 def test_builds_a_package(kerngen: Run) -> None:

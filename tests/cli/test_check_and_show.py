@@ -42,7 +42,8 @@ def test_show_has_equation_layout_schedules_and_wgsl(kerngen: Run) -> None:
     assert "scale  dsl/scale.kern:1\n" in output
     assert "uniform struct ScaleUniform, 8 bytes\n" in output
     assert "       4     4  k: f32\n" in output
-    assert "stage y\n  1. map  (" in output
+    assert "stage y, over i < n\n  y[i] = " in output
+    assert "  1. map  (" in output
     assert "     aligned: (n) % 4 == 0\n" in output
     kerngen("build")
     for path, text in files(OUT).items():
@@ -54,8 +55,25 @@ def test_show_names_the_schedules_that_the_user_asked_for(kerngen: Run) -> None:
     item = "schedule scale when n < 100 and n % 2 == 0 { generic }"
     edit(SOURCE / "scale.kern", f"{SCALE}{item}\n")
     output = kerngen("show", "scale").output
-    assert "  1. generic when (n < 100) and ((n % 2) == 0)  (asked for)\n" in output
+    assert "  1. generic when n < 100 and n % 2 == 0  (asked for)\n" in output
     assert "  2. map  (" in output
+
+
+def test_show_explains_the_choice(kerngen: Run) -> None:
+    edit(
+        SOURCE / "mean.kern",
+        "kernel centre(x: f32[m, n]) -> y: f32[m, n] {"
+        " let twice[i, j] = 2.0 * x[i, j];"
+        " let mean[i] = (sum[j] x[i, j]) / f32(n);"
+        " y[i, j] = twice[i, j] - mean[i]; }",
+    )
+    output = kerngen("show", "centre").output
+    assert "temporaries: mean[m]" in output
+    assert "stage mean, over i < m" in output
+    assert "reads x; writes mean" in output
+    assert "at least 4 m n + 4 m bytes, m n + m operations" in output
+    assert "1. rows, with y  (2 stages share their rows)" in output
+    assert "not map: the stage holds a reduction, 'sum'" in output
 
 
 def test_show_as_json(kerngen: Run) -> None:

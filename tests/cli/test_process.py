@@ -58,6 +58,7 @@ def imported_by(*arguments: str) -> set[str]:
 
 
 def test_a_build_with_nothing_changed_imports_no_compiler() -> None:
+    edit(SOURCE / "tuned.kern", 'use "scale.kern";\nschedule scale { map }\n')
     assert "lark" in imported_by("build")
     modules = imported_by("build")
     assert not {"lark", "black", "numpy", "wgpu", "kerngen.compiler"} & modules
@@ -82,10 +83,11 @@ def test_output_is_the_same_anywhere(
     folder: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
     edit(SOURCE / "greek.kern", f"/// Größe, café.\n{SCALE}")
+    edit(SOURCE / "tuned.kern", 'use "deep/total.kern";\nschedule total { reduce }\n')
     run("build", environment={"PYTHONHASHSEED": "0"})
     other = tmp_path / folder
     other.mkdir(parents=True)
-    for name in ("greek.kern", "scale.kern", "deep/total.kern"):
+    for name in ("greek.kern", "scale.kern", "deep/total.kern", "tuned.kern"):
         edit(other / "dsl" / name, (SOURCE / name).read_text("utf-8"))
     made = other / "made"
     run("build", str(other / "dsl"), "--out", str(made), environment=environment)

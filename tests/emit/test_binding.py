@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kerngen.runtime.errors import UniformRangeError
-from kerngen.runtime.kernel import AdapterInfo, Kernel
+from kerngen.runtime.kernel import AdapterInfo, Kernel, Term
 from kerngen.runtime.uniform import UniformStruct
 from tests.emit.emitting import emitted, loaded
 
@@ -248,5 +248,6 @@ def test_a_kernel_without_dims_and_scalars_has_no_struct_of_its_own() -> None:
 def test_literal_axes_and_range_checks() -> None:
     thirds = loaded(EDGES)._THIRDS
     assert thirds.tensors[0].axes == ("n", 3)
-    shown = [(c.index, c.extent, c.tensor, c.axis) for c in thirds.checks]
-    assert shown == [("q", "k", "x", 1)]
+    (check,) = thirds.checks
+    assert (check.text, check.tensor, check.axis, check.extent) == ("q", "x", 1, 3)
+    assert check.terms == (Term(1, "k"),)

@@ -8,9 +8,11 @@ import pytest
 
 from kerngen.check import check
 from kerngen.ir.nodes import (
+    Affine,
     Binary,
     BuiltinCall,
     Cast,
+    Clamped,
     Constant,
     DimValue,
     Expr,
@@ -42,6 +44,7 @@ SOURCE = Source(
 F32, I32, U32, BOOL = Scalar.F32, Scalar.I32, Scalar.U32, Scalar.BOOL
 ROW, COLUMN = Index("i", "m"), Index("j", "n")
 ONE, ONE_I, ONE_U = Constant(1.0, F32), Constant(1, I32), Constant(1, U32)
+HALF_ROW = Binary("/", IndexValue(ROW), ONE_I, I32)
 X = Tensor("x", F32, ("m", "n"), Role.INPUT)
 OTHER = Tensor("other", F32, ("m",), Role.LET)
 
@@ -75,8 +78,8 @@ def test_accepts_the_good_kernel() -> None:
         (LocalValue("t", F32), "unknown local"),
         (Load(OTHER, (IndexValue(ROW),)), "not there"),
         (Load(X, (IndexValue(ROW),)), "number of subscripts"),
-        (Load(X, (IndexValue(ROW), ONE)), "no integer"),
-        (Load(X, (IndexValue(ROW), ONE_I)), "neither an index nor read"),
+        (Load(X, (IndexValue(ROW), Clamped(ONE))), "no integer"),
+        (Load(X, (IndexValue(ROW), Affine(HALF_ROW))), "said to be affine"),
         (Binary("+", ONE, ONE_I, F32), "types that do not fit"),
         (Binary("+", ONE, ONE, I32), "types that do not fit"),
         (Binary("&", ONE, ONE, F32), "types that do not fit"),
@@ -84,6 +87,7 @@ def test_accepts_the_good_kernel() -> None:
         (Cast(Unary("-", ONE_U, U32), F32), "types that do not fit"),
         (Select(ONE, ONE, ONE, F32), "types that do not fit"),
         (Cast(ONE, F32), "converts nothing"),
+        (Cast(ONE, F32, is_halved=True), "converts nothing"),
         (BuiltinCall("sqrt", (ONE_I,), F32), "does not take"),
         (BuiltinCall("cbrt", (ONE,), F32), "unknown built-in"),
         (FunctionCall("f", (ONE,), F32), "not there"),
@@ -98,6 +102,13 @@ def test_accepts_the_good_kernel() -> None:
 )
 def test_refuses(value: Expr, reason: str) -> None:
     assert reason in faults_of(value)
+
+
+def test_refuses_halves_of_integers() -> None:
+    tensor = Tensor("x", I32, ("m", "n"), Role.INPUT, is_half=True)
+    kernel = good()
+    kernel = replace(kernel, tensors=(tensor, *kernel.tensors[1:]))
+    assert "what is no f32" in "".join(verify_kernel(kernel, {}))
 
 
 def test_refuses_an_unwritten_output() -> None:

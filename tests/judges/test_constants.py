@@ -21,6 +21,15 @@ EXPRESSIONS = {
         "select(1, 2, YES) + ldexp(x[i], 128) + quantizeToF16(0.1) + tanh(90.0)",
         "degrees(1.0) + fract(-0.25) + exp(-200.0) + exp(80.0)",
     ],
+    "f16": [
+        "65504.0",
+        "-65504.0 * HALF + 1e-9",
+        "x[i] + 7e4",
+        "if x[i] > 0.0 { 7e4 } else { -7e4 }",
+        "big",
+        "-big * 2.0",
+        "HUGE * t",
+    ],
     "i32": [
         "k[i] / 0 + k[i] % 0 + k[i] / (MOST - MOST) + 1 / 0 + s % (2 - 2)",
         "MOST + 1 + MOST * MOST - -LEAST + k[i] * (2147483647 * 2)",
@@ -35,13 +44,14 @@ EXPRESSIONS = {
 }
 CONSTANTS = (
     "const HALF: f32 = 0.5; const MOST: i32 = 2147483647; "
-    "const LEAST: i32 = -2147483648; const YES: bool = true;"
+    "const LEAST: i32 = -2147483648; const YES: bool = true; const HUGE: f32 = 7e4;"
 )
 
 
 def shaders(type_: str, folder: Path) -> list[Path]:
     outputs = ", ".join(f"y{n}: {type_}[n]" for n, _ in enumerate(EXPRESSIONS[type_]))
     body = "".join(f"y{n}[i] = {e}; " for n, e in enumerate(EXPRESSIONS[type_]))
+    body = f"let big = HUGE; {body} y0[i] += y1[i];"
     text = f"{CONSTANTS} kernel f({PARAMETERS}) -> {outputs} {{ {body} }}"
     try:
         compiled = compile_text(text, "constants.kern")

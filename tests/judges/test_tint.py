@@ -7,6 +7,7 @@ from pathlib import Path
 from kerngen.compiler import compile_text
 from tests.judges.tint import refused
 from tests.language.cases import CASES
+from tests.language.halves import HALVES
 
 GENERATED = Path(__file__).parents[2] / "generated" / "kerngen_kernels" / "wgsl"
 
@@ -28,7 +29,7 @@ def test_every_standard_shader_is_accepted() -> None:
 
 def test_every_case_of_the_language_is_accepted(tmp_path: Path) -> None:
     shaders: list[Path] = []
-    for case in CASES:
+    for case in (*CASES, *HALVES):
         for path, content in compile_text(case.text, f"{case}.kern").files.items():
             if path.endswith(".wgsl"):
                 shaders.append(tmp_path / Path(path).name)

@@ -1,8 +1,8 @@
 """Ask Tint, Chromium's WGSL compiler, what it thinks of shaders.
 
-Run as a script: it reads paths from standard input, one a line, and prints one JSON
-object, from the path of each refused shader to Tint's message.  It is a process of its
-own since it loads Dawn beside nothing else that drives the GPU.
+Run as a script: it reads shaders from standard input, each a line of JSON, and answers
+each with a line: Tint's message, or null.  It is a process of its own since it loads
+Dawn beside nothing else that drives the GPU.
 """
 
 from __future__ import annotations
@@ -13,35 +13,69 @@ import sys
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
+from typing import Final
+
+ANSWER: Final = "tint: "
+
+
+class Tint:
+    """A long-lived process that judges shaders."""
+
+    def __init__(self) -> None:
+        """Start Dawn; that takes a second."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+
+    def refuses(self, shader: str) -> str:
+        """Return Tint's message about a shader; nothing if it accepts it."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{json.dumps(shader)}\n")
+        self._process.stdin.flush()
+        while not (line := self._process.stdout.readline()).startswith(ANSWER):
+            assert line, "Dawn did not start, or stopped."
+        message: str | None = json.loads(line.removeprefix(ANSWER))
+        return message or ""
+
+    def close(self) -> None:
+        """Stop the process."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait()
 
 
 def refused(shaders: Iterable[Path]) -> dict[str, str]:
     """Return Tint's message for each shader that it refuses."""
-    listed = "\n".join(str(path) for path in shaders)
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", __file__],
-        input=listed,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"Dawn did not start:\n{done.stderr}"
-    found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    tint = Tint()
+    try:
+        texts = {str(path): path.read_text(encoding="utf-8") for path in shaders}
+        messages = {path: tint.refuses(text) for path, text in texts.items()}
+    finally:
+        tint.close()
+    return {path: message for path, message in messages.items() if message}
 
 
 def main() -> None:
-    """Judge the shaders named on standard input."""
+    """Judge the shaders that come on standard input."""
     utils, webgpu = import_module("pydawn.utils"), import_module("pydawn.webgpu")
     adapter = utils.request_adapter_sync(webgpu.WGPUPowerPreference_HighPerformance)
-    device = utils.request_device_sync(adapter, [])
-    found: dict[str, str] = {}
-    for path in sys.stdin.read().splitlines():
+    device = utils.request_device_sync(adapter, [webgpu.WGPUFeatureName_ShaderF16])
+    for line in sys.stdin:
+        answer = None
         try:
-            utils.create_shader_module(device, Path(path).read_text(encoding="utf-8"))
+            utils.create_shader_module(device, json.loads(line))
         except RuntimeError as error:
-            found[path] = str(error)
-    sys.stdout.write(f"\n{json.dumps(found)}\n")
+            answer = str(error)
+        # Dawn and its driver may have begun a line of their own.
+        sys.stdout.write(f"\n{ANSWER}{json.dumps(answer)}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

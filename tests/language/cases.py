@@ -145,10 +145,37 @@ CASES = (
         ),
     ),
     Case(
+        "reads_its_own_element_and_a_gathered_one",
+        "kernel f(x: f32[n], ids: i32[n], mut w: f32[n]) {"
+        " w[i] += x[ids[i]]; w[i] *= x[i]; }",
+        lambda draw, n: (draw.f32(n), draw.i32(n, low=-2, high=n + 1), draw.f32(n)),
+        lambda x, ids, w: ((w + x[np.clip(ids, 0, len(x) - 1)]) * x,),
+    ),
+    Case(
+        "an_index_of_several_lengths",
+        "kernel f(x: f32[n], z: f32[m, n]) -> y: f32[n], w: f32[n - 1], v: f32[n] {"
+        " y[t] = x[t] * f32(t); w[t] = sum[r < 2] x[t + r] * z[min(r, 1), t / 2];"
+        " v[t] = x[t] + f32(t); }",
+        lambda draw, n: (draw.f32(n), draw.f32(3, n)),
+        lambda x, z: (
+            (x * np.arange(len(x))).astype(np.float32),
+            x[:-1] * z[0, np.arange(len(x) - 1) // 2]
+            + x[1:] * z[1, np.arange(len(x) - 1) // 2],
+            (x + np.arange(len(x))).astype(np.float32),
+        ),
+    ),
+    Case(
         "outer_product",
         "kernel f(a: f32[m], b: f32[n]) -> c: f32[m, n] { c[i, j] = a[i] * b[j]; }",
         lambda draw, n: (draw.f32(6), draw.f32(n)),
         lambda a, b: (np.outer(a, b),),
+    ),
+    Case(
+        "windows_of_rows",
+        "kernel f(x: f32[m, n]) -> y: f32[m, n - 1] {"
+        " y[i, j] = max[u < 2] x[i, j + u] * f32(1 + u); }",
+        lambda draw, n: (draw.f32(6, n),),
+        lambda x: (np.maximum(x[:, :-1], 2 * x[:, 1:]),),
     ),
     Case(
         "transpose",
@@ -300,6 +327,15 @@ CASES = (
         lambda total, x: (np.asarray(total + x @ x),),
     ),
     Case(
+        "functions_that_ignore_their_arguments",
+        "fn g(x: f32, k: i32) -> f32 { let h = x; let t = f32(k) * 2.0; t }"
+        " fn h(x: f32) -> f32 { sqrt(4.0) }"
+        " kernel f(x: f32[n]) -> y: f32[n], s: f32[] {"
+        " y[i] = h(x[i]) + g(x[i], 3); s = sum[i] h(x[i]); }",
+        lambda draw, n: (draw.f32(n),),
+        lambda x: (np.full_like(x, 8), np.asarray(np.float32(2 * len(x)))),
+    ),
+    Case(
         "broadcast_scalar_over_an_axis",
         "kernel f(x: f32[m, n], s: f32[], r: f32[m]) -> y: f32[m, n] {"
         " y[i, j] = x[i, j] * s + r[i]; }",
@@ -370,6 +406,14 @@ CASES = (
         "kernel f(x: f32[n]) -> parts: f32[] { parts = sum[i] x[i]; }",
         lambda draw, n: (draw.f32(n),),
         lambda x: (np.asarray(x.sum()),),
+    ),
+    Case(
+        "names_that_wgsl_gives_address_spaces",
+        "kernel f(workgroup: f32[n], storage: f32[n, n]) -> read_write: f32[n] {"
+        " let uniform = sum[i] workgroup[i];"
+        " read_write[function] = uniform + sum[i] storage[function, i] * workgroup[i]; }",
+        lambda draw, n: (draw.f32(n), draw.f32(n, n)),
+        lambda w, s: (w.sum() + s @ w,),
     ),
     Case(
         "names_that_other_languages_reserve",

@@ -10,12 +10,16 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
+from kerngen.ir.strategies import OPTIONS
 from kerngen.runtime.kernel import Kernel
 from kerngen.source.diagnostic import CompileError
 from tests.language.cases import CASES, Array, Arrays, Case, Inputs
+from tests.language.halves import HALVES
+from tests.language.products import PRODUCTS
+from tests.language.windows import WINDOWS
 from tests.numeric.generated import built
 
-STRATEGIES = ("", "map", "reduce", "gemv", "gemm", "generic")
+STRATEGIES = ("", *OPTIONS)
 SIZES = (1, 3, 4, 64, 130)
 
 
@@ -25,7 +29,7 @@ def shown(case: Case, strategy: str) -> str:
 
 ALL = [
     pytest.param(case, strategy, id=shown(case, strategy))
-    for case in CASES
+    for case in (*CASES, *HALVES, *PRODUCTS, *WINDOWS)
     for strategy in STRATEGIES
 ]
 

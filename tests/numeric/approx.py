@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, final
+from math import prod
+from typing import Any, TypeAlias, cast, final
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from kerngen.ir.builtins import Accuracy
@@ -78,8 +80,8 @@ class Arithmetic:
 class Approx(NDArrayOperatorsMixin):
     """An array of exact values, each with a bound on its computed value's error.
 
-    It offers what the oracles use of NumPy: operators, ufuncs, `np.where`, subscripts,
-    `sum`, `max` and `min`.
+    It offers what the oracles use of NumPy: operators, ufuncs, `np.where`, functions that
+    rearrange, subscripts, `sum`, `max` and `min`.
     """
 
     def __init__(self, arithmetic: Arithmetic, value: Array, error: Array) -> None:
@@ -90,7 +92,7 @@ class Approx(NDArrayOperatorsMixin):
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object
     ) -> Approx | NDArray[np.bool_]:
-        """Run an operator or function by its rule; all functions here are increasing."""
+        """Run an operator or function by its rule; functions without one are increasing."""
         assert method == "__call__", method
         assert not kwargs, kwargs
         operands = [self.arithmetic.leaf(value) for value in inputs]
@@ -110,7 +112,12 @@ class Approx(NDArrayOperatorsMixin):
         args: tuple[Any, ...],
         kwargs: Mapping[str, object],
     ) -> Approx:
-        """`np.where` with an exact condition, and nothing else."""
+        """`np.where` with an exact condition, and functions that move elements only."""
+        if function in _REARRANGE:
+            values, errors = (
+                function(*_parts(args, part), **kwargs) for part in ("value", "error")
+            )
+            return Approx(self.arithmetic, np.asarray(values), np.asarray(errors))
         assert function is np.where, function
         assert not kwargs, kwargs
         a, b = self.arithmetic.leaf(args[1]), self.arithmetic.leaf(args[2])
@@ -139,25 +146,28 @@ class Approx(NDArrayOperatorsMixin):
         assert dtype is np.float64
         return self
 
-    def sum(self, axis: int = -1) -> Approx:
-        """The sum along an axis: `gamma` of the sum of magnitudes."""
-        arithmetic, count = self.arithmetic, self.value.shape[axis]
+    def sum(self, axis: int | tuple[int, ...] = -1) -> Approx:
+        """The sum along some axes: `gamma` of the sum of magnitudes."""
+        arithmetic = self.arithmetic
+        axes = axis if isinstance(axis, tuple) else (axis,)
+        count = prod(self.value.shape[number] for number in axes)
         size = (np.abs(self.value) + self.error).sum(axis)
         error = self.error.sum(axis) + arithmetic.gamma(count) * size
         value = self.value.sum(axis)
         if arithmetic.dropped is not None:
-            value = value - self.value.take(arithmetic.dropped, axis)
+            (only,) = axes
+            value = value - self.value.take(arithmetic.dropped, only)
         return arithmetic.flushed(value, error + count * arithmetic.tiny)
 
-    def max(self, axis: int = -1, *, initial: float) -> Approx:
-        """The largest along an axis."""
+    def max(self, axis: int | tuple[int, ...] = -1, *, initial: float) -> Approx:
+        """The largest along some axes."""
         ends = (self.value + k * self.error for k in (-1, 0, 1))
         return _between(
             self.arithmetic, *(end.max(axis, initial=initial) for end in ends)
         )
 
-    def min(self, axis: int = -1, *, initial: float) -> Approx:
-        """The smallest along an axis."""
+    def min(self, axis: int | tuple[int, ...] = -1, *, initial: float) -> Approx:
+        """The smallest along some axes."""
         ends = (self.value + k * self.error for k in (-1, 0, 1))
         return _between(
             self.arithmetic, *(end.min(axis, initial=initial) for end in ends)
@@ -194,7 +204,8 @@ def _matmul(arithmetic: Arithmetic, a: Approx, b: Approx) -> Approx:
     value = a.value @ b.value
     if arithmetic.dropped is not None:
         one = slice(arithmetic.dropped, arithmetic.dropped + 1)
-        value = value - a.value[..., one] @ b.value[one]
+        rows = (one,) if b.value.ndim == 1 else (..., one, slice(None))
+        value = value - a.value[..., one] @ b.value[rows]
     error = spread + relative * (size_a @ size_b) + 2 * count * arithmetic.tiny
     return arithmetic.flushed(value, error)
 
@@ -225,6 +236,18 @@ def _absolute(arithmetic: Arithmetic, a: Approx) -> Approx:
     return Approx(arithmetic, np.abs(a.value), a.error)
 
 
+def _sign(arithmetic: Arithmetic, a: Approx) -> Approx:
+    """Exact, unless the operand may have the other sign."""
+    other = (np.abs(a.value) <= a.error) & (a.error > 0)
+    return Approx(arithmetic, np.sign(a.value), np.where(other, 2.0, 0.0))
+
+
+def _cosine(arithmetic: Arithmetic, a: Approx) -> Approx:
+    """Nowhere steeper than 1."""
+    row = arithmetic.functions[np.cos]
+    return arithmetic.rounded(np.cos(a.value), a.error, row)
+
+
 def _increasing(arithmetic: Arithmetic, function: np.ufunc, a: Approx) -> Approx:
     """Where the ends of the operand's interval go, and the function's own error."""
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -240,7 +263,45 @@ def _increasing(arithmetic: Arithmetic, function: np.ufunc, a: Approx) -> Approx
     return arithmetic.flushed(value, spread + row.absolute + ulps * ulp)
 
 
-_COMPARISONS = frozenset({np.greater, np.greater_equal})
+def _parts(args: tuple[Any, ...], part: str) -> tuple[Any, ...]:
+    """The arguments, with the values or the errors of each `Approx`."""
+    return tuple(_part(argument, part) for argument in args)
+
+
+def _part(argument: object, part: str) -> Any:
+    """The values or the errors of an argument; those in lists too."""
+    if isinstance(argument, Approx):
+        return argument.value if part == "value" else argument.error
+    if isinstance(argument, list):
+        return [_part(each, part) for each in cast("list[object]", argument)]
+    return argument
+
+
+def exactly(x: Approx | Array) -> Array:
+    """The values of what is known exactly: what decides, or is counted."""
+    if not isinstance(x, Approx):
+        return x
+    assert not x.error.any(), "A lucky decision."
+    return x.value
+
+
+_COMPARISONS = frozenset({np.greater, np.greater_equal, np.less})
+
+_REARRANGE: frozenset[Callable[..., Any]] = frozenset(
+    {
+        np.concatenate,
+        np.flip,
+        np.moveaxis,
+        np.pad,
+        np.repeat,
+        np.reshape,
+        np.roll,
+        np.stack,
+        np.swapaxes,
+        np.tile,
+        sliding_window_view,
+    }
+)
 
 _RULES: Mapping[np.ufunc, Rule] = {
     np.add: _add,
@@ -252,4 +313,6 @@ _RULES: Mapping[np.ufunc, Rule] = {
     np.minimum: _minimum,
     np.negative: _negative,
     np.absolute: _absolute,
+    np.sign: _sign,
+    np.cos: _cosine,
 }

@@ -2,21 +2,25 @@
 
 They take the tensors, then the scalars by name, and return the result, or a tuple of
 results: those of the `mut` tensors in order, then the outputs.  Nothing is taken from
-the compiler, nor from the reference that it prints.
+the compiler, nor from the reference that it prints.  The `oracles_*.py` beside this
+file hold those of the larger groups.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .approx import Array
+from .oracles_images import IMAGES
+from .oracles_layers import LAYERS
+from .oracles_layout import LAYOUT
+from .oracles_numbers import NUMBERS
+from .oracles_optim import OPTIMIZERS
 
-Labels: TypeAlias = NDArray[np.uint32]
 LOWEST, HIGHEST = -float(np.finfo(np.float32).max), float(np.finfo(np.float32).max)
 
 ERF: Any = np.frompyfunc(math.erf, 1, 1)
@@ -101,6 +105,32 @@ def clamp(x: Array, *, low: float, high: float) -> Array:
     return y
 
 
+def fma(a: Array, b: Array, c: Array) -> Array:
+    """A product and a sum."""
+    return a * b + c
+
+
+def lerp(a: Array, b: Array, *, t: float) -> Array:
+    """Between two numbers."""
+    return (1 - t) * a + t * b
+
+
+def softplus(x: Array) -> Array:
+    """A soft positive part."""
+    y: Array = np.maximum(x, 0) + np.log(1 + np.exp(-np.abs(x)))
+    return y
+
+
+def elu(x: Array, *, alpha: float) -> Array:
+    """Exponential below 0."""
+    return np.where(x > 0, x, alpha * (np.exp(x) - 1))
+
+
+def swiglu(gate: Array, x: Array) -> Array:
+    """Gated by swish."""
+    return swish(gate) * x
+
+
 def total(x: Array) -> Array:
     """The sum."""
     y: Array = x.sum(-1)
@@ -169,69 +199,6 @@ def gemv_t(w: Array, x: Array, *, alpha: float = 1.0) -> Array:
     return alpha * (x @ w)
 
 
-def _shifted(x: Array) -> tuple[Array, Array]:
-    """Each row less its largest element, and the sum of its exponentials."""
-    shifted = x - x.max(-1, initial=LOWEST)[:, None]
-    return shifted, np.exp(shifted).sum(-1)
-
-
-def softmax(x: Array) -> Array:
-    """Exponentials, normalized by row."""
-    shifted, total = _shifted(x)
-    return np.exp(shifted) / total[:, None]
-
-
-def log_softmax(x: Array) -> Array:
-    """The logarithm of softmax."""
-    shifted, total = _shifted(x)
-    return shifted - np.log(total)[:, None]
-
-
-def _classes(logits: Array, labels: Labels) -> tuple[NDArray[np.intp], Labels]:
-    rows: int = logits.shape[0]
-    last = np.full(rows, max(logits.shape[1] - 1, 0), np.uint32)
-    classes: Labels = np.minimum(labels, last)
-    return np.arange(rows), classes
-
-
-def cross_entropy(logits: Array, labels: Labels) -> Array:
-    """Minus the logarithm of the softmax at the label."""
-    shifted, total = _shifted(logits)
-    return np.log(total) - shifted[_classes(logits, labels)]
-
-
-def cross_entropy_gradient(
-    logits: Array, labels: Labels, *, scale: float = 1.0
-) -> Array:
-    """Softmax less the one-hot label."""
-    _, classes = _classes(logits, labels)
-    columns: int = logits.shape[1]
-    one_hot = np.equal.outer(classes, np.arange(columns))
-    return scale * (softmax(logits) - one_hot)
-
-
-def adamw(
-    param: Array,
-    grad: Array,
-    m: Array,
-    v: Array,
-    *,
-    lr: float,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    eps: float = 1e-8,
-    weight_decay: float = 0.01,
-    step: int,
-) -> tuple[Array, Array, Array]:
-    """Algorithm 2 of Loshchilov and Hutter (2019), with the schedule multiplier in lr."""
-    m = beta1 * m + (1 - beta1) * grad
-    v = beta2 * v + (1 - beta2) * grad * grad
-    m_hat = m / (1 - beta1**step)
-    v_hat = v / (1 - beta2**step)
-    param = param - lr * (m_hat / (np.sqrt(v_hat) + eps) + weight_decay * param)
-    return param, m, v
-
-
 def clip_by_norm(g: Array, total: Array, *, max_norm: float) -> Array:
     """As torch.nn.utils.clip_grad_norm_: the norm is that of all gradients together."""
     return g * np.minimum(1.0, max_norm / (np.sqrt(total) + 1e-6))
@@ -262,6 +229,13 @@ ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "div": np.divide,
         "axpy": axpy,
         "clamp": clamp,
+        "fma": fma,
+        "lerp": lerp,
+        "maximum": np.maximum,
+        "minimum": np.minimum,
+        "softplus": softplus,
+        "elu": elu,
+        "swiglu": swiglu,
     },
     "reduction": {
         "sum": total,
@@ -282,15 +256,20 @@ ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
             ("_bias_gelu", gelu),
         )
     },
-    "softmax": {"softmax": softmax, "log_softmax": log_softmax},
-    "loss": {
-        "cross_entropy": cross_entropy,
-        "cross_entropy_gradient": cross_entropy_gradient,
-    },
-    "optim": {"adamw": adamw},
     "clip": {
         "add_sum_squares": add_sum_squares,
         "clip_by_norm": clip_by_norm,
+    },
+    "half": {
+        "widen": _identity,
+        "narrow": _identity,
+        "scale": scale,
+        **{
+            f"matmul_{form}{suffix}": matmul(form, _identity)
+            for form in ("nn", "nt")
+            for suffix in ("", "_wide")
+        },
+        "gemv": gemv,
     },
     "nn": {
         "gelu_gradient": gelu_gradient,
@@ -298,5 +277,10 @@ ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "relu_gradient": relu_gradient,
         "column_sum": column_sum,
     },
+    **LAYERS,
+    **IMAGES,
+    **LAYOUT,
+    **OPTIMIZERS,
+    **NUMBERS,
 }
 """The oracle of each kernel, by module of `kerngen_kernels` and name."""

@@ -35,7 +35,6 @@ STEP = Counter(
     adamw=4,
 )
 DISPATCHES = {
-    "cross_entropy_gradient": 3,  # largest, sum of exponentials, quotient
     "sum_squares": 2,  # partial sums, their sum
     "add_sum_squares": 2,
 }

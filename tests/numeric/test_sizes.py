@@ -17,9 +17,10 @@ from kerngen.runtime import Context
 from kerngen.runtime.kernel import TensorSpec
 
 from .cases import Arrays, Case, standard_kernels
+from .domains import Dims
 from .generated import built, with_generic_schedules
 from .oracles import ORACLES
-from .ways import Dims, Way, ways
+from .ways import Way, ways
 
 MOST_GROUPS = 65535
 MOST_BYTES = 2**27
@@ -58,7 +59,7 @@ def sizes_past_the_fold(way: Way) -> Iterator[Dims]:
 
         first = bisect(lengths, MOST_GROUPS, key=count)
         if first < len(lengths) and fits(way, found := short | {long: lengths[first]}):
-            assert way.takes(found)
+            assert way.takes(found, {})
             yield found
 
 
@@ -78,7 +79,7 @@ def whole_numbers(way: Way, dims: Dims) -> Arrays:
     inputs = (spec for spec in way.case.kernel.tensors if spec.access != "write")
     return {
         spec.name: rng.integers(-4, 5, length(spec, dims))
-        .astype(np.float32)
+        .astype(spec.element.dtype)
         .reshape([a if isinstance(a, int) else dims[a] for a in spec.axes])
         for spec in inputs
     }

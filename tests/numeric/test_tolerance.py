@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from .cases import Arrays, like_size
+from .cases import Arrays
+from .domains import like_size
 from .oracles import ORACLES
 from .tolerance import (
     SERIAL,

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from kerngen.ir.builtins import BUILTINS, Accuracy
 from kerngen.runtime.hostmath import ceil_div
-from kerngen.schedule import columnwise, rowwise
+from kerngen.schedule import columnwise, rows, rowwise
 
-from .approx import Approx, Arithmetic, Array
+from .approx import ROUNDED, Approx, Arithmetic, Array
 from .oracles import ERF
 
 Oracle: TypeAlias = Callable[..., Any]
@@ -37,6 +37,7 @@ _FUNCTIONS: Mapping[np.ufunc, str] = {
     np.log: "log",
     np.sqrt: "sqrt",
     np.tanh: "tanh",
+    np.cos: "cos",
     ERF: "erf",
 }
 
@@ -51,6 +52,15 @@ def rows_or_columns(count: int) -> int:
     lanes = columnwise.LANES_PER_GROUP // columnwise.COLUMNS
     columns = (ceil_div(count, n) + ceil_log2(n) for n in (lanes, 4 * lanes))
     return max(_lanes(count, rowwise.ROW_LANES), *columns)
+
+
+def whole_rows(count: int) -> int:
+    """A running total per lane, of what its lanes take at once; then a tree."""
+    return max(
+        ceil_div(count, shape.step) + ceil_log2(shape.width) + ceil_log2(shape.lanes)
+        for _, shape in (*rows.ALIGNED, *rows.EDGE)
+        if not shape.chunks or count <= shape.step * shape.chunks
+    )
 
 
 def whole(count: int) -> int:
@@ -94,6 +104,8 @@ SUMMATIONS: Mapping[tuple[str, bool], Summation] = {
     ("gemm", False): SERIAL,
     ("gemv", False): Summation(rows_or_columns, longest=1500),
     ("reduce", False): Summation(rows_or_columns, longest=1500),
+    ("rows", False): Summation(whole_rows, longest=1500),
+    ("rows", True): Summation(whole_rows, longest=1500),
     ("reduce", True): Summation(whole, longest=20000),
 }
 """By strategy, and whether the sum is the whole result (one of rank 0)."""
@@ -111,10 +123,16 @@ def reference_arithmetic(dtype: type[np.floating[Any]]) -> Arithmetic:
     return Arithmetic(dtype, functions, serial)
 
 
+_HALF = Arithmetic(np.float16, {}, none)
+
+
 @final
 @dataclass(frozen=True)
 class Expected:
-    """A result as it should be, and how far off each element may be."""
+    """A result as it should be, and how far off each element may be.
+
+    One that is kept as f16 has been rounded once more.
+    """
 
     value: Array
     error: Array
@@ -123,14 +141,17 @@ class Expected:
         """Fail, with the worst element, unless every element is within its bound."""
         assert actual.shape == self.value.shape, f"{what}: shape {actual.shape}"
         assert np.isfinite(self.error).all(), f"{what}: a bound is infinite"
-        excess = np.abs(actual.astype(np.float64) - self.value) - self.error
+        error = self.error
+        if actual.dtype == np.float16:
+            error = _HALF.rounded(self.value, error, ROUNDED).error
+        excess = np.abs(actual.astype(np.float64) - self.value) - error
         if excess.size and not (excess <= 0).all():
             worst = np.unravel_index(
                 np.argmax(np.nan_to_num(excess, nan=np.inf)), excess.shape
             )
             raise AssertionError(
                 f"{what}: element {tuple(map(int, worst))} is {actual[worst]!r}, not"
-                f" {self.value[worst]!r} within {self.error[worst]:.3g}"
+                f" {self.value[worst]!r} within {error[worst]:.3g}"
             )
 
 
@@ -141,6 +162,8 @@ def expect(
     scalars: Mapping[str, float],
 ) -> tuple[Expected, ...]:
     """What the oracle gives for these arguments, and how far a computed result may be.
+
+    Integers are exact.
 
     A float64 result is held to an oracle in float64, which may be off by as much itself.
     """
@@ -167,11 +190,19 @@ def _run(
     arrays: Mapping[str, NDArray[Any]],
     scalars: Mapping[str, float],
 ) -> tuple[Approx, ...]:
-    given = [
+    given: list[Any] = [
         arithmetic.leaf(array) if np.issubdtype(array.dtype, np.floating) else array
         for array in arrays.values()
     ]
     # Rows without elements have no sum to divide by, nor anything to divide.
     with np.errstate(all="ignore"):
-        result: Approx | tuple[Approx, ...] = oracle(*given, **scalars)
-    return result if isinstance(result, tuple) else (result,)
+        result: Any = oracle(*(given or [arithmetic.leaf]), **scalars)
+    results: list[Any] = [*result] if isinstance(result, tuple) else [result]
+    return tuple(_carrying(arithmetic, each) for each in results)
+
+
+def _carrying(arithmetic: Arithmetic, result: Approx | NDArray[Any]) -> Approx:
+    """A result with its error: integers have none, plain numbers are rounded once."""
+    if isinstance(result, Approx) or np.issubdtype(result.dtype, np.floating):
+        return arithmetic.leaf(result)
+    return Approx(arithmetic, result.astype(np.float64), np.zeros(result.shape))

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context
+from kerngen.runtime import Context, f16
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import Kernel, Schedule, Stage, Variant
 
 from .approx import Arithmetic
-from .cases import Arrays, Case
+from .cases import Arrays, Case, Scalars
+from .domains import Dims
 from .tolerance import SUMMATIONS, Summation, shader_arithmetic
 
-Dims: TypeAlias = dict[str, int]
-
-
 STEPS = (1, 4, 128)
-"""Sizes that are multiples of one of these suit any variant."""
+MOST = (5000, 4096, 2048, 1024, 512, 128, 32)
+"""Sizes that are multiples of a step and not above a limit suit most variants."""
+
+TRIES = 20
 
 
 @final
@@ -51,11 +52,17 @@ class Way:
         return replace(self.case.kernel, stages=tuple(stages))
 
     @property
+    def halves(self) -> bool:
+        """Whether the kernel needs an adapter that knows f16."""
+        return any(spec.element is f16 for spec in self.case.kernel.tensors)
+
+    @property
     def summations(self) -> tuple[Summation, ...]:
         """How each stage sums."""
         outputs = [spec for spec in self.case.kernel.tensors if spec.access != "read"]
         whole = any(not spec.axes for spec in outputs)
         schedules = [stage.schedules[0] for stage in self.kernel.stages]
+        del schedules[self.stage + 1 : self.stage + self.schedule.covers]
         strategies = (schedule.strategy.split("_")[0] for schedule in schedules)
         return tuple(SUMMATIONS[strategy, whole] for strategy in strategies)
 
@@ -69,19 +76,32 @@ class Way:
         """The arithmetic of the deepest stage."""
         return shader_arithmetic(lambda n: max(s.depth(n) for s in self.summations))
 
-    def suit(self, sizes: Dims) -> Dims:
-        """The sizes, cut to what bounds allow, and rounded up where the variant asks."""
-        cut = {dim: min(size, self.longest) for dim, size in sizes.items()}
-        candidates = (
-            {dim: max(ceil_div(size, step), least) * step for dim, size in cut.items()}
-            for step in STEPS
-            for least in (0, 1)
-        )
-        return next(dims for dims in candidates if self.takes(dims))
+    def draw(self, rng: np.random.Generator, sizes: Dims) -> tuple[Arrays, Scalars]:
+        """Arguments of about these sizes, such that the variant takes them."""
+        for _ in range(TRIES):
+            scalars = self.case.scalars(rng)
+            dims = next(self._suiting(sizes, scalars), None)
+            if dims is not None:
+                return self.case.arrays(rng, dims), scalars
+        raise AssertionError(f"{self}: nothing like {sizes} suits it")
 
-    def takes(self, dims: Dims) -> bool:
+    def suit(self, sizes: Dims) -> Dims:
+        """The sizes, changed until the variant takes them, whatever the scalars."""
+        return next(self._suiting(sizes, {}))
+
+    def _suiting(self, sizes: Dims, scalars: Mapping[str, float]) -> Iterator[Dims]:
+        """Sizes cut to what bounds allow, and changed until the variant takes them."""
+        cut = {dim: min(size, self.longest) for dim, size in sizes.items()}
+        for near in _nearby(cut):
+            dims = self.case.domain.fit(near)
+            if self.takes(dims, scalars):
+                yield dims
+
+    def takes(self, dims: Dims, scalars: Mapping[str, float]) -> bool:
         """Whether the variant is for sizes such as these."""
-        return self.variant.when is None or self.variant.when(dims)
+        return self.variant.when is None or self.variant.when(
+            self.case.lengths(dims, scalars)
+        )
 
     def run(
         self, ctx: Context, arrays: Arrays, scalars: Mapping[str, float]
@@ -99,9 +119,28 @@ class Way:
         return tuple(tensor.numpy() for tensor in (*changed, *outputs))
 
 
+def folded(size: int, most: int) -> int:
+    """A size not above the limit, nor 0 if it was not; what is stays as varied."""
+    return size if size <= most else (size - 1) % most + 1
+
+
+def _nearby(sizes: Dims) -> Iterator[Dims]:
+    """Sizes below some limit, rounded up to some step, then any in the neighbourhood."""
+    for most in MOST:
+        under = {dim: folded(size, most) for dim, size in sizes.items()}
+        for step in STEPS:
+            for least in (0, 1):
+                yield {
+                    d: max(ceil_div(n, step), least) * step for d, n in under.items()
+                }
+    rng = np.random.default_rng(0)
+    for _ in range(10 * TRIES):
+        yield {d: int(rng.integers(n + 20)) for d, n in sizes.items()}
+
+
 def usual(stage: Stage) -> Stage:
-    """The stage with its first schedule that has no guard, and no other."""
-    unguarded = next(s for s in stage.schedules if s.when is None)
+    """The stage alone, with its first schedule that has no guard, and no other."""
+    unguarded = next(s for s in stage.schedules if s.when is None and s.covers == 1)
     return replace(stage, schedules=(unguarded,))
 
 

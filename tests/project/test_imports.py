@@ -104,7 +104,12 @@ def test_generated_modules_import_only_the_runtime() -> None:
 
 
 def run(program: str) -> None:
-    """Run a program outside of the repository, with nothing on the path but the package."""
+    """Run a program outside of the repository, with nothing on the path but the package.
+
+    It is this tree's package, whichever is installed.
+    """
+    own = [str(ROOT), str(ROOT / "generated")]
+    program = f"import sys; sys.path[:0] = {own!r}\n{program}"
     subprocess.run(
         [sys.executable, "-I", "-W", "error", "-c", program], check=True, cwd="/"
     )

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from kerngen.compiler import compile_text
 from kerngen.runtime import Context
+from kerngen.schedule.strategies import STRATEGIES
 from tests.project.tree import ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -46,6 +48,15 @@ def test_the_example_runs(ctx: Context, tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-W", "error", "example.py"], check=True, cwd=tmp_path
     )
+
+
+def test_the_languages_page_compiles() -> None:
+    page = (ROOT / "docs" / "language.md").read_text("utf-8")
+    blocks = re.findall(r"```rust\n(.*?)```", page, re.DOTALL)
+    compiled = compile_text("\n".join(blocks), "page.kern")
+    assert [kernel.name for kernel in compiled.module.kernels] == ["example"]
+    names = {strategy.name for strategy in STRATEGIES.values()}
+    assert names == set(re.findall(r"^\| `(\w+)` \| ", page, re.MULTILINE))
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])

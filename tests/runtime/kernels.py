@@ -26,6 +26,7 @@ from kerngen.runtime.kernel import (
     Stage,
     Temporary,
     TensorSpec,
+    Term,
     Variant,
 )
 from kerngen.runtime.uniform import Field, UniformStruct
@@ -346,7 +347,10 @@ LOOKUP = replace(
         tensor("rows", 3, "k"),
     ),
     hosts=first_of,
-    checks=(RangeCheck("i", "n", "table", 0), RangeCheck("j", 2, "rows", 1)),
+    checks=(
+        RangeCheck("i", "table", 0, "k", (Term(1, "n"),), ("n",)),
+        RangeCheck("j", "rows", 1, "k", (Term(1, 2),), ("n", 2)),
+    ),
     reference=do_nothing,
 )
 """A kernel whose index ranges the host must check."""

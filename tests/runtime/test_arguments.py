@@ -178,7 +178,8 @@ def test_ranges_must_lie_inside_axes(either: Context) -> None:
     refuse(
         either,
         ShapeError,
-        "lookup: index 'i' ranges over n=3, but axis 0 of 'table' has length 2.",
+        "lookup: the subscript 'i' of 'table' goes from 0 to 2, but axis 0 has length 2. "
+        "Got n=3, k=2.",
         LOOKUP,
         x,
         either.zeros(2, f32),
@@ -187,7 +188,8 @@ def test_ranges_must_lie_inside_axes(either: Context) -> None:
     refuse(
         either,
         ShapeError,
-        "lookup: index 'j' ranges over 2, but axis 1 of 'rows' has length 1.",
+        "lookup: the subscript 'j' of 'rows' goes from 0 to 1, but axis 1 has length 1. "
+        "Got n=1, k=1.",
         LOOKUP,
         either.zeros(1, u32),
         either.zeros(1, f32),

@@ -31,9 +31,10 @@ def test_elements_fold(ctx: gpu.Context) -> None:
         np.testing.assert_array_equal(y.numpy(), x + 1)
 
 
-def test_rows_fold(ctx: gpu.Context) -> None:
+@pytest.mark.parametrize("strategy", ["reduce", "rows"])
+def test_rows_fold(ctx: gpu.Context, strategy: str) -> None:
     text = "kernel f(x: f32[m, n]) -> y: f32[m] { y[i] = sum[j] x[i, j]; }"
-    with built(f"{text}\nschedule f {{ reduce }}") as (kernel,):
+    with built(f"{text}\nschedule f {{ {strategy} }}") as (kernel,):
         x = np.arange(3 * 65_541, dtype=np.float32).reshape(65_541, 3) % 1000
         (y,) = kernel.launch(ctx, (ctx.tensor(x),), (), (None,))
         np.testing.assert_array_equal(y.numpy(), x.sum(1))

@@ -20,6 +20,7 @@ POINTS = 50_000
 RANGES: dict[str, tuple[Callable[[float], float], float, float]] = {
     "erf": (math.erf, -6.0, 6.0),
     "log1p": (math.log1p, -0.999, 60.0),
+    "asinh": (math.asinh, -60.0, 60.0),
     "expm1": (math.expm1, -20.0, 20.0),
 }
 

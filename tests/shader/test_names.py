@@ -8,6 +8,7 @@ from kerngen.shader.names import (
     PREDECLARED_TYPES,
     RESERVED_WORDS,
     member_names,
+    unlike_enumerants,
     value_namer,
 )
 
@@ -38,3 +39,8 @@ def test_members_may_be_called_like_functions_but_not_like_keywords() -> None:
 def test_no_name_begins_with_an_underscore() -> None:
     assert value_namer().claim("__x") == "x"
     assert value_namer().claim("_") == "value"
+
+
+def test_a_users_name_hides_no_address_space() -> None:
+    assert unlike_enumerants("workgroup") == "workgroup_"
+    assert unlike_enumerants("workgroups") == "workgroups"

@@ -86,6 +86,7 @@ def test_everything_at_once() -> None:
           |       --- same line
         9 | four
           | ---- next line
+          |
          ::: b.kern:2:3
           |
         2 |   six

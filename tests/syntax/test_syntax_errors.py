@@ -88,3 +88,7 @@ def test_correct_items_after_a_faulty_one_are_left_alone() -> None:
 def test_a_long_token_is_shortened() -> None:
     (fault,) = faults_of(f"kernel k() {{ a {'b' * 100} }}")
     assert f"'{'b' * 37}...'" in fault.headline
+
+
+def test_a_file_may_end_where_parsing_would_go_on() -> None:
+    assert codes_of("kernel k() { /// a doc\n") == ["KG0105", "KG0101"]

@@ -17,31 +17,33 @@ struct MatmulNnBiasUniform {
 var<workgroup> a_tile: array<array<vec4f, 5>, 128>;
 var<workgroup> b_tile: array<array<vec4f, 17>, 16>;
 
-// An element of a, or 0 beyond the edge.
-fn a_or_zero(i: u32, p: u32) -> f32 {
-    let inside = i < u.m && p < u.k;
-    let address = select(0u, i * u.k + p, inside);
-    return select(0.0, a[address], inside);
+// An element of the operand a, or 0 beyond the edge.
+fn a_element(i: u32, p: u32) -> f32 {
+    if (i >= u.m || p >= u.k) {
+        return 0.0;
+    }
+    return a[i * u.k + p];
 }
 
-// Four neighbouring elements of a, 0 beyond the edge.
+// Four neighbouring elements of the operand a.
 fn a_vector(i: u32, p: u32) -> vec4f {
-    return vec4f(a_or_zero(i, p), a_or_zero(i, p + 1u), a_or_zero(i, p + 2u), a_or_zero(i, p + 3u));
+    return vec4f(a_element(i, p), a_element(i, p + 1u), a_element(i, p + 2u), a_element(i, p + 3u));
 }
 
-// An element of b, or 0 beyond the edge.
-fn b_or_zero(p: u32, j: u32) -> f32 {
-    let inside = j < u.n && p < u.k;
-    let address = select(0u, p * u.n + j, inside);
-    return select(0.0, b[address], inside);
+// An element of the operand b, or 0 beyond the edge.
+fn b_element(p: u32, j: u32) -> f32 {
+    if (j >= u.n || p >= u.k) {
+        return 0.0;
+    }
+    return b[p * u.n + j];
 }
 
-// Four neighbouring elements of b, 0 beyond the edge.
+// Four neighbouring elements of the operand b.
 fn b_vector(p: u32, j: u32) -> vec4f {
-    return vec4f(b_or_zero(p, j), b_or_zero(p, j + 1u), b_or_zero(p, j + 2u), b_or_zero(p, j + 3u));
+    return vec4f(b_element(p, j), b_element(p, j + 1u), b_element(p, j + 2u), b_element(p, j + 3u));
 }
 
-// What becomes of one sum.
+// What becomes of one total.
 fn finish(i: u32, j: u32, c_sum: f32) {
     if (i >= u.m || j >= u.n) {
         return;

@@ -16,7 +16,7 @@ struct MatmulNtUniform {
 var<workgroup> a_tile: array<array<vec4f, 5>, 128>;
 var<workgroup> b_tile: array<array<vec4f, 5>, 64>;
 
-// What becomes of one sum.
+// What becomes of one total.
 fn finish(i: u32, j: u32, c_sum: f32) {
     c[i * u.n + j] = u.alpha * c_sum;
 }
@@ -40,15 +40,12 @@ fn main(
     let a_unit_0 = lane;
     let a_i_0 = a_unit_0 >> 2u;
     let a_p_0 = (a_unit_0 & 3u) * 4u;
-    let a_at_0 = (tile_row + a_i_0) * u.k + a_p_0;
     let a_unit_1 = lane + 256u;
     let a_i_1 = a_unit_1 >> 2u;
     let a_p_1 = (a_unit_1 & 3u) * 4u;
-    let a_at_1 = (tile_row + a_i_1) * u.k + a_p_1;
     let b_unit = lane;
     let b_j = b_unit >> 2u;
     let b_p = (b_unit & 3u) * 4u;
-    let b_at = (tile_column + b_j) * u.k + b_p;
 
     var acc_0: vec4f;
     var acc_1: vec4f;
@@ -62,9 +59,9 @@ fn main(
     var a_load_0: vec4f;
     var a_load_1: vec4f;
     var b_load: vec4f;
-    a_load_0 = a[a_at_0 >> 2u];
-    a_load_1 = a[a_at_1 >> 2u];
-    b_load = b[b_at >> 2u];
+    a_load_0 = a[((tile_row + a_i_0) * u.k + a_p_0) >> 2u];
+    a_load_1 = a[((tile_row + a_i_1) * u.k + a_p_1) >> 2u];
+    b_load = b[((tile_column + b_j) * u.k + b_p) >> 2u];
     for (var first = 0u; first < u.k; first += 16u) {
         a_tile[a_i_0][a_p_0 >> 2u] = a_load_0;
         a_tile[a_i_1][a_p_1 >> 2u] = a_load_1;
@@ -72,9 +69,9 @@ fn main(
         workgroupBarrier();
         let following = first + 16u;
         if (following < u.k) {
-            a_load_0 = a[(a_at_0 + following) >> 2u];
-            a_load_1 = a[(a_at_1 + following) >> 2u];
-            b_load = b[(b_at + following) >> 2u];
+            a_load_0 = a[((tile_row + a_i_0) * u.k + (following + a_p_0)) >> 2u];
+            a_load_1 = a[((tile_row + a_i_1) * u.k + (following + a_p_1)) >> 2u];
+            b_load = b[((tile_column + b_j) * u.k + (following + b_p)) >> 2u];
         }
         {  // p = 0 to 3
             let a_0 = a_tile[row * 4u][0u];

@@ -41,7 +41,7 @@ fn gelu4(x: vec4f) -> vec4f {
     return 0.5 * x * (1.0 + erf4(SQRT_HALF * x));
 }
 
-// What becomes of four neighbouring sums of a row.
+// What becomes of four neighbouring totals of a row.
 fn finish(i: u32, j: u32, z_sum: vec4f) {
     let z = u.alpha * z_sum;
     c[(i * u.n + j) >> 2u] = gelu4(z);
@@ -66,15 +66,12 @@ fn main(
     let a_unit_0 = lane;
     let a_i_0 = (a_unit_0 & 31u) * 4u;
     let a_p_0 = a_unit_0 >> 5u;
-    let a_at_0 = a_p_0 * u.m + (tile_row + a_i_0);
     let a_unit_1 = lane + 256u;
     let a_i_1 = (a_unit_1 & 31u) * 4u;
     let a_p_1 = a_unit_1 >> 5u;
-    let a_at_1 = a_p_1 * u.m + (tile_row + a_i_1);
     let b_unit = lane;
     let b_j = (b_unit & 15u) * 4u;
     let b_p = b_unit >> 4u;
-    let b_at = b_p * u.n + (tile_column + b_j);
 
     var acc_0: vec4f;
     var acc_1: vec4f;
@@ -88,9 +85,9 @@ fn main(
     var a_load_0: vec4f;
     var a_load_1: vec4f;
     var b_load: vec4f;
-    a_load_0 = a[a_at_0 >> 2u];
-    a_load_1 = a[a_at_1 >> 2u];
-    b_load = b[b_at >> 2u];
+    a_load_0 = a[(a_p_0 * u.m + (tile_row + a_i_0)) >> 2u];
+    a_load_1 = a[(a_p_1 * u.m + (tile_row + a_i_1)) >> 2u];
+    b_load = b[(b_p * u.n + (tile_column + b_j)) >> 2u];
     for (var first = 0u; first < u.k; first += 16u) {
         a_tile[a_p_0][a_i_0 >> 2u] = a_load_0;
         a_tile[a_p_1][a_i_1 >> 2u] = a_load_1;
@@ -98,9 +95,9 @@ fn main(
         workgroupBarrier();
         let following = first + 16u;
         if (following < u.k) {
-            a_load_0 = a[(a_at_0 + following * u.m) >> 2u];
-            a_load_1 = a[(a_at_1 + following * u.m) >> 2u];
-            b_load = b[(b_at + following * u.n) >> 2u];
+            a_load_0 = a[((following + a_p_0) * u.m + (tile_row + a_i_0)) >> 2u];
+            a_load_1 = a[((following + a_p_1) * u.m + (tile_row + a_i_1)) >> 2u];
+            b_load = b[((following + b_p) * u.n + (tile_column + b_j)) >> 2u];
         }
         {  // p = 0 to 3
             let a_0_0 = a_tile[0u][row];

@@ -17,11 +17,21 @@ from kerngen.runtime import (
     Tensor,
     Tensor3,
     Vector,
+    f16,
     f32,
     i32,
     u32,
 )
-from kerngen_kernels import clip, elementwise, gemv, loss, matmul, optim, reduction
+from kerngen_kernels import (
+    clip,
+    elementwise,
+    gemv,
+    half,
+    loss,
+    matmul,
+    optim,
+    reduction,
+)
 from kerngen_kernels.matmul import MatmulNnUniform
 
 ctx = gpu.open()
@@ -47,6 +57,9 @@ assert_type(matmul.matmul_nn(m, m, alpha=2), Matrix[f32])
 assert_type(matmul.matmul_nn(m, m, alpha=0.5, out=m, ctx=ctx), Matrix[f32])
 assert_type(matmul.matmul_nn(m, anything, out=None), Matrix[f32])
 assert_type(elementwise.relu(v), Vector[f32])
+assert_type(half.narrow(v), Vector[f16])
+assert_type(half.widen(ctx.vector(array, f16)), Vector[f32])
+assert_type(half.matmul_nt(half.narrow(v).reshape((1, 3)), anything), Matrix[f16])
 assert_type(reduction.sum(v), Scalar[f32])
 assert_type(reduction.sum(v).item(), float | int)
 assert_type(loss.cross_entropy(m, labels), Vector[f32])

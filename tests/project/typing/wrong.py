@@ -7,7 +7,7 @@ from made import pair
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Matrix, Vector, f32, i32, u32
-from kerngen_kernels import clip, elementwise, loss, matmul, optim, reduction
+from kerngen_kernels import clip, elementwise, half, loss, matmul, optim, reduction
 from kerngen_kernels.matmul import MatmulNnUniform
 
 ctx = gpu.open()
@@ -34,6 +34,9 @@ loss.cross_entropy(m, v)  # error
 loss.cross_entropy(m, ints)  # error
 reduction.dot(v, labels)  # error
 wrong_element: Matrix[u32] = matmul.matmul_nn(m, m)  # error
+half.widen(v)  # error
+elementwise.relu(half.narrow(v))  # error
+half.narrow(v, out=v)  # error
 ctx.vector([1.0], float)  # error
 ctx.vector([1.0], np.float32)  # error
 

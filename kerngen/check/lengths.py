@@ -1,0 +1,148 @@
+"""Lengths that the host computes: of an output's axes, and ranges given for indices."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, final
+
+from kerngen.check import faults_indices
+from kerngen.check.environment import Environment
+from kerngen.check.free_mixing import FreeMixing
+from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol, one_line
+from kerngen.check.unknown import report_unknown
+from kerngen.ir.evaluate import NotFiniteError, constant_value
+from kerngen.ir.nodes import DerivedDim, DimValue, Expr, Extent, UniformValue
+from kerngen.ir.walk import map_children
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+
+MAX_EXTENT: Final = 2**31 - 1
+
+_WORDS: Final = {"+": "plus", "-": "minus", "*": "times", "/": "div", "%": "mod"}
+_LONGEST_NAME: Final = 32
+_CASTS: Final = frozenset(("i32", "u32"))
+
+
+def check_length(
+    env: Environment, scope: Scope, node: ast.Expr, place: str, name: str
+) -> Extent | None:
+    """Return a length: a literal, a dim, or what the host must compute at each call.
+
+    `place` says what is so long, in the words of a diagnostic; `name` is what a derived
+    dim is called where its text is too long for a name.
+    """
+    value = LengthExpressions(env, scope, place).check(node)
+    if value is None:
+        return None
+    if not value.type.is_integer:
+        fault = faults_indices.LengthType(
+            span=node.span, place=place, actual=value.type.spelling
+        )
+        env.faults.add(fault)
+        return None
+    constant = _constant(value)
+    if constant is not None:
+        return _literal(env, node, place, constant)
+    if isinstance(value, DimValue):
+        return value.name
+    return _derived(env, node, value, name)
+
+
+def _constant(value: Expr) -> int | None:
+    try:
+        constant = constant_value(value)
+    except NotFiniteError:
+        return None
+    return None if constant is None else int(constant)
+
+
+def _literal(env: Environment, node: ast.Expr, place: str, value: int) -> int | None:
+    if 0 <= value <= MAX_EXTENT:
+        return value
+    fault = faults_indices.LengthValue(span=node.span, place=place, value=value)
+    env.faults.add(fault)
+    return None
+
+
+def _derived(env: Environment, node: ast.Expr, value: Expr, name: str) -> str:
+    """Return the name of a derived dim; equal values share one."""
+    for dim in env.derived:
+        if dim.value == value:
+            return dim.name
+    text = one_line(node.span.text, limit=80)
+    dim = DerivedDim(_name(env, node, name), value, text)
+    env.derived.append(dim)
+    return dim.name
+
+
+def _name(env: Environment, node: ast.Expr, otherwise: str) -> str:
+    """Spell an expression as a name that the kernel's text does not hold: `h_div_2`."""
+    tokens: list[str] = re.findall(r"\w+|[-+*/%]", node.span.text)
+    wanted = "_".join(_WORDS.get(token, token) for token in tokens)
+    if len(wanted) > _LONGEST_NAME or not wanted.isidentifier():
+        wanted = otherwise
+    if wanted in env.identifiers:
+        wanted += "_length"
+    taken = env.identifiers | {dim.name for dim in env.derived}
+    name, number = wanted, 1
+    while name in taken:
+        number += 1
+        name = f"{wanted}_{number}"
+    return name
+
+
+@final
+@dataclass(frozen=True)
+class LengthExpressions(FreeMixing):
+    """Integers over dims, scalars, constants and hosts."""
+
+    place: str
+
+    def refuse(self, span: Span, what: str) -> None:
+        """Record something that a length can't depend on."""
+        self.env.faults.add(
+            faults_indices.LengthReads(span=span, place=self.place, what=what)
+        )
+
+    def check_name(self, node: ast.Name) -> Expr | None:
+        """Return a dim, scalar or constant, or the whole value of a host."""
+        symbol = self.scope.get(node.name)
+        match symbol:
+            case ValueSymbol(value=UniformValue() as scalar):
+                return self._scalar(node, symbol.kind, scalar)
+            case ValueSymbol(value=value):
+                return value
+            case None:
+                report_unknown(self.env, self.scope, node)
+            case FaultySymbol(kind=kind) if kind != "an output":
+                pass
+            case _:
+                self.refuse(node.span, f"'{node.name}', {symbol.kind}")
+        return None
+
+    def _scalar(self, node: ast.Name, kind: str, scalar: UniformValue) -> Expr | None:
+        """Return a scalar that is an integer: it decides the shapes of a call."""
+        value = self.env.hosts.get(node.name, scalar)
+        if not value.type.is_integer:
+            what = f"'{node.name}', {kind} of type '{value.type.spelling}'"
+            self.refuse(node.span, what)
+            return None
+        return self._without_hosts(value)
+
+    def _without_hosts(self, value: Expr) -> Expr:
+        if isinstance(value, UniformValue) and value.name in self.env.hosts:
+            return self._without_hosts(self.env.hosts[value.name])
+        return map_children(value, self._without_hosts)
+
+    def check_member(self, node: ast.Member) -> Expr | None:
+        """Refuse it."""
+        self.refuse(node.span, f"the member '{one_line(node.span.text)}'")
+        return None
+
+    def check_call(self, node: ast.Call) -> Expr | None:
+        """Return an integer cast, which changes nothing here; refuse all else."""
+        if node.function.name in _CASTS and len(node.arguments) == 1:
+            return self.check(node.arguments[0])
+        self.refuse(node.span, f"the function '{node.function.name}'")
+        return None

@@ -1,0 +1,74 @@
+"""What a file may say where it could not be read, so that it is not missed elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from kerngen.check.faults_indices import RangeNotFound
+from kerngen.check.faults_names import (
+    TensorAsFunction,
+    UnknownFunction,
+    UnknownName,
+    UnknownType,
+)
+from kerngen.check.faults_schedules import UnknownKernel
+from kerngen.check.faults_statements import (
+    NeverWritten,
+    NothingWritten,
+    ReadBeforeWrite,
+)
+from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+from kerngen.syntax.recovery import item_names, words
+
+
+@final
+@dataclass(frozen=True)
+class Unread:
+    """The words of what was passed over: of whole items, and within each item left."""
+
+    items: frozenset[str]
+    within: tuple[tuple[Span, frozenset[str]], ...]
+
+    @property
+    def may_hold_anything(self) -> bool:
+        """Whether names of other files are missing, so that nothing is known."""
+        return "use" in self.items
+
+    def explains(self, fault: Diagnostic) -> bool:
+        """Whether a fault may only say that something was passed over."""
+        near = self._near(fault.span)
+        match fault:
+            case (
+                UnknownName(name=name)
+                | UnknownFunction(name=name)
+                | UnknownType(name=name)
+                | UnknownKernel(name=name)
+                | TensorAsFunction(name=name)
+            ):
+                return name in self.items or name in near
+            case NeverWritten(name=name) | ReadBeforeWrite(name=name):
+                return name in near
+            case NothingWritten() | RangeNotFound():
+                return bool(near)
+            case _:
+                return False
+
+    def _near(self, span: Span) -> frozenset[str]:
+        return frozenset[str]().union(
+            *(found for item, found in self.within if item.covers(span))
+        )
+
+
+def find_unread(program: ast.Program) -> Unread:
+    """Return what the gaps of a program may hold."""
+    items: frozenset[str] = frozenset()
+    within: list[tuple[Span, frozenset[str]]] = []
+    for gap in program.gaps:
+        around = [item.span for item in program.items if item.span.covers(gap)]
+        within += [(span, words(gap.text)) for span in around]
+        if not around:
+            items |= item_names(gap.text)
+    return Unread(items, tuple(within))

@@ -1,0 +1,48 @@
+"""Names that a file does not see, but those that it uses do."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from kerngen.check.checked import CheckedFile, ItemKind, UsedModule
+from kerngen.check.faults_names import UnknownFunction, UnknownName
+from kerngen.check.faults_schedules import UnknownKernel
+from kerngen.source.diagnostic import Diagnostic
+
+
+def say_where(
+    name: str, uses: Iterable[UsedModule]
+) -> Callable[[Diagnostic], Diagnostic]:
+    """Return what adds to the fault of an unknown name in which file it stands.
+
+    `name` is that of the file that has the fault, `uses` are the files that it uses.
+    """
+    unseen: dict[tuple[ItemKind, str], CheckedFile] = {}
+
+    def look_into(file: CheckedFile) -> None:
+        for use in file.uses:
+            for kind, item, _ in use.file.items():
+                unseen.setdefault((kind, item), use.file)
+            look_into(use.file)
+
+    for use in uses:
+        look_into(use.file)
+
+    def better(fault: Diagnostic) -> Diagnostic:
+        match fault:
+            case UnknownFunction(name=item):
+                file = unseen.get(("function", item))
+            case UnknownName(name=item):
+                file = unseen.get(("constant", item))
+            case UnknownKernel(name=item):
+                file = unseen.get(("kernel", item))
+            case _:
+                return fault
+        if file is None:
+            return fault
+        path = posixpath.relpath(file.name, posixpath.dirname(name) or ".")
+        return replace(fault, remedy=f"It is in '{path}': add 'use \"{path}\";'.")
+
+    return better

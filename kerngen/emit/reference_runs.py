@@ -1,0 +1,112 @@
+"""Parts of axes that reads in references take: slices, and single places.
+
+A subscript reads a run of its axis where it is an index, or an index times a literal,
+beside what is one number at a time: loop variables, dims and scalars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+from kerngen.emit.host_expr import HostPrinter
+from kerngen.emit.python_code import Code, Level, binary
+from kerngen.emit.reference_scope import Scope
+from kerngen.ir.affine import AffineForm, as_literal, subscript_form
+from kerngen.ir.nodes import (
+    Constant,
+    DimValue,
+    Expr,
+    Extent,
+    Index,
+    Load,
+    Subscript,
+    UniformValue,
+)
+from kerngen.ir.types import Scalar
+
+Frame: TypeAlias = tuple[Index, ...]
+
+
+@final
+@dataclass(frozen=True)
+class Run:
+    """Every `step`-th element along `index`; without an index, one place.
+
+    `start` is where it begins, over loop variables, dims and scalars.
+    """
+
+    index: Index | None
+    step: int
+    start: AffineForm
+
+
+def run_of(subscript: Subscript, loops: Container[Index]) -> Run | None:
+    """Return the part of its axis that a subscript reads; None where that is no run."""
+    form = subscript_form(subscript)
+    if form is None:
+        return None
+    own = [index for index in form.terms if index not in loops]
+    rest = {index: c for index, c in form.terms.items() if index in loops}
+    start = AffineForm(form.offset, rest)
+    match own:
+        case []:
+            return Run(None, 1, start)
+        case [index]:
+            step = form.coefficient(index)
+            return Run(index, step, start) if step is not None and step > 0 else None
+        case _:
+            return None
+
+
+def read_axes(expr: Expr, loops: Container[Index]) -> Frame | None:
+    """Return the indices that a read's axes lie along; None where one is no run."""
+    if not isinstance(expr, Load):
+        return None
+    runs = [run_of(subscript, loops) for subscript in expr.subscripts]
+    if None in runs:
+        return None
+    return tuple(run.index for run in runs if run and run.index)
+
+
+def run_text(scope: Scope, run: Run, extent: Extent) -> str:
+    """Return what a run of an axis of length `extent` is as a subscript: `u:u + n`."""
+    start = _start(scope, run.start)
+    if run.index is None:
+        return (start or Code("0")).text
+    if start is None and run.step == 1 and run.index.extent == extent:
+        return ":"
+    length = Code(scope.extent(run.index.extent))
+    if run.step != 1:
+        length = binary("*", Code(str(run.step)), length)
+    end = length if start is None else binary("+", start, length)
+    step = "" if run.step == 1 else f":{run.step}"
+    return f"{start.text if start else ''}:{end.text}{step}"
+
+
+def _start(scope: Scope, form: AffineForm) -> Code | None:
+    """Return a place as a Python integer; None for 0."""
+    printer = HostPrinter(
+        lambda node: _value(scope, node), scope.constants, scope.functions, wraps=True
+    )
+    total: Code | None = None
+    for index, coefficient in form.terms.items():
+        term = Code(scope.loops[index])
+        if as_literal(coefficient) != 1:
+            term = binary("*", printer.print(coefficient), term)
+        total = term if total is None else binary("+", total, term)
+    literal = as_literal(form.offset)
+    if literal == 0:
+        return total
+    if total is None:
+        return printer.print(form.offset)
+    if literal is not None and literal < 0:
+        magnitude = Constant(-literal, Scalar.I32)
+        return binary("-", total, printer.print(magnitude))
+    offset = printer.print(form.offset)
+    return binary("+", total, Code(offset.at(Level.SUM)))
+
+
+def _value(scope: Scope, node: DimValue | UniformValue) -> str:
+    return scope.dim(node.name) if isinstance(node, DimValue) else scope.uniform(node)

@@ -1,0 +1,94 @@
+"""Lengths that a call computes, and checks that its subscripts stay inside their axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from kerngen.runtime.errors import ShapeError
+from kerngen.runtime.hostmath import wrap_i32
+from kerngen.runtime.shapes import Shape
+
+if TYPE_CHECKING:
+    from kerngen.runtime.kernel import Dims, Kernel, RangeCheck
+
+_LONGEST: Final = 2**31 - 1
+
+
+def derive(kernel: Kernel, lengths: dict[str, int]) -> None:
+    """Add the kernel's derived dims to the lengths; refuse those that no axis can have."""
+    for dim in kernel.derived:
+        value = dim.value(lengths)
+        if not 0 <= value <= _LONGEST:
+            raise ShapeError(
+                f"{kernel.name}: the length '{dim.text}' is {value}; expected 0 to "
+                f"{_LONGEST}. Got {_known(kernel, lengths)}."
+            )
+        lengths[dim.name] = value
+
+
+def check_ranges(kernel: Kernel, lengths: Mapping[str, int]) -> None:
+    """Refuse subscripts that leave their axis, for some value of their indices."""
+    for check in kernel.checks:
+        if not all(shape_of(check.around, lengths)):
+            continue
+        least, greatest = _extremes(check, lengths)
+        (length,) = shape_of((check.extent,), lengths)
+        if least < 0 or greatest >= length:
+            raise ShapeError(
+                f"{kernel.name}: the subscript '{check.text}' of '{check.tensor}' goes "
+                f"from {least} to {greatest}, but axis {check.axis} has length "
+                f"{length}. Got {_known(kernel, lengths)}.{_hint(check)}"
+            )
+
+
+def check_gathers(kernel: Kernel, lengths: Mapping[str, int]) -> None:
+    """Refuse gathers from an empty axis: there is no element to clamp to."""
+    for gather in kernel.gathers:
+        (length,) = shape_of((gather.extent,), lengths)
+        if length == 0 and all(shape_of(gather.around, lengths)):
+            raise ShapeError(
+                f"{kernel.name}: axis {gather.axis} of '{gather.tensor}' is gathered "
+                f"from, and it is empty ({show_axis(gather.extent, lengths)})."
+            )
+
+
+def shape_of(axes: tuple[str | int, ...], lengths: Mapping[str, int]) -> Shape:
+    """Return the lengths of axes."""
+    return tuple(axis if isinstance(axis, int) else lengths[axis] for axis in axes)
+
+
+def show_axis(axis: str | int, lengths: Mapping[str, int]) -> str:
+    """Write an axis with its length, if that is known: `m=4`."""
+    if isinstance(axis, int) or axis not in lengths:
+        return str(axis)
+    return f"{axis}={lengths[axis]}"
+
+
+def _extremes(check: RangeCheck, lengths: Dims) -> tuple[int, int]:
+    """Return the least and the greatest value of a subscript."""
+    least = greatest = _value(check.offset, lengths)
+    for term in check.terms:
+        (extent,) = shape_of((term.extent,), lengths)
+        span = _value(term.coefficient, lengths) * (extent - 1)
+        least, greatest = least + min(span, 0), greatest + max(span, 0)
+    return least, greatest
+
+
+def _hint(check: RangeCheck) -> str:
+    """Say what may surprise about a bare index."""
+    if not check.text.isidentifier():
+        return ""
+    return (
+        f" A bare index is not clamped, even in a branch of an 'if'; "
+        f"'{check.text} + 0' is, there."
+    )
+
+
+def _value(value: int | Callable[[Dims], int], lengths: Dims) -> int:
+    return value if isinstance(value, int) else wrap_i32(value(lengths))
+
+
+def _known(kernel: Kernel, lengths: Mapping[str, int]) -> str:
+    names = (*kernel.dims, *kernel.guard_scalars)
+    return ", ".join(show_axis(name, lengths) for name in names) or "no dims"

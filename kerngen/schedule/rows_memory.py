@@ -1,0 +1,120 @@
+"""Where the lanes of a row keep what several passes need: in registers, or in memory.
+
+`hold` and `reread` make of the maximum of `x[i, j]`, then the sum of `exp(x[i, j] - top)`:
+
+- held: `x0 = x[i, j]`; then the maximum of `x0`, then the sum of `exp(x0 - top)`;
+- reread: as it stands, but for what was computed: that is read back where it was stored.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final, assert_never
+
+from kerngen.ir.nodes import Expr, IndexValue, Load, LocalValue, Reduce
+from kerngen.ir.reads import free_indices
+from kerngen.ir.walk import children, map_children, walk
+from kerngen.schedule.rows_plan import (
+    Action,
+    Compute,
+    Fold,
+    Pass,
+    RowPlan,
+    Store,
+)
+
+MOST_HELD: Final = 4
+"""How many reads a lane keeps at most; further ones go to memory in each pass."""
+
+
+def hold(plan: RowPlan) -> RowPlan:
+    """Read once what the passes read several times, in a pass before them."""
+    counts = Counter(load for e in plan.per_element() for load in _reads(plan, e))
+    repeated = [load for load, count in counts.items() if count > 1][:MOST_HELD]
+    used = {local.name for pass_ in plan.passes for local in pass_.locals}
+    locals_ = {load: _held_local(load, used) for load in repeated}
+    first = Pass(tuple(Compute(local, load) for load, local in locals_.items()))
+
+    def held(expr: Expr) -> Expr:
+        if isinstance(expr, Load) and expr in locals_:
+            return locals_[expr]
+        return map_children(expr, held)
+
+    passes = (first, *(_mapped(pass_, held) for pass_ in plan.passes))
+    carried = plan.carried | {local: load.tensor for load, local in locals_.items()}
+    return replace(plan, passes=passes, carried=carried)
+
+
+def reread(plan: RowPlan) -> RowPlan:
+    """Read back from memory what an earlier pass has computed for the element."""
+    passes = tuple(_rereading(plan, pass_) for pass_ in plan.passes)
+    return replace(plan, passes=passes, carried={})
+
+
+def _rereading(plan: RowPlan, pass_: Pass) -> Pass:
+    own = {action.local for action in pass_.each if isinstance(action, Compute)}
+    at = tuple(map(IndexValue, plan.element))
+
+    def reading(expr: Expr) -> Expr:
+        if isinstance(expr, LocalValue) and expr in plan.carried and expr not in own:
+            return Load(plan.carried[expr], at)
+        return map_children(expr, reading)
+
+    def stored(action: Action) -> Iterator[Action]:
+        """Yield a store behind what reads its value back, if that is not of the pass."""
+        local = action.value if isinstance(action, Store) else None
+        if local in plan.carried and local not in own:
+            own.add(local)
+            yield Compute(local, Load(plan.carried[local], at))
+        yield action
+
+    mapped = _mapped(pass_, reading)
+    return replace(mapped, each=tuple(a for old in mapped.each for a in stored(old)))
+
+
+def loaded(plan: RowPlan) -> Iterator[Load]:
+    """Yield every read that is made for every element."""
+    nodes = (node for value in plan.per_element() for node in walk(value))
+    return (node for node in nodes if isinstance(node, Load))
+
+
+def _held_local(load: Load, used: set[str]) -> LocalValue:
+    """Name a read after its tensor; number those of one tensor apart."""
+    name, number = load.tensor.name, 1
+    while name in used:
+        number += 1
+        name = f"{load.tensor.name}_at{number}_"
+    used.add(name)
+    return LocalValue(name, load.type)
+
+
+def _reads(plan: RowPlan, expr: Expr) -> Iterator[Load]:
+    """Yield the reads that depend on the element alone, but not those inside others."""
+    if isinstance(expr, Load):
+        free = free_indices(expr)
+        locals_ = any(isinstance(node, LocalValue) for node in walk(expr))
+        inner = any(isinstance(node, Reduce) for node in walk(expr))
+        own = free & set(plan.columns) and free <= set(plan.element)
+        if own and not locals_ and not inner:
+            yield expr
+            return
+    for child in children(expr):
+        yield from _reads(plan, child)
+
+
+def _mapped(pass_: Pass, f: Callable[[Expr], Expr]) -> Pass:
+    return replace(pass_, each=tuple(_mapped_action(a, f) for a in pass_.each))
+
+
+def _mapped_action(action: Action, f: Callable[[Expr], Expr]) -> Action:
+    match action:
+        case Fold(local, reduce):
+            return Fold(local, replace(reduce, body=f(reduce.body)))
+        case Compute(local, value):
+            return Compute(local, f(value))
+        case Store():
+            return action
+        case _:
+            assert_never(action)

@@ -1,0 +1,261 @@
+"""Recognises parts of a program that are written in another form than ours.
+
+Types, names of parameters and outputs, `if`, reductions, subscripts and arguments.
+"""
+
+from __future__ import annotations
+
+import re
+
+from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.text import Span
+from kerngen.syntax import habits
+from kerngen.syntax.foreign import REDUCTIONS, TYPES
+from kerngen.syntax.lexemes import Lexeme
+from kerngen.syntax.mistake import Mistake
+
+_OWN_TYPE = re.compile(r"(?:[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh])")
+_TYPE_FIRST = re.compile(r"(\w+)\s*(\[[^\[\]]*\])?[\s*&]*(\w*)")
+_GENERIC = re.compile(r"(\w+)\s*<\s*(\w*)")
+_BRACKETS = re.compile(r"\[([^\[\]]*)\]\s*\[([^\[\]]*)\]")
+_VALUE_STARTS = frozenset({"NAME", "INT", "FLOAT", "OPEN_PAREN"})
+_REDUCTION = re.compile(r"(?:sum|prod|max|min)_?")
+_CALLED = re.compile(r"[A-Za-z_]\w*")
+
+
+# Names and their types
+
+
+def name_and_type(mistake: Mistake) -> Diagnostic | None:
+    """`-> f32[n]`, `float x`, `fn f(x)`, `const A = 1.0`."""
+    before = mistake.before
+    if (
+        not mistake.accepts_only("COLON")
+        or before is None
+        or mistake.kind == "OPEN_PAREN"
+    ):
+        return None
+    what, example = _declared(mistake)
+    span = mistake.lexeme_span(before)
+    remedy = f"Write '{before.text}: {example}'."
+    if _OWN_TYPE.fullmatch(before.text) or before.text in TYPES:
+        match = _TYPE_FIRST.match(mistake.text_from(before))
+        assert match is not None
+        type_ = f"{_ours(match[1])}{match[2] or ''}"
+        if what == "An output" and type_ == match[1] == _ours(match[1]):
+            type_ += "[]"
+        remedy = f"Write '{match[3] or 'y'}: {type_}'."
+        span = Span(span.source, span.start, span.start + len(match[0].rstrip()))
+    return habits.NameAndType(span=span, what=what, remedy=remedy)
+
+
+def _declared(mistake: Mistake) -> tuple[str, str]:
+    """What is declared there, and an example of its type."""
+    if mistake.text_before(2) == "const":
+        return "A constant", "f32"
+    if mistake.opening and mistake.opening.text == "{":
+        return "A field", "f32"
+    if mistake.opening is None:
+        return "An output", "f32[n]"
+    return "A parameter", "f32" if mistake.item == "fn" else "f32[n]"
+
+
+def _ours(name: str) -> str:
+    return TYPES.get(name, name)
+
+
+def foreign_type(mistake: Mistake) -> Diagnostic | None:
+    """`vec3<f32>`, `array<f32>`, `*f32`, `[f32]`, `&mut [f32]`."""
+    before = mistake.before
+    if before is None:
+        return None
+    after_type = "ASSIGN" in mistake.accepts or "COMMA" in mistake.accepts
+    if mistake.kind == "LESS" and after_type and not mistake.follows_value:
+        match = _GENERIC.match(mistake.text_from(before))
+        if match is None:
+            return None
+        return _foreign_type(mistake, before, _instead(match[1], match[2]))
+    wants_type = before.text == ":" and mistake.accepts_only("NAME")
+    if wants_type and mistake.kind in {"STAR", "AMPERSAND", "OPEN_BRACKET"}:
+        return _foreign_type(mistake, Lexeme(mistake.span.text, mistake.span.start), "")
+    return None
+
+
+def _foreign_type(mistake: Mistake, first: Lexeme, instead: str) -> Diagnostic:
+    match = re.match(r"[^,;(){}=]*", mistake.text_from(first))
+    found = match[0].rstrip() if match else first.text
+    end = first.start + len(found)
+    span = Span(mistake.source, first.start, end)
+    return habits.ForeignType(span=span, found=found, instead=instead or "f32[n]")
+
+
+def _instead(name: str, element: str) -> str:
+    ours = _ours(element) if element else "f32"
+    suffix = {"f32": "f", "i32": "i", "u32": "u", "f16": "h"}.get(ours, "f")
+    if re.fullmatch(r"vec[234]|mat[234]x[234]", name):
+        return f"{name}{suffix}"
+    return f"{ours if _OWN_TYPE.fullmatch(ours) else 'f32'}[n]"
+
+
+def unnamed_axis(mistake: Mistake) -> Diagnostic | None:
+    """`f32[:, :]` or `f32[?]`."""
+    opening = mistake.opening
+    if opening is None or opening.text != "[":
+        return None
+    at = mistake.preceding.index(opening)
+    is_type = at > 0 and _OWN_TYPE.fullmatch(mistake.preceding[at - 1].text)
+    if is_type and mistake.span.text in {":", "?", "*", "."}:
+        return habits.UnnamedAxis(span=mistake.span)
+    return None
+
+
+def undeclared_value(mistake: Mistake) -> Diagnostic | None:
+    """`float t = x[i];`."""
+    starts = mistake.text_before(2) in {"", ";", "{", "}"}
+    after_name = mistake.accepts >= {"ASSIGN", "OPEN_BRACKET"}
+    before = mistake.before
+    if not (starts and after_name and mistake.kind == "NAME" and before):
+        return None
+    if before.text not in TYPES and not _OWN_TYPE.fullmatch(before.text):
+        return None
+    span = mistake.lexeme_span(before).to(mistake.span)
+    return habits.UndeclaredValue(span=span, name=mistake.span.text)
+
+
+# Choices
+
+
+def foreign_if(mistake: Mistake) -> Diagnostic | None:
+    """`if` as a statement, after its value, or without braces."""
+    remedy = ""
+    if mistake.kind == "IF" and mistake.starts_statement:
+        remedy = "Assign it: 'y[i] = if c { a } else { b };'."
+    elif mistake.kind == "IF" and mistake.follows_value and not mistake.starts_line:
+        remedy = "Put the condition first, and each value in braces."
+    elif mistake.accepts_only("IF", "OPEN_BRACE"):
+        remedy = "Put the value after 'else' in braces."
+    elif mistake.follows_value and "OPEN_BRACE" in mistake.accepts:
+        begun = [lexeme.text for lexeme in mistake.statement()]
+        if "if" in begun and mistake.kind in _VALUE_STARTS | {"IF"}:
+            remedy = "Put each value in braces."
+    if remedy:
+        return habits.ForeignIf(span=mistake.span, remedy=remedy)
+    return None
+
+
+def missing_else(mistake: Mistake) -> Diagnostic | None:
+    """`if c { a }` alone."""
+    if mistake.accepts_only("ELSE") and mistake.before:
+        end = mistake.before.end
+        return habits.MissingElse(span=Span(mistake.source, end, end))
+    return None
+
+
+# Reductions
+
+
+def foreign_reduction(mistake: Mistake) -> Diagnostic | None:
+    """`mean[j] x[j]` or `einsum("...")`: what looks like a reduction, and is none."""
+    before = mistake.before
+    if mistake.kind == "STRING" and mistake.text_before(2) in REDUCTIONS:
+        return _foreign_reduction(mistake, mistake.preceding[-2])
+    after_value = mistake.follows_value and mistake.kind in _VALUE_STARTS
+    if not after_value or mistake.starts_line or before is None or before.text != "]":
+        return None
+    depth = 0
+    for place in range(len(mistake.preceding) - 1, 0, -1):
+        depth += {"]": 1, "[": -1}.get(mistake.preceding[place].text, 0)
+        if depth == 0:
+            named = mistake.preceding[place - 1]
+            known = named.text in REDUCTIONS
+            return _foreign_reduction(mistake, named) if known else None
+    return None
+
+
+def _foreign_reduction(mistake: Mistake, named: Lexeme) -> Diagnostic:
+    return habits.ForeignReduction(
+        span=mistake.lexeme_span(named),
+        name=named.text,
+        instead=REDUCTIONS[named.text],
+    )
+
+
+def reduction_form(mistake: Mistake) -> Diagnostic | None:
+    """`sum x[j]`, `sum(j) x[j]`, `sum_{j} x[j]`, `sum[] x`."""
+    named: Lexeme | None = None
+    last, before = mistake.text_before(1), mistake.preceding
+    subscripted = mistake.kind == "OPEN_BRACE" and last.endswith("_")
+    if subscripted or mistake.accepts_only("OPEN_PAREN", "OPEN_BRACKET"):
+        named = mistake.before
+    elif mistake.kind == "CLOSE_BRACKET" and last == "[" and len(before) > 1:
+        named = before[-2]
+    elif mistake.kind in _VALUE_STARTS and last == ")" and mistake.follows_value:
+        opened = before[-4:-3] if mistake.text_before(3) == "(" else ()
+        named = next(iter(opened), None)
+    if named is None or not _REDUCTION.fullmatch(named.text):
+        return None
+    name = named.text.rstrip("_")
+    return habits.ReductionForm(span=mistake.lexeme_span(named), name=name)
+
+
+# Subscripts and arguments
+
+
+def separate_subscripts(mistake: Mistake) -> Diagnostic | None:
+    """`z[i][j]` on the left, or `f32[n][m]`."""
+    before = mistake.before
+    if mistake.kind != "OPEN_BRACKET" or before is None or before.text != "]":
+        return None
+    starts = [x.start for x in mistake.preceding if x.text == "["]
+    match = _BRACKETS.search(mistake.source.text, starts[-1]) if starts else None
+    name = mistake.text_before(2 + [x.text for x in mistake.preceding][::-1].index("["))
+    joined = f"{name}[{match[1]}, {match[2]}]" if match else f"{name}[i, j]"
+    return habits.SeparateSubscripts(span=mistake.span, joined=joined)
+
+
+def slice_(mistake: Mistake) -> Diagnostic | None:
+    """`x[i, :]`, `x[1:]`, `x[..., 0]`."""
+    if mistake.opening is None or mistake.opening.text != "[":
+        return None
+    is_dots = mistake.source.text.startswith("...", mistake.span.start)
+    is_subscript = "FLOAT" in mistake.accepts or mistake.follows_value
+    if is_subscript and (mistake.kind == "COLON" or is_dots):
+        return habits.Slice(span=mistake.span)
+    return None
+
+
+def named_argument(mistake: Mistake) -> Diagnostic | None:
+    """`max(x, axis=1)`."""
+    opening, name = mistake.opening, mistake.before
+    if mistake.kind != "ASSIGN" or opening is None or opening.text != "(":
+        return None
+    at = mistake.preceding.index(opening)
+    called = mistake.preceding[at - 1].text if at else ""
+    is_call = _CALLED.fullmatch(called) and called not in {"if", "and", "or", "not"}
+    if name is None or not is_call or mistake.text_before(2) not in {"(", ","}:
+        return None
+    remedy = "Write the value alone, in its place."
+    if name.text in {"axis", "axes", "dim", "dims", "keepdims"}:
+        remedy = "To reduce over an axis, name its index: 'sum[j] x[i, j]'."
+    return habits.NamedArgument(span=mistake.lexeme_span(name), remedy=remedy)
+
+
+def method_call(mistake: Mistake) -> Diagnostic | None:
+    """`x[i].exp()` or `np.exp(x[i])`."""
+    name = mistake.before
+    if mistake.kind != "OPEN_PAREN" or name is None or mistake.text_before(2) != ".":
+        return None
+    return habits.MethodCall(span=mistake.lexeme_span(name), name=name.text)
+
+
+def division_comment(mistake: Mistake) -> Diagnostic | None:
+    """`x[i // 2]`: the rest of the line is a comment."""
+    if mistake.before is None or not mistake.starts_line:
+        return None
+    end = mistake.before.end
+    rest = mistake.source.text[end:].split("\n", 1)[0]
+    match = re.match(r"\s*(//)\s*[\w(][^\n]*[\]);]\s*$", rest)
+    if match is None or mistake.before.text in {";", "{", "}", ","}:
+        return None
+    start = end + match.start(1)
+    return habits.DivisionComment(span=Span(mistake.source, start, start + 2))

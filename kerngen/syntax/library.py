@@ -1,0 +1,274 @@
+"""The files of a build, and which of them need which.
+
+Files have names, paths with slashes as in `dsl/linear.kern`; `read` finds a file by its
+name.  Nothing here parses: what is fresh must be known without that.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from hashlib import sha256
+from pathlib import PurePosixPath
+from typing import final
+
+from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
+from kerngen.source.text import Source, Span
+from kerngen.syntax import faults_uses
+from kerngen.syntax.outline import Outline, Use, outline_of
+
+SUFFIX = ".kern"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UsedFile:
+    """A file that another one uses: its name, and the place of its path there."""
+
+    name: str
+    span: Span
+
+
+@final
+class Library:
+    """The files of one build and all that they use, each read once.
+
+    `files` are those of the build: their schedules count for the kernels of others.
+    Where there is a `root`, a folder's name, no file outside it can be used.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[str], Source],
+        files: Iterable[str],
+        root: str | None = None,
+    ) -> None:
+        self._read = read
+        self._files = tuple(sorted(files, key=PurePosixPath))
+        self._root = root
+        self._sources: dict[str, Source] = {}
+        self._outlines: dict[str, Outline] = {}
+        self._users: dict[str, list[str]] | None = None
+
+    @classmethod
+    def of_text(cls, text: str, name: str) -> Library:
+        """Return the library of one file, which is not on the disk."""
+
+        def read(wanted: str) -> Source:
+            if wanted != name:
+                raise FileNotFoundError(wanted)
+            return Source(name, text)
+
+        return cls(read, [name])
+
+    def source(self, name: str) -> Source:
+        """Return a file; raise `OSError` or `CompileError` if it can't be read."""
+        if name not in self._sources:
+            self._sources[name] = self._read(name)
+        return self._sources[name]
+
+    def uses(self, name: str) -> tuple[UsedFile, ...]:
+        """Return the files that a file uses, in its order.
+
+        Raises `CompileError` with what is wrong with its paths.
+        """
+        faults = Faults()
+        found: dict[str, Span] = {}
+        for use in self._outline(name).uses:
+            with faults.collect():
+                used = self._resolve(name, use)
+                if used in found:
+                    raise CompileError(
+                        [
+                            faults_uses.UsedTwice(
+                                span=use.span, other=found[used], path=use.path
+                            )
+                        ]
+                    )
+                found[used] = use.span
+        faults.raise_if_any()
+        return tuple(UsedFile(used, span) for used, span in found.items())
+
+    def closure(self, name: str) -> tuple[str, ...]:
+        """Return all files that a file needs, each after those that it uses itself.
+
+        The last one is the file.  Raises `CompileError` where one can't be had.
+        """
+        faults = Faults()
+        found: dict[str, None] = {}
+
+        def visit(name: str, path: tuple[UsedFile, ...]) -> None:
+            for used in self.uses(name):
+                if used.name in found:
+                    continue
+                onward = (*path, used)
+                if any(used.name == link.name for link in path):
+                    faults.add(_cycle(onward))
+                    continue
+                with faults.collect():
+                    visit(used.name, onward)
+            found[name] = None
+
+        source = self.source(name)
+        with faults.collect():
+            visit(name, (UsedFile(name, Span(source, 0, 0)),))
+        faults.raise_if_any()
+        return tuple(found)
+
+    def tuners(self, name: str) -> tuple[str, ...]:
+        """Return the files of the build that schedule a file's kernels, by path."""
+        kernels = self._outline(name).kernels
+        return tuple(
+            user
+            for user in self._users_of(name)
+            if kernels & self._glance(user).scheduled
+        )
+
+    def tuned_by(self, name: str) -> tuple[str, ...]:
+        """Return the files that a file uses and whose kernels it schedules."""
+        scheduled = self._outline(name).scheduled
+        uses = self.uses(name)
+        return tuple(u.name for u in uses if self._outline(u.name).kernels & scheduled)
+
+    def digest(self, name: str) -> str:
+        """Return the hash of all that a file's output is made from.
+
+        Of a file that stands alone, it is that of its text.  Raises `CompileError`
+        where something is missing.
+        """
+        needed = dict.fromkeys(self.closure(name))
+        for tuner in self.tuners(name):
+            needed |= dict.fromkeys(self.closure(tuner))
+        hashes = {each: _hash(self.source(each).text) for each in needed}
+        if len(hashes) == 1:
+            return hashes[name]
+        listed = (f"{each} {hashes[each]}\n" for each in (name, *hashes))
+        return _hash("".join(listed))
+
+    def _outline(self, name: str) -> Outline:
+        if name not in self._outlines:
+            self._outlines[name] = outline_of(self.source(name))
+        return self._outlines[name]
+
+    def _glance(self, name: str) -> Outline:
+        """Return the outline of what can be read of a file.
+
+        Whether it could be read matters to those only who need what it says.
+        """
+        try:
+            return self._outline(name)
+        except CompileError as error:
+            return outline_of(error.diagnostics[0].span.source)
+
+    def _users_of(self, name: str) -> list[str]:
+        """Return the files of the build that use a file, by path."""
+        if self._users is None:
+            self._users = {}
+            for user in self._files:
+                for used in self._names_used(user):
+                    self._users.setdefault(used, []).append(user)
+        return self._users.get(name, [])
+
+    def _names_used(self, user: str) -> Iterator[str]:
+        """Yield what a file uses, whatever else may be wrong with its paths."""
+        names = (_join(user, use.path) for use in self._glance(user).uses)
+        return iter(dict.fromkeys(names))
+
+    def _resolve(self, user: str, use: Use) -> str:
+        """Return the name of the file that is used, which is there."""
+        if why := _misformed(use.path):
+            fault = faults_uses.NotAUsePath(span=use.span, path=use.path, why=why)
+            raise CompileError([fault])
+        name = _join(user, use.path)
+        if name == user:
+            raise CompileError([faults_uses.UsesItself(span=use.span)])
+        if self._root is not None and not _is_inside(name, self._root):
+            raise CompileError(
+                [
+                    faults_uses.OutsideSources(
+                        span=use.span, path=use.path, root=self._root
+                    )
+                ]
+            )
+        self._expect(name, user, use)
+        return name
+
+    def _expect(self, name: str, user: str, use: Use) -> None:
+        try:
+            self.source(name)
+        except CompileError:
+            pass  # reported when the file itself is read
+        except (FileNotFoundError, NotADirectoryError):
+            fault: Diagnostic = faults_uses.MissingFile(
+                span=use.span,
+                path=use.path,
+                shown=name,
+                suggestion=self._like(user, use.path),
+            )
+            raise CompileError([fault]) from None
+        except OSError as error:
+            fault = faults_uses.UnreadableFile(
+                span=use.span,
+                path=use.path,
+                shown=name,
+                why=_reason(error),
+            )
+            raise CompileError([fault]) from None
+
+    def _like(self, user: str, path: str) -> str:
+        """Return the path of a file that may be meant."""
+        folder = posixpath.dirname(user) or "."
+        known = [posixpath.relpath(f, folder) for f in self._files if f != user]
+        matches = get_close_matches(path, known, n=1, cutoff=0.6)
+        return matches[0] if matches else ""
+
+
+def _join(user: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(user), path))
+
+
+def _is_inside(name: str, folder: str) -> bool:
+    if folder == ".":
+        return not name.startswith("../")
+    return name.startswith(f"{folder}/")
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, IsADirectoryError):
+        return "it is a folder"
+    return f"the system says '{error.strerror or error}'"
+
+
+def _misformed(path: str) -> str:
+    """Say why a path can't be taken, or nothing."""
+    if not path:
+        return "it is empty"
+    if not path.isprintable():
+        return "it has characters that can't be printed"
+    if "\\" in path:
+        return "folders are set apart by '/'"
+    if path.startswith("/") or path[1:2] == ":":
+        return "it is not relative"
+    if not path.endswith(SUFFIX) or posixpath.basename(path) == SUFFIX:
+        return f"a file of kernels ends in '{SUFFIX}'"
+    return ""
+
+
+def _cycle(path: tuple[UsedFile, ...]) -> Diagnostic:
+    """Return the fault of a path whose last file stands in it before."""
+    last = path[-1].name
+    start = next(n for n, link in enumerate(path) if link.name == last)
+    links = path[start + 1 :]
+    # The same circle is the same fault, wherever the search came into it.
+    first = min(range(len(links)), key=lambda n: links[n].span.source.path)
+    links = (*links[first:], *links[:first])
+    files = [link.span.source.path for link in links]
+    chain = " uses ".join(f"'{file}'" for file in (*files, files[0]))
+    span, *others = (link.span for link in links)
+    return faults_uses.UseCycle(span=span, chain=chain, others=tuple(others))
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

@@ -1,0 +1,54 @@
+"""What is too deep is a diagnostic, and what is not compiles."""
+
+from __future__ import annotations
+
+import pytest
+
+from kerngen.check.functions import MOST_NESTED
+from kerngen.compiler import compile_text
+from kerngen.source.diagnostic import CompileError
+from kerngen.syntax.depth import LIMIT
+
+
+def chain(length: int) -> str:
+    """`length` functions, each of which calls the next one."""
+    steps = (f"fn g{n}(x: f32) -> f32 {{ g{n + 1}(x) }}\n" for n in range(length - 1))
+    last = f"fn g{length - 1}(x: f32) -> f32 {{ exp(x) }}\n"
+    return "".join(steps) + last
+
+
+def kernel(value: str) -> str:
+    return f"kernel k(x: f32[n]) -> y: f32[n] {{ y[i] = {value}; }}\n"
+
+
+def codes_of(text: str) -> list[str]:
+    try:
+        compile_text(text, "limits.kern")
+    except CompileError as error:
+        return [diagnostic.code for diagnostic in error.diagnostics]
+    return []
+
+
+def test_functions_of_the_limit_compile_in_an_expression_of_the_limit() -> None:
+    deep = "-" * (LIMIT - 3) + "g0(x[i])"
+    assert codes_of(chain(MOST_NESTED - 1) + kernel(deep)) == []
+
+
+def test_functions_beyond_the_limit_are_one_fault() -> None:
+    assert codes_of(chain(MOST_NESTED) + kernel("g0(x[i])")) == ["KG0216"]
+
+
+def test_a_long_chain_of_calls_is_told_about_every_so_often() -> None:
+    codes = codes_of(chain(3000) + kernel("g0(x[i])"))
+    assert codes == ["KG0216"] * (3000 // MOST_NESTED)
+
+
+def test_a_long_cycle_of_calls_is_one_fault() -> None:
+    cycle = chain(2000).replace("exp(x)", "g0(x)")
+    with pytest.raises(CompileError) as caught:
+        compile_text(cycle + kernel("g0(x[i])"), "cycle.kern")
+    (fault,) = (f for f in caught.value.diagnostics if f.code == "KG0207")
+    assert fault.headline == (
+        "The function 'g0' calls itself: 'g0' calls 'g1' calls 'g2' calls 'g3' calls "
+        "... calls 'g0'."
+    )

@@ -1,0 +1,89 @@
+"""One mistake in a right program is one diagnostic: what follows from it is not told."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kerngen.check import check
+from kerngen.source.diagnostic import CompileError, Diagnostic
+from kerngen.source.text import Source
+from kerngen.syntax.parser import read
+
+from .programs import PROGRAMS, TOKEN
+
+SOLID = [
+    [n for n, token in enumerate(tokens) if token.strip() and token[:2] != "//"]
+    for tokens in map(TOKEN.findall, PROGRAMS)
+]
+
+
+def faults_of(text: str) -> tuple[Diagnostic, ...]:
+    source = Source("mistake.kern", text)
+    try:
+        check(read(source), source)
+    except CompileError as error:
+        return error.diagnostics
+    return ()
+
+
+@st.composite
+def places(draw: st.DrawFn, wanted: str = "") -> tuple[list[str], int]:
+    """The tokens of a right program, and the place of one, of those wanted if any."""
+    number = draw(st.integers(0, len(PROGRAMS) - 1))
+    tokens = TOKEN.findall(PROGRAMS[number])
+    found = [n for n in SOLID[number] if not wanted or tokens[n] in wanted]
+    return tokens, draw(st.sampled_from(found))
+
+
+@settings(max_examples=150, deadline=None)
+@given(places())
+def test_a_stray_character_is_one_fault(place: tuple[list[str], int]) -> None:
+    tokens, at = place
+    before, after = "".join(tokens[:at]), "".join(tokens[at:])
+    (fault,) = faults_of(f"{before} $ {after}")
+    assert fault.code == "KG0102"
+    assert fault.span.text == "$"
+
+
+@settings(max_examples=100, deadline=None)
+@given(places(";)]{}"))
+def test_a_missing_sign_is_one_fault(place: tuple[list[str], int]) -> None:
+    tokens, at = place
+    tokens[at] = ""
+    assert len(faults_of("".join(tokens))) == 1
+
+
+def test_what_was_passed_over_may_be_what_is_missing() -> None:
+    text = """
+        const SCALE = 2.0;
+        fn twice(x: f32) { x + x }
+        kernel k(x: f32[n]) -> y: f32[n], z: f32[n] {
+            let t[i] = x[i] ** 2.0;
+            y[i] = sum[j] t[j] * twice(x[i]) * SCALE;
+            z[i] == y[i];
+        }
+        schedule l { map }
+        kernel l(x: f32[n] -> y: f32[n] { y[i] = x[i]; }
+    """
+    codes = [fault.code for fault in faults_of(text)]
+    assert codes == ["KG0121", "KG0101", "KG0114", "KG0110", "KG0101"]
+
+
+def test_what_is_wrong_beside_a_gap_is_reported() -> None:
+    text = """
+        kernel k(x: f32[n]) -> y: f32[n], z: f32[n], w: f32[n] {
+            let t[i] = x[i] ** 2.0;
+            y[i] = t[i] + other;
+            z[i] = x[j];
+        }
+        kernel l(x: f32[n]) -> t: f32[n] { let y = 1.0; }
+    """
+    faults = [(f.code, f.span.text) for f in faults_of(text)]
+    assert faults == [
+        ("KG0504", "w"),
+        ("KG0114", "**"),
+        ("KG0201", "other"),
+        ("KG0401", "j"),
+        ("KG0504", "t"),
+    ]

@@ -1,0 +1,251 @@
+"""A device whose storage buffers lie between guard zones, to see what shaders touch.
+
+Each buffer that the runtime asks for becomes the middle of a larger one that is full of
+a pattern.  A binding starts where the runtime says, but ends only with the zone behind:
+an adapter that checks bounds would hide an access beyond the usual end.  So outputs,
+temporaries and scratch are guarded like arguments, and up to the last element: their
+padding is part of the zone behind.
+
+- A store outside shows as a spoilt pattern: `Guarded.check`.
+- A load from outside that matters gives other bits under another pattern: `PATTERNS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, final
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+
+import kerngen.runtime as gpu
+from kerngen.runtime.gpu import COPY_DST, COPY_SRC, STORAGE, Descriptor, GPUDevice
+from kerngen.runtime.storage import Lease
+
+BEFORE = 4096
+"""Bytes of the zone before a buffer: a multiple of every alignment of a binding."""
+
+BEHIND = 1 << 17
+"""Bytes of the zone behind: at the sizes of the tests, more than a tile reaches over."""
+
+
+@final
+@dataclass(frozen=True)
+class Pattern:
+    """What fills the zones: a word, and how much more it is from buffer to buffer."""
+
+    name: str
+    word: int
+    step: int = 0
+
+    def of(self, number: int) -> int:
+        """The word of one buffer."""
+        return self.word + self.step * number
+
+
+PATTERNS = (
+    Pattern("not a number", 0x7FC12300, step=1),
+    Pattern("infinity", 0x7F800000),
+    Pattern("minus infinity", 0xFF800000),
+    Pattern("some number", 0x40490FDB, step=0x10000),
+    Pattern("one as an integer", 1),
+)
+"""Words that no sum, product, extremum or comparison can all ignore.
+
+Two differ by buffer: else a faulty copy from one zone to another would not show.
+"""
+
+
+@final
+class GuardedBuffer:
+    """A buffer of `size` bytes within a larger one."""
+
+    def __init__(self, device: GPUDevice, size: int, usage: int, word: int) -> None:
+        """Create the larger buffer and fill it."""
+        self.size = size
+        self.usage = usage
+        self.word = word
+        self.uploaded = 0
+        self.whole = device.create_buffer(size=BEFORE + size + BEHIND, usage=usage)
+        words = np.full(self.whole.size // 4, word, np.uint32)
+        device.queue.write_buffer(self.whole, 0, words)
+
+    @property
+    def map_state(self) -> str:
+        """Storage is never mapped."""
+        return "unmapped"
+
+    def binding(self, offset: int) -> Descriptor:
+        """What to bind for a range from `offset` on: up to the very end."""
+        start = BEFORE + offset
+        size = self.whole.size - start
+        return {"buffer": self.whole, "offset": start, "size": size}
+
+
+@final
+class _Queue:
+    """The device's queue, for guarded buffers too."""
+
+    def __init__(self, queue: Any) -> None:
+        self._queue = queue
+
+    def submit(self, command_buffers: Sequence[Any]) -> None:
+        self._queue.submit(command_buffers)
+
+    def write_buffer(self, buffer: Any, offset: int, data: Any) -> None:
+        if isinstance(buffer, GuardedBuffer):
+            buffer.uploaded = max(buffer.uploaded, offset + len(data))
+        self._queue.write_buffer(*_within(buffer, offset), data)
+
+
+@final
+class _Encoder:
+    """A command encoder, for guarded buffers too."""
+
+    def __init__(self, encoder: Any) -> None:
+        self._encoder = encoder
+
+    def begin_compute_pass(self) -> Any:
+        return self._encoder.begin_compute_pass()
+
+    def copy_buffer_to_buffer(
+        self, source: Any, start: int, target: Any, offset: int, size: int
+    ) -> None:
+        self._encoder.copy_buffer_to_buffer(
+            *_within(source, start), *_within(target, offset), size
+        )
+
+    def finish(self) -> Any:
+        return self._encoder.finish()
+
+
+def _within(buffer: Any, offset: int) -> tuple[Any, int]:
+    """The buffer and the offset that the device knows."""
+    if isinstance(buffer, GuardedBuffer):
+        return buffer.whole, BEFORE + offset
+    return buffer, offset
+
+
+@final
+class GuardedDevice:
+    """A device that guards every storage buffer that it creates."""
+
+    def __init__(self, device: GPUDevice) -> None:
+        """Stand in for a device."""
+        self.pattern = PATTERNS[0]
+        self._created = 0
+        self.adapter = device.adapter
+        self.limits = device.limits
+        self.features = device.features
+        self.queue = _Queue(device.queue)
+        self.create_shader_module = device.create_shader_module
+        self.create_bind_group_layout = device.create_bind_group_layout
+        self.create_pipeline_layout = device.create_pipeline_layout
+        self.create_compute_pipeline = device.create_compute_pipeline
+        self._device = device
+
+    def start(self, pattern: Pattern) -> None:
+        """Guard by this pattern from now on, and number buffers anew."""
+        self.pattern = pattern
+        self._created = 0
+
+    def create_buffer(self, *, size: int, usage: int) -> Any:
+        """Create a buffer, guarded if shaders may write it."""
+        if usage & STORAGE:
+            word = self.pattern.of(self._created)
+            self._created += 1
+            return GuardedBuffer(self._device, size, usage, word)
+        return self._device.create_buffer(size=size, usage=usage)
+
+    def create_bind_group(
+        self, *, label: str, layout: object, entries: Sequence[Mapping[str, Any]]
+    ) -> Any:
+        """Bind guarded buffers with all that lies behind them."""
+        own = [{**entry, "resource": _exposed(entry["resource"])} for entry in entries]
+        return self._device.create_bind_group(label=label, layout=layout, entries=own)
+
+    def create_command_encoder(self) -> _Encoder:
+        """Create an encoder."""
+        return _Encoder(self._device.create_command_encoder())
+
+    def read(self, buffers: Sequence[GuardedBuffer]) -> list[NDArray[np.uint8]]:
+        """Return buffers with their zones, all by one transfer."""
+        ends = list(accumulate(buffer.whole.size for buffer in buffers))
+        joined = self._device.create_buffer(size=ends[-1], usage=COPY_SRC | COPY_DST)
+        encoder = self._device.create_command_encoder()
+        for buffer, end in zip(buffers, ends, strict=True):
+            size = buffer.whole.size
+            encoder.copy_buffer_to_buffer(buffer.whole, 0, joined, end - size, size)
+        self._device.queue.submit([encoder.finish()])
+        data = np.frombuffer(self._device.queue.read_buffer(joined), np.uint8)
+        return np.split(data, ends[:-1])
+
+
+def _exposed(resource: Mapping[str, Any]) -> Descriptor:
+    buffer = resource["buffer"]
+    if isinstance(buffer, GuardedBuffer):
+        return buffer.binding(resource["offset"])
+    return resource
+
+
+@final
+@dataclass(frozen=True)
+class Leased:
+    """A buffer that the runtime took for `nbytes` bytes of elements."""
+
+    nbytes: int
+    buffer: GuardedBuffer
+
+    def check(self, found: NDArray[np.uint8], what: str) -> None:
+        """Fail if a byte of the pattern has changed."""
+        intact = np.full(found.size // 4, self.buffer.word, np.uint32)
+        same = found == intact.view(np.uint8)
+        # Uploads are in words, so the last one may go beyond the last half.
+        stop = BEFORE + max(self.nbytes, self.buffer.uploaded)
+        same[BEFORE:stop] = True
+        if not same.all():
+            at = int(np.argmin(same)) - BEFORE
+            raise AssertionError(
+                f"{what}: something wrote at byte {at} of a buffer of {self.nbytes}"
+            )
+
+
+@final
+class Guarded:
+    """A context on a guarded device, and what its last run leased."""
+
+    def __init__(self, device: GPUDevice) -> None:
+        """Open a context; `device` needs no other user."""
+        self.device = GuardedDevice(device)
+        self.ctx = gpu.open(device=self.device)
+        # No buffer is used twice, so every one starts out full of the pattern.
+        self.ctx.limits.pooled_bytes = 0
+        self.leased: list[Leased] = []
+
+    @contextmanager
+    def under(self, pattern: Pattern) -> Generator[None]:
+        """Guard by this pattern, and note every buffer, for the length of a block."""
+        backend: Any = self.ctx.backend
+        memory = backend._memory
+        original = memory.lease
+
+        def lease(nbytes: int) -> Lease[Any]:
+            leased: Lease[Any] = original(nbytes)
+            self.leased.append(Leased(nbytes, leased.block.memory))
+            return leased
+
+        self.leased.clear()
+        self.device.start(pattern)
+        with ExitStack() as stack:
+            stack.enter_context(patch.object(memory, "lease", lease))
+            yield
+
+    def check(self, what: str) -> None:
+        """Fail if any pattern of the last block is spoilt."""
+        found = self.device.read([leased.buffer for leased in self.leased])
+        for leased, data in zip(self.leased, found, strict=True):
+            leased.check(data, what)

@@ -1,0 +1,195 @@
+"""No schedule touches what lies around its buffers.
+
+Every way to run a standard kernel gives the same bits whatever lies there, and leaves it alone;
+and the same bits as another context, whose buffers are bound exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import cycle
+from typing import TypeAlias, final
+
+import numpy as np
+import pytest
+
+from kerngen.runtime import Context
+from kerngen.runtime.kernel import Kernel
+from tests.language import test_meaning
+from tests.language.cases import CASES, Array, Arrays, Inputs
+from tests.language.cases import Case as Construct
+from tests.runtime.kernels import internals
+
+from .cases import Case, standard_kernels
+from .domains import Dims
+from .generated import built
+from .guarded import PATTERNS, Guarded
+from .ways import Way, ways
+
+Run: TypeAlias = Callable[[Context], Iterable[Array]]
+
+WAYS = [way for case in standard_kernels() for way in ways(case)]
+
+AWKWARD = ((1,), (131, 37, 5), (3, 67, 130))
+"""Off vectors and tiles, each in its own way; a kernel's dims take them in turn."""
+
+LONG = 10_007
+"""For the only dim of a kernel: more than one workgroup's part of a sum."""
+
+CONSTRUCT_SIZES = (5, 12, 67)
+STRATEGIES = (
+    pytest.param("", id="chosen"),
+    pytest.param("generic", marks=pytest.mark.nightly, id="generic"),
+)
+
+FAULTY = """\
+kernel copy(x: f32[n]) -> y: f32[n] { y[i] = x[i]; }
+kernel halve(mut x: f32[n]) { x[i] *= 0.5; }
+kernel least(x: f32[n]) -> s: f32[] { s = min[i] x[i]; }
+kernel scaled(x: f32[m, n]) -> y: f32[m] {
+    let t[j] = sum[i] x[i, j];
+    y[i] = sum[j] x[i, j] * t[j];
+}
+kernel narrow(x: f32[n]) -> y: f16[n] { y[i] = x[i]; }
+"""
+STORE, LOAD = "wrote", "other bits"
+"""How a fault shows."""
+
+
+@final
+@dataclass(frozen=True)
+class Fault:
+    """One shader of a kernel with `right` replaced by `wrong`."""
+
+    name: str
+    shader: str
+    right: str
+    wrong: str
+    shows: str
+
+    def __str__(self) -> str:
+        """What is wrong."""
+        return self.name
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name."""
+        return self.shader.partition(".")[0]
+
+    def seed(self, kernel: Kernel) -> None:
+        """Change the shader."""
+        (file,) = kernel.folder.glob(f"*.{self.shader}.wgsl")
+        comment, blank, code = file.read_text("utf-8").partition("\n\n")
+        assert code.count(self.right) == 1
+        code = code.replace(self.right, self.wrong)
+        file.write_text(comment + blank + code, "utf-8")
+
+
+FAULTS = (
+    Fault("a store past the end", "copy.map.edge", ">= u.n", "> u.n", STORE),
+    Fault("four of them", "copy.map", ">= (u.n >> 2u)", "> (u.n >> 2u)", STORE),
+    Fault("a store far off", "copy.map.edge", "y[element]", "y[element+999u]", STORE),
+    Fault("an element left out", "copy.map.edge", ">= u.n", ">= u.n - 1u", LOAD),
+    Fault("a load past the end", "copy.map.edge", "x[element]", "x[element+1u]", LOAD),
+    Fault("one more in place", "halve.map.edge", ">= u.n", "> u.n", STORE),
+    Fault("half a word more", "narrow.map.edge", ">= u.n", "> u.n", STORE),
+    Fault("a term too many", "least.reduce.edge", "i < u.n", "i <= u.n", LOAD),
+    Fault("a part too many", "least.reduce.finish", "< count", "<= count", LOAD),
+    Fault("a misplaced part", "least.reduce", "parts[w", "parts[1u+w", STORE),
+    Fault("past a temporary", "scaled.t.reduce.edge", "&& j <", "&& j <=", STORE),
+    Fault("a row too many", "scaled.t.reduce.edge", "i < u.m", "i <= u.m", LOAD),
+    Fault("beyond a temporary", "scaled.y.gemv.edge", "* t[", "* t[1u+", LOAD),
+)
+
+
+def sizes(case: Case) -> Iterator[Dims]:
+    """Awkward lengths for every dim of a kernel."""
+    for lengths in AWKWARD:
+        yield dict(zip(case.kernel.dims, cycle(lengths)))
+    if len(case.kernel.dims) == 1:
+        yield dict.fromkeys(case.kernel.dims, LONG)
+
+
+@pytest.fixture(scope="module")
+def guarded(ctx: Context) -> Guarded:
+    """A context on a device of its own, of the adapter of `ctx`, with guard zones."""
+    device = internals(ctx)._device
+    own = device.adapter.request_device_sync(required_features=list(device.features))
+    return Guarded(own)
+
+
+def hold(ctx: Context, guarded: Guarded, run: Run, what: str) -> None:
+    """Run a kernel plainly and amid every pattern, and compare."""
+    plain = [array.tobytes() for array in run(ctx)]
+    for pattern in PATTERNS:
+        with guarded.under(pattern):
+            result = [array.tobytes() for array in run(guarded.ctx)]
+        guarded.check(f"{what} amid {pattern.name}")
+        assert result == plain, f"{what} amid {pattern.name}: other bits"
+
+
+def hold_ways(ctx: Context, guarded: Guarded, several: Iterable[Way]) -> None:
+    """Hold each way to run a kernel at every size."""
+    for way in several:
+        for lengths in sizes(way.case):
+            rng = np.random.default_rng(5)
+            arrays, scalars = way.draw(rng, lengths)
+            run = partial(way.run, arrays=arrays, scalars=scalars)
+            hold(ctx, guarded, run, f"{way} of about {lengths}")
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_nothing_is_touched_outside(ctx: Context, guarded: Guarded, way: Way) -> None:
+    hold_ways(ctx, guarded, [way])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_no_construct_reaches_outside(
+    ctx: Context, guarded: Guarded, case: Construct, strategy: str
+) -> None:
+    """The language's other constructs: windows, gathers, several outputs."""
+    with built(test_meaning.fitting(case, strategy)) as (kernel,):
+        for size in CONSTRUCT_SIZES:
+            arrays = case.arguments(Inputs(size), size)
+
+            def run(context: Context, arrays: Arrays = arrays) -> Iterable[Array]:
+                return test_meaning.run(context, case, kernel, arrays)
+
+            hold(ctx, guarded, run, f"{case} of {size}")
+
+
+def test_every_buffer_is_guarded(guarded: Guarded) -> None:
+    """Arguments, outputs, temporaries and scratch: all that a shader may store to."""
+    with built(FAULTY) as (_, _, least, scaled, _):
+        for kernel, dims, nbytes in (
+            (least, {"n": LONG}, [4 * LONG, 4, 4 * 3]),
+            (scaled, {"m": 3, "n": 5}, [4 * 15, 4 * 3, 4 * 5]),
+        ):
+            way = next(ways(faulty(kernel)))
+            arrays = way.case.arrays(np.random.default_rng(0), dims)
+            with guarded.under(PATTERNS[0]):
+                way.run(guarded.ctx, arrays, {})
+            assert [leased.nbytes for leased in guarded.leased] == nbytes
+
+
+def faulty(kernel: Kernel) -> Case:
+    """A kernel of `FAULTY`; its oracle is its own result without the fault."""
+    return Case("faulty", kernel, np.asarray)
+
+
+def test_kernels_without_fault_pass(ctx: Context, guarded: Guarded) -> None:
+    with built(FAULTY) as kernels:
+        for kernel in kernels:
+            hold_ways(ctx, guarded, ways(faulty(kernel)))
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
+def test_a_fault_is_caught(ctx: Context, guarded: Guarded, fault: Fault) -> None:
+    with built(FAULTY) as kernels:
+        (kernel,) = (kernel for kernel in kernels if kernel.name == fault.kernel)
+        fault.seed(kernel)
+        with pytest.raises(AssertionError, match=fault.shows):
+            hold_ways(ctx, guarded, ways(faulty(kernel)))

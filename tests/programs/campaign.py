@@ -1,0 +1,62 @@
+"""Many programs at once: drawn by hypothesis, tried one after the other, and counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from hypothesis import HealthCheck, Phase, given, reject, seed, settings
+
+from .constructs import CONSTRUCTS, constructs_of
+from .programs import Program, programs
+from .trial import Trial
+
+COUNTS: Final = "constructs of random programs"
+"""The name under which a test reports its counts."""
+
+_SLOW: Final = (
+    HealthCheck.too_slow,
+    HealthCheck.filter_too_much,
+    HealthCheck.data_too_large,
+    HealthCheck.large_base_example,
+)
+
+RAREST: Final = 0.1
+"""The least share of the programs that uses each construct."""
+
+
+def campaign(trial: Trial, number: int, count: int) -> Counter[str]:
+    """Try `count` programs, always the same ones; return how many use what.
+
+    Beside the constructs, the counts hold the programs and those discarded.
+    """
+    counts: Counter[str] = Counter(programs=0, discarded=0)
+
+    @seed(number)
+    @settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=(
+            Phase.generate,
+        ),  # shrinking takes minutes: add it where that is worth it
+        report_multiple_bugs=False,
+        suppress_health_check=_SLOW,
+    )
+    @given(programs())
+    def try_one(program: Program) -> None:
+        outcome = trial.check(program)
+        if outcome.discarded:
+            counts["discarded"] += 1
+            reject()
+        counts["programs"] += 1
+        counts.update(constructs_of(outcome.text))
+
+    try_one()
+    return counts
+
+
+def rare(counts: Counter[str]) -> list[str]:
+    """Return the constructs that too few programs use."""
+    least = RAREST * counts["programs"]
+    return [name for name in CONSTRUCTS if counts[name] < least]

@@ -1,0 +1,38 @@
+"""What the tests of random programs share, and the report that they make together."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Generator
+
+import pytest
+
+import kerngen.runtime as gpu
+
+from . import judges
+from .campaign import COUNTS
+from .constructs import table
+from .trial import Trial
+
+
+@pytest.fixture(scope="session")
+def trial(ctx: gpu.Context) -> Generator[Trial]:
+    """Try programs on the software adapter, before both judges."""
+    with judges.both() as asked, gpu.open(adapter="reference") as reference:
+        yield Trial(ctx, reference, asked)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how many programs ran, and how many of them use each construct."""
+    counts: Counter[str] = Counter()
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            if name == COUNTS:
+                found: dict[str, int] = json.loads(str(value))
+                counts.update(found)
+    programs = counts.pop("programs", 0)
+    if programs:
+        discarded = counts.pop("discarded", 0)
+        terminalreporter.section(f"{programs} random programs, {discarded} discarded")
+        terminalreporter.write_line(table(counts, programs))

@@ -1,0 +1,436 @@
+"""Expressions of kernels and functions: types from the language's rules, then values.
+
+An expression becomes a closure from the values of the indices to its own value.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from kerngen.syntax import ast
+
+from . import numbers
+from .functions import BITS, GENERIC, TRUTHS, Accuracy, integer_function, real_function
+from .numbers import Value
+from .tensors import Array
+
+if TYPE_CHECKING:
+    from .interpreter import Call, Interpreter
+
+At: TypeAlias = dict[str, Any]
+Run: TypeAlias = Callable[[At], Any]
+
+CASTS = frozenset({"f32", "i32", "u32"})
+_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_REAL: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": numbers.add,
+    "-": numbers.subtract,
+    "*": numbers.multiply,
+    "/": numbers.divide,
+    "%": numbers.remainder,
+}
+_INTEGER: Mapping[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "<<": lambda a, b: a << b % 32,
+    ">>": lambda a, b: a >> b % 32,
+}
+_REDUCE_REAL: Mapping[str, Callable[[list[Any]], Any]] = {
+    "sum": numbers.total,
+    "prod": numbers.product,
+    "max": numbers.highest,
+    "min": numbers.lowest,
+}
+_EMPTY: Mapping[tuple[str, str], int] = {
+    ("max", "i32"): -(2**31),
+    ("max", "u32"): 0,
+    ("min", "i32"): 2**31 - 1,
+    ("min", "u32"): 2**32 - 1,
+}
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """An expression's type, and how to compute it."""
+
+    type: str
+    run: Run
+
+
+@dataclass
+class Scope:
+    """What names stand for in one statement; `clamps` inside the branches of an `if`."""
+
+    functions: Mapping[str, ast.FunctionItem]
+    accuracies: Mapping[str, Accuracy]
+    values: dict[str, Compiled] = field(default_factory=dict[str, Compiled])
+    tensors: dict[str, Array] = field(default_factory=dict[str, Array])
+    indices: Mapping[str, int] = field(default_factory=dict[str, int])
+    clamps: bool = False
+
+    def within(self, ranges: Mapping[str, int]) -> Scope:
+        """Return the scope with more indices."""
+        return replace(self, indices={**self.indices, **ranges})
+
+
+def literal_kind(expr: ast.Expr) -> str | None:
+    """Return what a tree of literals is by itself, f32 or i32; None for other trees."""
+    match expr:
+        case ast.Number(value=value):
+            return "f32" if isinstance(value, float) else "i32"
+        case ast.Unary(op="-" | "~", operand=operand):
+            return literal_kind(operand)
+        case ast.Binary(op="<<" | ">>", left=left):
+            return literal_kind(left)
+        case ast.Binary(op=op, left=left, right=right) if op not in _COMPARE:
+            return _joined(left, right)
+        case ast.Conditional(then=then, otherwise=otherwise):
+            return _joined(then, otherwise)
+        case ast.Call(function=name, arguments=arguments) if name.name in GENERIC:
+            return _joined(*(arguments[:2] if name.name == "select" else arguments))
+        case _:
+            return None
+
+
+def _joined(*exprs: ast.Expr) -> str | None:
+    kinds = [literal_kind(expr) for expr in exprs]
+    if None in kinds:
+        return None
+    return "f32" if "f32" in kinds else "i32"
+
+
+@dataclass
+class Body:
+    """Compiles expressions in one scope."""
+
+    scope: Scope
+    interpreter: Interpreter
+    call: Call | None = None
+
+    def of(self, expr: ast.Expr, want: str | None = None) -> Compiled:
+        """Compile an expression; a literal takes the type that its place asks for."""
+        match expr:
+            case ast.Number(value=value):
+                return _literal(value, want)
+            case ast.Boolean(value=value):
+                return Compiled("bool", lambda _: value)
+            case ast.Name(name=name):
+                return self._name(name)
+            case ast.Subscript():
+                return self._read(expr)
+            case ast.Unary():
+                return self._unary(expr, want)
+            case ast.Binary(op=op) if op in {"and", "or"}:
+                return self._logic(expr)
+            case ast.Binary(op=op) if op in _COMPARE:
+                return self._comparison(expr)
+            case ast.Binary():
+                return self._binary(expr, want)
+            case ast.Conditional():
+                return self._conditional(expr, want)
+            case ast.Call():
+                return self._called(expr, want)
+            case ast.Reduction():
+                return self._reduction(expr, want)
+            case ast.Member(base=ast.Name(name=name), member=member):
+                return self.scope.values[f"{name}.{member.name}"]
+            case ast.Member():
+                raise AssertionError("only parameters have components")
+
+    def together(self, want: str | None, *exprs: ast.Expr) -> list[Compiled]:
+        """Compile operands of one type: literals take that of the others."""
+        kinds = [literal_kind(expr) for expr in exprs]
+        typed = {n: self.of(e, want) for n, e in enumerate(exprs) if kinds[n] is None}
+        shared = next((c.type for c in typed.values()), None)
+        if shared is None:
+            number = want if want in CASTS else "i32"
+            shared = "f32" if "f32" in kinds else number
+        done = [
+            typed[n] if n in typed else self.of(e, shared) for n, e in enumerate(exprs)
+        ]
+        assert len({c.type for c in done}) == 1, "operands of several types"
+        return done
+
+    # Leaves
+
+    def _name(self, name: str) -> Compiled:
+        if name in self.scope.indices:
+            return Compiled("i32", operator.itemgetter(name))
+        if name in self.scope.values:
+            return self.scope.values[name]
+        array = self.scope.tensors[name]
+        return Compiled(array.type, lambda _: array.read(()))
+
+    def _read(self, expr: ast.Subscript) -> Compiled:
+        assert isinstance(expr.base, ast.Name)
+        array = self.scope.tensors[expr.base.name]
+        assert len(expr.subscripts) == len(array.shape)
+        places = [self._place(array, n, s) for n, s in enumerate(expr.subscripts)]
+        if len(places) == 1:
+            (only,) = places
+            return Compiled(array.type, lambda at: array.read((only(at),)))
+        return Compiled(array.type, lambda at: array.read([p(at) for p in places]))
+
+    def _place(self, array: Array, axis: int, subscript: ast.Expr) -> Run:
+        """A bare index and an affine form must lie inside; all else is clamped."""
+        run = self.of(subscript).run
+        bare = isinstance(subscript, ast.Name) and subscript.name in self.scope.indices
+        if bare:
+            return lambda at: array.inside(run(at), axis)
+        if not array.shape[axis]:
+            # A ShapeError, unless nothing is read after all; references fail either way.
+            raise numbers.UndecidedError("a read of an empty axis")
+        if not self.scope.clamps and self._is_affine(subscript):
+            return lambda at: array.inside(run(at), axis)
+        return lambda at: array.clamped(run(at), axis)
+
+    def _is_affine(self, expr: ast.Expr) -> bool:
+        match expr:
+            case ast.Number():
+                return True
+            case ast.Name(name=name):
+                return name not in self.scope.tensors
+            case ast.Unary(op="-", operand=operand):
+                return self._is_affine(operand)
+            case ast.Call(function=name, arguments=(argument,)) if name.name in CASTS:
+                return self._is_affine(argument)
+            case ast.Binary(op="+" | "-", left=left, right=right):
+                return self._is_affine(left) and self._is_affine(right)
+            case ast.Binary(op="*", left=left, right=right):
+                sides = self._is_affine(left) and self._is_affine(right)
+                return sides and (self._is_fixed(left) or self._is_fixed(right))
+            case _:
+                return self._is_fixed(expr)
+
+    def _is_fixed(self, expr: ast.Expr) -> bool:
+        """Whether no index and no tensor occurs in an expression."""
+        match expr:
+            case ast.Number():
+                return True
+            case ast.Name(name=name):
+                return name not in self.scope.tensors and name not in self.scope.indices
+            case ast.Unary(operand=operand):
+                return self._is_fixed(operand)
+            case ast.Binary(left=left, right=right):
+                return self._is_fixed(left) and self._is_fixed(right)
+            case ast.Call(arguments=arguments):
+                return all(map(self._is_fixed, arguments))
+            case _:
+                return False
+
+    # Operators
+
+    def _unary(self, expr: ast.Unary, want: str | None) -> Compiled:
+        operand = self.of(expr.operand, want)
+        run, type_ = operand.run, operand.type
+        if expr.op == "not":
+            return Compiled("bool", lambda at: not run(at))
+        if type_ == "f32":
+            return Compiled("f32", lambda at: numbers.negate(run(at)))
+        if expr.op == "-":
+            return Compiled(type_, lambda at: numbers.wrap(-run(at), type_))
+        return Compiled(type_, lambda at: numbers.wrap(~run(at), type_))
+
+    def _logic(self, expr: ast.Binary) -> Compiled:
+        left, right = self.of(expr.left).run, self.of(expr.right).run
+        if expr.op == "and":
+            return Compiled("bool", lambda at: all([left(at), right(at)]))
+        return Compiled("bool", lambda at: any([left(at), right(at)]))
+
+    def _comparison(self, expr: ast.Binary) -> Compiled:
+        left, right = self.together(None, expr.left, expr.right)
+        compare, a, b = _COMPARE[expr.op], left.run, right.run
+        if left.type == "f32":
+            return Compiled("bool", lambda at: compare(numbers.order(a(at), b(at)), 0))
+        return Compiled("bool", lambda at: compare(a(at), b(at)))
+
+    def _binary(self, expr: ast.Binary, want: str | None) -> Compiled:
+        op = expr.op
+        if op in {"<<", ">>"}:
+            return self._shift(expr, want)
+        left, right = self.together(want, expr.left, expr.right)
+        type_, a, b = left.type, left.run, right.run
+        if type_ == "f32":
+            apply = _REAL[op]
+            return Compiled(type_, lambda at: apply(a(at), b(at)))
+        if op == "/":
+            return Compiled(
+                type_, lambda at: numbers.integer_divide(a(at), b(at), type_)
+            )
+        if op == "%":
+            return Compiled(
+                type_, lambda at: numbers.integer_remainder(a(at), b(at), type_)
+            )
+        whole = _INTEGER[op]
+        return Compiled(type_, lambda at: numbers.wrap(whole(a(at), b(at)), type_))
+
+    def _shift(self, expr: ast.Binary, want: str | None) -> Compiled:
+        left, right = self.of(expr.left, want), self.of(expr.right, "u32")
+        assert right.type == "u32"
+        move = _INTEGER[expr.op]
+        type_, a, b = left.type, left.run, right.run
+        return Compiled(type_, lambda at: numbers.wrap(move(a(at), b(at)), type_))
+
+    def _conditional(self, expr: ast.Conditional, want: str | None) -> Compiled:
+        condition = self.of(expr.condition)
+        assert condition.type == "bool"
+        inner = replace(self, scope=replace(self.scope, clamps=True))
+        then, otherwise = inner.together(want, expr.then, expr.otherwise)
+        c, a, b = condition.run, then.run, otherwise.run
+        return Compiled(then.type, lambda at: a(at) if c(at) else b(at))
+
+    # Calls
+
+    def _called(self, expr: ast.Call, want: str | None) -> Compiled:
+        name = expr.function.name
+        if name in CASTS:
+            return _cast(self.of(expr.arguments[0]), name)
+        if name in self.scope.functions:
+            return self._function(self.scope.functions[name], expr)
+        if name == "select":
+            no, yes = self.together(want, *expr.arguments[:2])
+            chosen = self.of(expr.arguments[2]).run
+            a, b = no.run, yes.run
+            return Compiled(no.type, lambda at: b(at) if chosen(at) else a(at))
+        if name in GENERIC:
+            parts = self.together(want, *expr.arguments)
+        elif name in BITS:
+            parts = self._of_bits(expr, want)
+        else:
+            parts = [self.of(argument, "f32") for argument in expr.arguments]
+        return self._builtin(name, parts)
+
+    def _of_bits(self, expr: ast.Call, want: str | None) -> list[Compiled]:
+        """The places of bits and their number are u32, whatever the rest is."""
+        values = 2 if expr.function.name == "insertBits" else 1
+        parts = self.together(want, *expr.arguments[:values])
+        return parts + [self.of(e, "u32") for e in expr.arguments[values:]]
+
+    def _builtin(self, name: str, parts: list[Compiled]) -> Compiled:
+        runs = [part.run for part in parts]
+        type_ = parts[0].type
+        if name in TRUTHS:
+            verdict = name == "is_finite"
+            return Compiled("bool", lambda at: runs[0](at) is not None and verdict)
+        if type_ != "f32":
+            return Compiled(
+                type_, lambda at: integer_function(name, [r(at) for r in runs], type_)
+            )
+        accuracies = self.scope.accuracies
+        return Compiled(
+            "f32", lambda at: real_function(name, [r(at) for r in runs], accuracies)
+        )
+
+    def _function(self, function: ast.FunctionItem, expr: ast.Call) -> Compiled:
+        """Compile the function's body anew; its parameters are read like indices."""
+        scope = Scope(
+            self.scope.functions,
+            self.scope.accuracies,
+            values=dict(self.interpreter.constants),
+        )
+        arguments: list[tuple[str, Run]] = []
+        for parameter, node in zip(function.parameters, expr.arguments, strict=True):
+            type_, name = parameter.type.name.name, parameter.name.name
+            argument = self.of(node, type_)
+            assert argument.type == type_
+            arguments.append((name, argument.run))
+            scope.values[name] = Compiled(type_, operator.itemgetter(name))
+        inner = Body(scope, self.interpreter)
+        lets: list[tuple[str, Run]] = []
+        for let in function.lets:
+            compiled, name = inner.of(let.value), let.name.name
+            lets.append((name, compiled.run))
+            scope.values[name] = Compiled(compiled.type, operator.itemgetter(name))
+        result = inner.of(function.body, function.result.name.name)
+        assert result.type == function.result.name.name
+
+        def run(at: At) -> Value:
+            own: At = {name: argument(at) for name, argument in arguments}
+            for name, value in lets:
+                own[name] = value(own)
+            computed: Value = result.run(own)
+            return computed
+
+        return Compiled(result.type, run)
+
+    # Reductions
+
+    def _reduction(self, expr: ast.Reduction, want: str | None) -> Compiled:
+        assert self.call is not None
+        ranges = self.call.ranges(expr.binders, expr.body, self.scope)
+        inner = replace(self, scope=self.scope.within(ranges))
+        body = inner.of(expr.body, want)
+        run, type_, spend = body.run, body.type, self.interpreter.spend
+        names = list(ranges)
+        lengths = list(ranges.values())
+
+        def terms(at: At) -> list[Any]:
+            collected: list[Any] = []
+            _collect(dict(at), names, lengths, run, collected)
+            spend(len(collected))
+            return collected
+
+        if type_ == "f32":
+            join = _REDUCE_REAL[expr.kind]
+            return Compiled(type_, lambda at: join(terms(at)))
+        return Compiled(type_, lambda at: _reduce_integers(expr.kind, terms(at), type_))
+
+
+def _collect(
+    at: At, names: list[str], lengths: list[int], run: Run, into: list[Any]
+) -> None:
+    """Compute the body at every combination of the indices."""
+    if not names:
+        into.append(run(at))
+        return
+    for value in range(lengths[0]):
+        at[names[0]] = value
+        _collect(at, names[1:], lengths[1:], run, into)
+
+
+def _reduce_integers(kind: str, terms: list[int], type_: str) -> int:
+    match kind:
+        case "sum":
+            return numbers.wrap(sum(terms), type_)
+        case "prod":
+            result = 1
+            for term in terms:
+                result = numbers.wrap(result * term, type_)
+            return result
+        case "max":
+            return max(terms, default=_EMPTY[kind, type_])
+        case _:
+            return min(terms, default=_EMPTY[kind, type_])
+
+
+def _literal(value: float, want: str | None) -> Compiled:
+    if isinstance(value, float) or want == "f32":
+        real = numbers.leaf(float(value))
+        return Compiled("f32", lambda _: real)
+    type_ = want if want is not None and want in CASTS else "i32"
+    return Compiled(type_, lambda _: value)
+
+
+def _cast(operand: Compiled, to: str) -> Compiled:
+    run, source = operand.run, operand.type
+    if source == to:
+        return operand
+    if to == "f32":
+        return Compiled(to, lambda at: numbers.from_integer(int(run(at))))
+    if source == "f32":
+        return Compiled(to, lambda at: numbers.saturate(run(at), to))
+    return Compiled(to, lambda at: numbers.wrap(int(run(at)), to))

@@ -1,0 +1,244 @@
+"""Faults to plant in the compiler, so that the tests can prove that they would see them.
+
+A fault is a change of one function's own text; it is planted in the code object, so
+that every module that has imported the function runs the faulty one.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from importlib import import_module
+from types import FunctionType
+from typing import Any, Final
+
+
+@dataclass(frozen=True)
+class PlantedFault:
+    """What goes wrong, where, and the text that is exchanged for another."""
+
+    name: str
+    where: str
+    """The module and the function in it: `kerngen.ir.fold:fold`."""
+    right: str
+    wrong: str
+
+    def __str__(self) -> str:
+        """The name, as tests show it."""
+        return self.name
+
+    @contextmanager
+    def planted(self) -> Generator[None]:
+        """Run the faulty function for as long as the block."""
+        function = self._function()
+        sound = function.__code__
+        function.__code__ = self._faulty(function)
+        try:
+            yield
+        finally:
+            function.__code__ = sound
+
+    def _function(self) -> FunctionType:
+        module, _, path = self.where.partition(":")
+        found: Any = reduce(getattr, path.split("."), import_module(module))
+        assert isinstance(found, FunctionType), self.where
+        return found
+
+    def _faulty(self, function: FunctionType) -> Any:
+        text = textwrap.dedent(inspect.getsource(function))
+        assert text.count(self.right) == 1, f"{self.where} has changed: {self.right}"
+        scope = dict(function.__globals__)
+        faulty = compile(
+            "from __future__ import annotations\n"
+            + text.replace(self.right, self.wrong),
+            f"<{self.name}>",
+            "exec",
+        )
+        exec(faulty, scope)
+        return scope[function.__name__].__code__
+
+
+FAULTS: Final = (
+    PlantedFault(
+        "a dropped tail",
+        "kerngen.schedule.per_element:_vector_variant",
+        'when = f"({host_product(task.domain)}) % {LANES} == 0"',
+        'when = ""',
+    ),
+    PlantedFault(
+        "a wrong stride",
+        "kerngen.schedule.addresses:row_major",
+        "zip(extents, at, strict=True)",
+        "zip(extents[::-1], at, strict=True)",
+    ),
+    PlantedFault(
+        "a swapped operand",
+        "kerngen.schedule.lowering:Lowerer._binary",
+        "return Value(t.Binary(op, a, b), wide)",
+        'return Value(t.Binary(op, *((b, a) if op == "-" else (a, b))), wide)',
+    ),
+    PlantedFault(
+        "a missing barrier",
+        "kerngen.schedule.cooperation:join",
+        "return [t.BARRIER, loop]",
+        "return [loop]",
+    ),
+    PlantedFault(
+        "a stale let",
+        "kerngen.ir.inlining:_Inliner._may_inline",
+        "not any(statement.target in inlined.reads for statement in between)",
+        "between is not None",
+    ),
+    PlantedFault(
+        "an unclamped gather",
+        "kerngen.schedule.loads:_clamped",
+        't.call("clamp", *clamped)',
+        "clamped[0]",
+    ),
+    PlantedFault(
+        "a guard that is off by one",
+        "kerngen.schedule.per_element:start_invocation",
+        "t.If(element >= total,",
+        "t.If(element >= total - 1,",
+    ),
+    PlantedFault(
+        "a maximum that starts too high",
+        "kerngen.schedule.identities:identity",
+        "t.Literal(_START[kind, type_])",
+        't.Literal(_START[kind, type_].removeprefix("-"))',
+    ),
+    PlantedFault(
+        "a lost remainder",
+        "kerngen.schedule.per_element:unravel",
+        "value = rest % extent if number else rest",
+        "value = rest",
+    ),
+    PlantedFault(
+        "signed numbers compared as unsigned",
+        "kerngen.schedule.lowering:Lowerer._binary",
+        "    op = _LOGICAL[expr.op][wide]",
+        '    if expr.op == "<" and expr.left.type is Scalar.I32:\n'
+        "        unsigned = wgsl_type(Scalar.U32, LANES if wide else 1)\n"
+        "        a, b = t.call(unsigned, a), t.call(unsigned, b)\n"
+        "    op = _LOGICAL[expr.op][wide]",
+    ),
+    PlantedFault(
+        "no snapshot of what a statement reads elsewhere",
+        "kerngen.ir.hoisting:_split",
+        "if not reads_elsewhere(statement, statement.target):",
+        "if statement:",
+    ),
+    PlantedFault(
+        "a lost transpose in the reference",
+        "kerngen.emit.reference_axes:_permute",
+        "if order == sorted(order):",
+        "if order:",
+    ),
+    PlantedFault(
+        "a wrong broadcast in the reference",
+        "kerngen.emit.reference_load:_view",
+        'parts += ["None"] * len(rest)',
+        "parts += []",
+    ),
+    PlantedFault(
+        "a wrong field of the uniform struct",
+        "kerngen.schedule.builder:ShaderBuilder.uniform",
+        "self._members[field]",
+        "self._members[min(self._members)]",
+    ),
+    PlantedFault(
+        "a variant for sizes that it does not suit",
+        "kerngen.schedule.task:host_multiple",
+        "% {of} == 0",
+        "% {of} <= 1",
+    ),
+    PlantedFault(
+        "a reduction over the wrong index",
+        "kerngen.schedule.lowering:Lowerer.serial_loops",
+        "self.shader.extent(index.extent)",
+        "self.shader.extent(indices[0].extent)",
+    ),
+    PlantedFault(
+        "a tile that is not cut at the edge",
+        "kerngen.schedule.operand:Operand._declare_element",
+        "t.any_of(*beyond)",
+        "beyond[0]",
+    ),
+    PlantedFault(
+        "a dropped part of a total",
+        "kerngen.schedule.rowwise:_finish_shader",
+        "t.count_up(part.name, shader.lane, count,",
+        "t.count_up(part.name, shader.lane + 1, count,",
+    ),
+    PlantedFault(
+        "shift counts cut to four bits in the reference",
+        "kerngen.runtime.reference:_count",
+        "np.bitwise_and(np.asarray(count), 31)",
+        "np.bitwise_and(np.asarray(count), 15)",
+    ),
+    PlantedFault(
+        "a conversion that does not saturate in the reference",
+        "kerngen.runtime.reference:_integer",
+        "np.clip(numbers, lowest, highest)",
+        "np.abs(numbers)",
+    ),
+    PlantedFault(
+        "swapped dims in the reference",
+        "kerngen.emit.reference_body:_write_dims",
+        """for dim in dims)} = {name}.shape")""",
+        """for dim in dims)} = {name}.shape[::-1]")""",
+    ),
+    PlantedFault(
+        "constants folded the wrong way round",
+        "kerngen.ir.evaluate:binary",
+        "integer_op(op, int(left), int(right))",
+        "integer_op(op, int(right), int(left))",
+    ),
+    PlantedFault(
+        "swapped branches",
+        "kerngen.schedule.lowering:Lowerer._select",
+        't.call("select", otherwise.expr, then.expr, condition.expr)',
+        't.call("select", then.expr, otherwise.expr, condition.expr)',
+    ),
+    PlantedFault(
+        "an affine subscript with a lost sign",
+        "kerngen.schedule.affine:lower_affine",
+        "total = total - term",
+        "total = total + term",
+    ),
+    PlantedFault(
+        "slices of a column that all begin at the top",
+        "kerngen.schedule.columnwise:_accumulate_slice",
+        "t.count_up(counter.name, slice_, end,",
+        "t.count_up(counter.name, t.ZERO, end,",
+    ),
+    PlantedFault(
+        "vectors of a row that overlap",
+        "kerngen.schedule.cooperation:accumulate_strided",
+        "t.count_up(counter.name, start * width,",
+        "t.count_up(counter.name, start,",
+    ),
+    PlantedFault(
+        "indices of an inlined let in the wrong order",
+        "kerngen.ir.inlining:_renaming",
+        "zip(let.indices, indices, strict=True)",
+        "zip(let.indices, indices[::-1], strict=True)",
+    ),
+    PlantedFault(
+        "a compound assignment by the wrong operator",
+        "kerngen.check.statements:Body._value",
+        "_OPERATORS[node.op]",
+        '_OPERATORS["+="]',
+    ),
+    PlantedFault(
+        "stages joined although one reads the other's neighbours",
+        "kerngen.ir.staging:_joins",
+        "not any(reads_elsewhere(statement, tensor) for tensor in written)",
+        "True",
+    ),
+)
+"""Each must be found within 500 programs."""

@@ -1,0 +1,228 @@
+"""One program put to every test: judges of its shaders, and runs held to the interpreter."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+import kerngen.runtime as gpu
+from kerngen.compiler import CompiledModule, compile_text
+from kerngen.ir.builtins import BUILTINS
+from kerngen.runtime.kernel import Kernel
+from kerngen.source.diagnostic import CompileError
+from kerngen.source.text import Source
+from kerngen.syntax.parser import parse
+from tests.numeric.generated import imported
+
+from .interpreter import Interpreter
+from .numbers import UndecidedError
+from .programs import Program
+from .tensors import Array, IllegalCallError
+
+Results: TypeAlias = dict[str, NDArray[Any]]
+Judge: TypeAlias = Callable[[str], str]
+
+ACCURACIES = {name: row.accuracy for name, row in BUILTINS.items()}
+DTYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32}
+NO_FIT = frozenset({"KG0751", "KG0753"})
+"""What is wrong with a schedule that fits no stage, or whose stage there is not."""
+
+SMALLER = 4
+"""What long axes are cut to where the interpreter would take too long."""
+
+_numbers = count()
+
+
+class FaultFoundError(AssertionError):
+    """A program that the compiler gets wrong."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A kernel as compiled, and its shaders."""
+
+    kernel: Kernel
+    shaders: tuple[str, ...]
+    text: str
+    """The one that was compiled of those that were given."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a program: why it says nothing, or the text that proved right."""
+
+    discarded: str = ""
+    text: str = ""
+
+
+@contextmanager
+def built(*texts: str) -> Generator[Built]:
+    """Compile and import a program of one kernel: the first whose schedules fit."""
+    name = f"random_{next(_numbers)}"
+    compiled, text = _compiled(name, texts)
+    files = {
+        path: _without_comments(text) if path.endswith(".wgsl") else text
+        for path, text in compiled.files.items()
+    }
+    shaders = {text.decode() for path, text in files.items() if path.endswith(".wgsl")}
+    with imported(name, files) as (kernel,):
+        yield Built(kernel, tuple(sorted(shaders)), text)
+
+
+def _without_comments(text: bytes) -> bytes:
+    """Drop the comments of a shader, so that equal ones are compiled once."""
+    return re.sub(rb" *//[^\n]*", b"", text)
+
+
+def _compiled(name: str, texts: Sequence[str]) -> tuple[CompiledModule, str]:
+    text, *others = texts
+    try:
+        return compile_text(text, f"{name}.kern", formatted=False), text
+    except CompileError as error:
+        if not others or {fault.code for fault in error.diagnostics} - NO_FIT:
+            raise
+        return _compiled(name, others)
+
+
+@dataclass
+class Trial:
+    """Tries programs on a device; `judges` say what is wrong with a shader.
+
+    `reference` is a context without a device: there NumPy runs the references.
+    """
+
+    ctx: gpu.Context
+    reference: gpu.Context
+    judges: Mapping[str, Judge]
+
+    def check(self, program: Program) -> Outcome:
+        """Put a program to every test.
+
+        Raises FaultFoundError, with the program, if it fails one.
+        """
+        try:
+            return self._check(program)
+        except FaultFoundError:
+            raise
+        except Exception as error:
+            trace = "".join(traceback.format_exception(error))
+            raise FaultFoundError(f"{trace}\n{program}") from error
+
+    def _check(self, program: Program) -> Outcome:
+        sizes = dict(program.sizes)
+        try:
+            try:
+                expected = self.expect(program, sizes)
+            except UndecidedError as discard:
+                if "work" not in str(discard):
+                    raise
+                sizes = {dim: min(size, SMALLER) for dim, size in sizes.items()}
+                expected = self.expect(program, sizes)
+        except UndecidedError as discard:
+            return Outcome(str(discard))
+        arrays = program.arrays(sizes)
+        generic = f"{program.text}\nschedule {program.kernel} {{ generic }}"
+        with built(generic) as slow, built(*program.sources) as chosen:
+            self.judge(program, slow, chosen)
+            ways: dict[str, Callable[[], Results]] = {
+                "reference": lambda: run(self.reference, slow, program, arrays),
+                "generic": lambda: run(self.ctx, slow, program, arrays),
+                "chosen": lambda: run(self.ctx, chosen, program, arrays),
+                "again": lambda: run(self.ctx, chosen, program, arrays),
+            }
+            if expected is None:
+                for name, way in ways.items():
+                    _must_refuse(program, name, way)
+                return Outcome(text=chosen.text)
+            results = {name: way() for name, way in ways.items()}
+        for name, result in results.items():
+            _compare(program, name, result, expected)
+        for tensor, array in results["chosen"].items():
+            if array.tobytes() != results["again"][tensor].tobytes():
+                raise FaultFoundError(
+                    f"Other bits in {tensor} when run twice\n{program}"
+                )
+        return Outcome(text=chosen.text)
+
+    def expect(
+        self, program: Program, sizes: Mapping[str, int]
+    ) -> dict[str, Array] | None:
+        """What the program means; None if the language refuses the call."""
+        tree = parse(Source("random.kern", program.text))
+        interpreter = Interpreter(tree, ACCURACIES)
+        try:
+            return interpreter.run(
+                program.kernel, program.arrays(sizes), program.scalars
+            )
+        except IllegalCallError:
+            return None
+
+    def judge(self, program: Program, *kernels: Built) -> None:
+        """Have every shader judged."""
+        for shader in dict.fromkeys(s for kernel in kernels for s in kernel.shaders):
+            for name, judge in self.judges.items():
+                message = judge(shader)
+                if message:
+                    raise FaultFoundError(f"{name}: {message}\n{shader}\n{program}")
+
+
+def run(
+    ctx: gpu.Context,
+    built: Built,
+    program: Program,
+    arrays: Mapping[str, NDArray[Any]],
+) -> Results:
+    """What a context gives: the tensors that change, and the outputs.
+
+    All by their place: what Python reserves has another name there.
+    """
+    kernel = built.kernel
+    tensors = [ctx.tensor(array) for array in arrays.values()]
+    made = kernel.launch(
+        ctx, tuple(tensors), tuple(program.scalars.values()), kernel.no_out
+    )
+    named = zip(program.inputs, tensors, strict=True)
+    results = {t.name: array.numpy() for t, array in named if t.role == "update"}
+    outputs = zip(program.outputs, made, strict=True)
+    return results | {name: array.numpy() for name, array in outputs}
+
+
+def _must_refuse(program: Program, name: str, way: Callable[[], Results]) -> None:
+    try:
+        way()
+    except gpu.ShapeError:
+        return
+    raise FaultFoundError(f"{name}: the call should be a ShapeError\n{program}")
+
+
+def _compare(
+    program: Program, name: str, results: Results, expected: Mapping[str, Array]
+) -> None:
+    """Hold the results of one way to what they should be."""
+    for tensor, wanted in expected.items():
+        got = results[tensor]
+        where = f"{name}: {tensor}"
+        if got.dtype != DTYPES[wanted.element]:
+            raise FaultFoundError(
+                f"{where} holds {got.dtype}, not {wanted.element}\n{program}"
+            )
+        if got.shape != wanted.shape:
+            raise FaultFoundError(
+                f"{where} is {got.shape}, not {wanted.shape}\n{program}"
+            )
+        pairs = zip(got.reshape(-1).tolist(), wanted.cells, strict=True)
+        for number, (mine, cell) in enumerate(pairs):
+            value, error = cell[:2] if isinstance(cell, tuple) else (cell, 0)
+            if not abs(mine - value) <= error:
+                raise FaultFoundError(
+                    f"{where}: cell {number} is {mine}, not {value} within {error}"
+                    f"\n{program}"
+                )
