@@ -202,7 +202,16 @@ def _run(
 
 
 def _carrying(arithmetic: Arithmetic, result: Approx | NDArray[Any]) -> Approx:
-    """A result with its error: integers have none, plain numbers are rounded once."""
-    if isinstance(result, Approx) or np.issubdtype(result.dtype, np.floating):
-        return arithmetic.leaf(result)
-    return Approx(arithmetic, result.astype(np.float64), np.zeros(result.shape))
+    """A result with its error: integers have none, converted ones are rounded once.
+
+    WGSL lets a conversion give either neighbour of a number that has no float of its own.
+    """
+    if isinstance(result, Approx):
+        return result
+    exact = Approx(arithmetic, result.astype(np.float64), np.zeros(result.shape))
+    if not np.issubdtype(result.dtype, np.floating):
+        return exact
+    representable = arithmetic.leaf(exact.value).error == 0
+    return np.where(
+        representable, exact, arithmetic.rounded(exact.value, exact.error, ROUNDED)
+    )
