@@ -27,16 +27,15 @@ from kerngen.ir.walk import map_children
 from kerngen.schedule.addresses import is_contiguous
 from kerngen.schedule.task import Task
 
-LEFT: Final = LocalValue("left factor", Scalar.F32)
-RIGHT: Final = LocalValue("right factor", Scalar.F32)
-"""What stands for the factors in a contraction's term; no user's name has a space."""
-PRODUCT: Final = Binary("*", LEFT, RIGHT, Scalar.F32)
+LEFT: Final = "left factor"
+RIGHT: Final = "right factor"
+"""What a contraction's term calls its factors; no user's name has a space."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """`kind[over] term`, in f32; the term is made of a left and a right factor.
+    """`kind[over] term`; the term is made of a left and a right factor.
 
     `right` depends on `column`, the last index of the domain, and `left` does not.  The
     other way about, `left` alone depends on `row`, if there is such an index.
@@ -51,9 +50,14 @@ class Contraction:
     row: Index | None
 
     @property
+    def type(self) -> Scalar:
+        """The type of its terms, and of its result."""
+        return self.term.type
+
+    @property
     def is_product(self) -> bool:
         """Whether it is a sum of products: a factor of 0 adds nothing."""
-        return self.kind == "sum" and self.term == PRODUCT
+        return self.kind == "sum" and self.term == _term(self.type)
 
     @property
     def right_axis(self) -> Index | None:
@@ -68,8 +72,6 @@ def contraction_of(task: Task) -> Contraction | str:
         return "the stage holds no reduction"
     if len(reduce.indices) != 1:
         return "its reduction is over several indices"
-    if reduce.type is not Scalar.F32:
-        return f"it reduces {reduce.type.value} values, not f32"
     if not task.domain:
         return "its result is a single number"
     if holds_reduce(reduce.body):
@@ -116,7 +118,11 @@ def _of_product(task: Task, reduce: Reduce) -> Contraction | None:
     ]
     row = own[-1] if own else None
     sides = _product(left), _product(right)
-    return Contraction(reduce.kind, over, *sides, PRODUCT, column, row)
+    return Contraction(reduce.kind, over, *sides, _term(reduce.type), column, row)
+
+
+def _term(type_: Scalar) -> Expr:
+    return _product((LocalValue(LEFT, type_), LocalValue(RIGHT, type_)))
 
 
 def _factors(expr: Expr) -> Iterator[Expr]:
@@ -132,7 +138,7 @@ def _depend(factors: Sequence[Expr], index: Index) -> Iterator[bool]:
 
 
 def _product(factors: Sequence[Expr]) -> Expr:
-    return fold(lambda left, right: Binary("*", left, right, Scalar.F32), factors)
+    return fold(lambda left, right: Binary("*", left, right, left.type), factors)
 
 
 # Any other term
@@ -152,7 +158,7 @@ def _with_row(task: Task, reduce: Reduce, row: Index) -> Contraction | None:
     After:   exp(left - right) * 2.0
     """
     over, column = reduce.indices[0], task.domain[-1]
-    parts: dict[LocalValue, dict[Expr, None]] = {LEFT: {}, RIGHT: {}}
+    parts: dict[str, dict[Expr, None]] = {LEFT: {}, RIGHT: {}}
 
     def visit(expr: Expr) -> Expr:
         used = free_indices(expr)
@@ -162,14 +168,14 @@ def _with_row(task: Task, reduce: Reduce, row: Index) -> Contraction | None:
             return map_children(expr, visit)
         side = RIGHT if column in used else LEFT
         parts[side][expr] = None
-        return side
+        return LocalValue(side, expr.type)
 
     term = visit(reduce.body)
     if any(len(found) != 1 for found in parts.values()):
         return None
     (left,), (right,) = parts.values()
     sides = left, right
-    fits = all(s.type is Scalar.F32 and over in free_indices(s) for s in sides)
+    fits = all(s.type.is_numeric and over in free_indices(s) for s in sides)
     ends = free_indices(left) & {row, column}, free_indices(right) & {row, column}
     if not fits or ends != (frozenset((row,)), frozenset((column,))):
         return None

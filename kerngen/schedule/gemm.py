@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from kerngen.ir.nodes import Expr, Index
-from kerngen.schedule.builder import ShaderBuilder
+from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.contraction import (
     Contraction,
     contraction_of,
@@ -268,7 +268,7 @@ class _Gemm:
         lowerer = Lowerer(s, dict(at), body, vector=self.column if wide else None)
         lowerer.reduced[reduction_of(self.task)] = Value(value, wide=wide)
         write_steps(lowerer, self.task.stage)
-        type_ = "vec4f" if wide else "f32"
+        type_ = wgsl_type(self.registers.found.type, lanes)
         signature = (*((i.name, "u32") for i in at.values()), (value.name, type_))
         what = "four neighbouring totals of a row" if wide else "one total"
         about = f"What becomes of {what}."

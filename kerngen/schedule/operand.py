@@ -12,11 +12,12 @@ from typing import Final, final
 
 from kerngen.ir.nodes import Expr, Index
 from kerngen.ir.reads import free_indices
-from kerngen.ir.types import Scalar
-from kerngen.schedule.builder import ShaderBuilder
+from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.contraction import tile_axis
+from kerngen.schedule.identities import identity
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.tiling import VECTOR, Tiling
+from kerngen.schedule.values import LANES
 from kerngen.shader import tree as t
 
 _VECTOR_BYTES: Final = 16
@@ -54,10 +55,15 @@ class Operand:
         self.line = along // VECTOR
         self.count = self.line * lines
         padded = self.line + self.tiling.pad
-        type_ = f"array<array<vec4f, {padded}>, {lines}>"
+        type_ = f"array<array<{self.vector_type}, {padded}>, {lines}>"
         self.tile = self.builder.workgroup_array(
             f"{self.name}_tile", type_, _VECTOR_BYTES * padded * lines
         )
+
+    @property
+    def vector_type(self) -> str:
+        """What four neighbours are in WGSL."""
+        return wgsl_type(self.factor.type, LANES)
 
     def place(self, batch: dict[Index, t.Expr]) -> list[t.Stmt]:
         """Find this invocation's vectors in the tile."""
@@ -68,7 +74,9 @@ class Operand:
 
     def declare(self) -> list[t.Stmt]:
         """Declare the registers between storage and tile."""
-        return [t.Var(unit.register.name, None, "vec4f") for unit in self._units]
+        return [
+            t.Var(unit.register.name, None, self.vector_type) for unit in self._units
+        ]
 
     def fetch(self, first: t.Expr) -> list[t.Stmt]:
         """Load the terms from `first` on into registers."""
@@ -89,7 +97,7 @@ class Operand:
             return t.call(self._vector, *(at[index] for index in self._indices))
         axis = self.over if self.runs_along_reduction else self.outer
         lowerer = Lowerer(self.builder, at, block, vector=axis, label=self.name)
-        return lowerer.widen(lowerer.lower(self.factor), Scalar.F32)
+        return lowerer.widen(lowerer.lower(self.factor), self.factor.type)
 
     # The edge
 
@@ -114,13 +122,13 @@ class Operand:
         s, at = self.builder, self._parameters()
         name = s.fresh(f"{self.name}_element")
         beyond = [at[x] >= s.extent(x.extent) for x in (self.outer, self.over)]
-        body: list[t.Stmt] = [
-            t.If(t.any_of(*beyond), (t.Return(t.Literal("0.0")),)),
-        ]
+        zero = identity("sum", self.factor.type)
+        body: list[t.Stmt] = [t.If(t.any_of(*beyond), (t.Return(zero),))]
         value = Lowerer(s, dict(at), body, label=self.name).lower(self.factor)
         body.append(t.Return(value.expr))
         about = f"An element of the operand {self.name}, or 0 beyond the edge."
-        function = t.Function(name, self._signature(), "f32", tuple(body), about)
+        type_ = wgsl_type(self.factor.type)
+        function = t.Function(name, self._signature(), type_, tuple(body), about)
         s.declare(f"function {name}", function)
         return name
 
@@ -130,9 +138,10 @@ class Operand:
         name = s.fresh(f"{self.name}_vector")
         *before, last = self._parameters().values()
         elements = (t.call(element, *before, last + n) for n in range(VECTOR))
-        body = (t.Return(t.Call("vec4f", tuple(elements))),)
+        type_ = self.vector_type
+        body = (t.Return(t.Call(type_, tuple(elements))),)
         about = f"Four neighbouring elements of the operand {self.name}."
-        function = t.Function(name, self._signature(), "vec4f", body, about)
+        function = t.Function(name, self._signature(), type_, body, about)
         s.declare(f"function {name}", function)
         return name
 

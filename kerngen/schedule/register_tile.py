@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import final
 
-from kerngen.ir.types import Scalar
-from kerngen.schedule.builder import ShaderBuilder
+from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.contraction import LEFT, RIGHT, Contraction
 from kerngen.schedule.identities import accumulate, identity
 from kerngen.schedule.lowering import Lowerer
@@ -62,8 +61,9 @@ class RegisterTile:
     def declare(self) -> list[t.Stmt]:
         """Declare the accumulators; where nothing is said, WGSL sets them to zero."""
         kind = self.found.kind
-        start = None if kind == "sum" else identity(kind, Scalar.F32, LANES)
-        return [t.Var(total.name, start, "vec4f") for total in self._sums.values()]
+        start = None if kind == "sum" else identity(kind, self.found.type, LANES)
+        type_ = wgsl_type(self.found.type, LANES)
+        return [t.Var(total.name, start, type_) for total in self._sums.values()]
 
     def results(self) -> Iterator[tuple[t.Expr, list[t.Expr], t.Ident]]:
         """Yield each accumulator with its row and its four columns in the tile."""
@@ -97,9 +97,9 @@ class RegisterTile:
     def _term(self, left: t.Expr, right: t.Expr, block: list[t.Stmt]) -> t.Expr:
         """Return the term of one row's factor and those of four columns."""
         lowerer = Lowerer(self._builder, {}, block, label="term")
-        lowerer.locals[LEFT.name] = Value(left)
-        lowerer.locals[RIGHT.name] = Value(right, wide=True)
-        return lowerer.widen(lowerer.lower(self.found.term), Scalar.F32)
+        lowerer.locals[LEFT] = Value(left)
+        lowerer.locals[RIGHT] = Value(right, wide=True)
+        return lowerer.widen(lowerer.lower(self.found.term), self.found.type)
 
     def _read_left(self, p: int, body: list[t.Stmt]) -> dict[tuple[int, int], t.Expr]:
         """Read the left fragment; return the element of row r and term p + q."""
@@ -131,7 +131,9 @@ class RegisterTile:
                 ]
                 for q, component in enumerate(COMPONENTS):
                     parts = tuple(t.Member(vector, component) for vector in read)
-                    found[v, q] = self._read(f"b_{q}_{v}", t.Call("vec4f", parts), body)
+                    found[v, q] = self._read(
+                        f"b_{q}_{v}", t.Call(self._right.vector_type, parts), body
+                    )
                 continue
             for q in range(VECTOR):
                 place = self._column + v * self._tiling.columns

@@ -115,6 +115,48 @@ PRODUCTS = (
         lambda a, w: ((a[..., None] + w).min(2) - 1,),
     ),
     Case(
+        "multiplies_integers",
+        "kernel f(a: i32[m, k], w: i32[k, n]) -> c: i32[m, n] {"
+        " c[i, j] = 1 - sum[p] a[i, p] * w[p, j]; }",
+        lambda draw, n: (draw.i32(n, 9, low=-(2**31)), draw.i32(9, n, low=-(2**31))),
+        lambda a, w: (1 - a @ w,),
+    ),
+    Case(
+        "multiplies_unsigned_integers",
+        "kernel f(a: u32[b, m, k], w: u32[n, k], z: u32[k]) -> c: u32[b, m, n] {"
+        " c[t, i, j] = sum[p] a[t, i, p] * (w[j, p] - z[p]); }",
+        lambda draw, n: (
+            draw.u32(2, 3, n, high=2**32 - 1),
+            draw.u32(8, n, high=2**32 - 1),
+            draw.u32(n),
+        ),
+        lambda a, w, z: (a @ (w - z).T,),
+    ),
+    Case(
+        "counts_differing_bits",
+        "kernel f(a: u32[m, d], b: u32[n, d]) -> c: f32[m, n] {"
+        " c[i, j] = f32(sum[p] countOneBits(a[i, p] ^ b[j, p])); }",
+        lambda draw, n: (
+            draw.u32(n, 10, high=2**32 - 1),
+            draw.u32(12, 10, high=2**32 - 1),
+        ),
+        lambda a, b: (np.bitwise_count(a[:, None] ^ b).sum(2).astype(np.float32),),
+    ),
+    Case(
+        "shortens_paths_of_whole_steps",
+        "kernel f(a: i32[m, k], w: i32[k, n]) -> c: i32[m, n] {"
+        " c[i, j] = min[p] (a[i, p] + w[p, j]); }",
+        lambda draw, n: (draw.i32(n, 6), draw.i32(6, n)),
+        lambda a, w: ((a[..., None] + w).min(1),),
+    ),
+    Case(
+        "converts_products_of_integers",
+        "kernel f(q: i32[m, k], w: u32[n, k]) -> c: f32[m, n] {"
+        " c[i, j] = sum[p] 0.5 * f32(q[i, p] * i32(w[j, p])); }",
+        lambda draw, n: (draw.i32(n, 16), draw.u32(n, 16)),
+        lambda q, w: (0.5 * (q @ w.astype(np.int32).T).astype(np.float32),),
+    ),
+    Case(
         "unpacks_words",
         "kernel f(x: f32[m, k], q: u32[n, w], s: f32[n, 2]) -> y: f32[m, n] {"
         " y[i, j] = sum[p] x[i, p] * (f32(i32((q[j, p / 8] >> (4 * u32(p % 8))) & 15)"
