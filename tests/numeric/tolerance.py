@@ -208,10 +208,10 @@ def _carrying(arithmetic: Arithmetic, result: Approx | NDArray[Any]) -> Approx:
     """
     if isinstance(result, Approx):
         return result
-    exact = Approx(arithmetic, result.astype(np.float64), np.zeros(result.shape))
-    if not np.issubdtype(result.dtype, np.floating):
-        return exact
-    representable = arithmetic.leaf(exact.value).error == 0
-    return np.where(
-        representable, exact, arithmetic.rounded(exact.value, exact.error, ROUNDED)
-    )
+    exact = result.astype(np.float64)
+    error = np.zeros(result.shape)
+    if np.issubdtype(result.dtype, np.floating):
+        converted = arithmetic.rounded(exact, error, ROUNDED).error
+        representable = arithmetic.leaf(exact).error == 0
+        error = np.where(representable, error, converted)
+    return Approx(arithmetic, exact, error)

@@ -240,5 +240,29 @@ FAULTS: Final = (
         "not any(reads_elsewhere(statement, tensor) for tensor in written)",
         "True",
     ),
+    PlantedFault(
+        "a lost part of what the lanes of a row join",
+        "kerngen.schedule.rows_shader:RowWriter._joining",
+        "for number in range(JOINED)]",
+        "for number in range(JOINED - 1)]",
+    ),
+    PlantedFault(
+        "a long row of which every other part is skipped",
+        "kerngen.schedule.rows_shader:RowWriter._make_spans",
+        "step = shape.step",
+        "step = 2 * shape.step",
+    ),
+    PlantedFault(
+        "a subscript one beyond its axis",
+        "kerngen.runtime.ranges:check_ranges",
+        "greatest >= length",
+        "greatest > length",
+    ),
+    PlantedFault(
+        "a stage that is skipped behind those that run together",
+        "kerngen.runtime.planner:Planner._choose_variants",
+        "position += covers",
+        "position += covers + (covers > 1)",
+    ),
 )
 """Each must be found within 500 programs."""

@@ -21,6 +21,9 @@ CHOICES = 1000
 Argument: TypeAlias = float | tuple[float, ...]
 
 LENGTHS = (3, 2, 5, 1, 3, 5, 4, 33, 2, 64, 1, 5, 0)
+SHORT = (2, 1, 3)
+LONG = (1030, 516, 2053, 4100, 700, 4099, 8200)
+"""Rows that their lanes hold several values of, and ones too long for that."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def program_of(choices: bytes) -> Program:
     dice = Dice(choices)
     world = World(dice)
     Statements(world).draw()
-    sizes = {dim: dice.pick(LENGTHS) for dim in world.dims}
+    sizes = _sizes(dice, world.dims)
     inputs = tuple(t for t in world.tensors if t.role in {"input", "update"})
     scalars = [v for v in world.values if v.role == "scalar"]
     return Program(
@@ -99,6 +102,14 @@ def program_of(choices: bytes) -> Program:
         sizes=sizes,
         seed=dice.below(256),
     )
+
+
+def _sizes(dice: Dice, dims: tuple[str, ...]) -> dict[str, int]:
+    """Draw the length of each dim; one is long at times, and the others short then."""
+    if not dice.chance(10):
+        return {dim: dice.pick(LENGTHS) for dim in dims}
+    long = dice.pick(dims[::-1])
+    return {dim: dice.pick(LONG if dim == long else SHORT) for dim in dims}
 
 
 @st.composite

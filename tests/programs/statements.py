@@ -267,8 +267,13 @@ class Statements:
         indices = (i, j) if dice.chance(75) else (j,)
         rows = indices[:-1]
         listed = "".join(f"[{index.name}]" for index in rows)
-        x = world.input("f32", tuple(index.axis for index in indices))
-        read = element(x.name, [index.name for index in indices])
+        axes = tuple(index.axis for index in indices)
+        names = [index.name for index in indices]
+        read = element(world.input("f32", axes).name, names)
+        if dice.chance(40):
+            scaled = world.add("f32", axes, "output")
+            self.assign(scaled, indices, "=", binary("/", read, Piece("3.0")))
+            read = element(scaled.name, names)
         top = world.add("f32", tuple(r.axis for r in rows), "let")
         world.statements.append(
             f"let {top.name}{listed} = {reduction('max', [j.name], read).text};"
@@ -288,7 +293,6 @@ class Statements:
         value = binary("/", shifted, divisor)
         if dice.chance(30):
             value = binary("*", value, self.value("f32", indices, 1))
-        axes = tuple(index.axis for index in indices)
         self.assign(world.add("f32", axes, "output"), indices, "=", value)
 
     def update(self) -> None:
@@ -316,15 +320,21 @@ class Statements:
             self._compound(tensor, later)
 
     def kept(self) -> None:
-        """A let from before a write of what it reads, and a use of it after that."""
+        """A let or output from before a write of what it reads, and a use after that."""
         dice, world = self.world.dice, self.world
         axes = (world.axis(),)
         tensor = world.add("f32", axes, "update")
         (index,) = self.indices(axes)
         own = element(tensor.name, [index.name])
-        value = binary(dice.pick("*+-"), own, self.value("f32", (index,), 1))
-        old = world.add("f32", axes, "let")
-        world.statements.append(f"let {old.name}[{index.name}] = {value.text};")
+        value = own
+        if dice.chance(70):
+            value = binary(dice.pick("*+-"), own, self.value("f32", (index,), 1))
+        if dice.chance(25):
+            old = world.add("f32", axes, "output")
+            self.assign(old, (index,), "=", value)
+        else:
+            old = world.add("f32", axes, "let")
+            world.statements.append(f"let {old.name}[{index.name}] = {value.text};")
         self._compound(tensor, self.indices(axes))
         later = self.indices(axes)
         target = world.add("f32", axes, "output")

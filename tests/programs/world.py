@@ -208,6 +208,8 @@ class World:
                     forms += [f"{name} + 1", f"{name} - 1", f"2 * {name}"]
             if range_ == f"{axis} / 2":
                 forms += [f"2 * {name}", f"2 * {name} + 1"] * 3
+            if range_ in LITERAL_AXES and axis in self.dims:
+                forms.append(f"{name} + 1")
             if range_ == f"{axis} - 1":
                 forms += [f"{name} + 1", name] * 3
         if self.landed("affine"):
