@@ -383,85 +383,15 @@ _ATTENTION = Kernel(
                     invocations=256,
                     covers=3,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "attention.attention.top.generic",
-                                    (Binding("score"), Binding("top", writes=True)),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"], 64
-                                    ),
-                                    turns=lambda d: d["t"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "total",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "attention.attention.total.generic",
-                                    (
-                                        Binding("score"),
-                                        Binding("top"),
-                                        Binding("total", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"], 64
-                                    ),
-                                    turns=lambda d: d["t"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "weight",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "attention.attention.weight.generic",
-                                    (
-                                        Binding("score"),
-                                        Binding("top"),
-                                        Binding("total"),
-                                        Binding("weight", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"] * d["t"], 64
-                                    ),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "y",
@@ -563,8 +493,6 @@ _ATTENTION = Kernel(
     ),
     temporaries=(
         Temporary("score", f32, ("b", "h", "s", "t")),
-        Temporary("top", f32, ("b", "h", "s")),
-        Temporary("total", f32, ("b", "h", "s")),
         Temporary("weight", f32, ("b", "h", "s", "t")),
     ),
 )
@@ -978,85 +906,15 @@ _CAUSAL_ATTENTION = Kernel(
                     invocations=256,
                     covers=3,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "attention.causal_attention.top.generic",
-                                    (Binding("product"), Binding("top", writes=True)),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"], 64
-                                    ),
-                                    turns=lambda d: d["t"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "total",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "attention.causal_attention.total.generic",
-                                    (
-                                        Binding("product"),
-                                        Binding("top"),
-                                        Binding("total", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"], 64
-                                    ),
-                                    turns=lambda d: d["t"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "weight",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "attention.causal_attention.weight.generic",
-                                    (
-                                        Binding("product"),
-                                        Binding("top"),
-                                        Binding("total"),
-                                        Binding("weight", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"] * d["t"], 64
-                                    ),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "y",
@@ -1158,8 +1016,6 @@ _CAUSAL_ATTENTION = Kernel(
     ),
     temporaries=(
         Temporary("product", f32, ("b", "h", "s", "t")),
-        Temporary("top", f32, ("b", "h", "s")),
-        Temporary("total", f32, ("b", "h", "s")),
         Temporary("weight", f32, ("b", "h", "s", "t")),
     ),
 )
@@ -1600,85 +1456,15 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                     invocations=256,
                     covers=3,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "attention.grouped_query_attention.top.generic",
-                                    (Binding("product"), Binding("top", writes=True)),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"], 64
-                                    ),
-                                    turns=lambda d: d["t"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "total",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "attention.grouped_query_attention.total.generic",
-                                    (
-                                        Binding("product"),
-                                        Binding("top"),
-                                        Binding("total", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"], 64
-                                    ),
-                                    turns=lambda d: d["t"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "weight",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "attention.grouped_query_attention.weight.generic",
-                                    (
-                                        Binding("product"),
-                                        Binding("top"),
-                                        Binding("total"),
-                                        Binding("weight", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"] * d["t"], 64
-                                    ),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "y",
@@ -1780,8 +1566,6 @@ _GROUPED_QUERY_ATTENTION = Kernel(
     ),
     temporaries=(
         Temporary("product", f32, ("b", "h", "s", "t")),
-        Temporary("top", f32, ("b", "h", "s")),
-        Temporary("total", f32, ("b", "h", "s")),
         Temporary("weight", f32, ("b", "h", "s", "t")),
     ),
     gathers=(

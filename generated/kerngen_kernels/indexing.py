@@ -26,7 +26,6 @@ from kerngen.runtime.kernel import (
     ScalarSpec,
     Schedule,
     Stage,
-    Temporary,
     TensorSpec,
     Variant,
 )
@@ -894,55 +893,13 @@ _ARGMAX = Kernel(
                     invocations=256,
                     covers=2,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "indexing.argmax.top.generic",
-                                    (Binding("x"), Binding("top", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "y",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "indexing.argmax.y.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("y", writes=True),
-                                        Binding("top"),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
     ),
-    temporaries=(Temporary("top", f32, ("m",)),),
 )
 
 
@@ -1174,55 +1131,13 @@ _ARGMIN = Kernel(
                     invocations=256,
                     covers=2,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "indexing.argmin.least.generic",
-                                    (Binding("x"), Binding("least", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "y",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "indexing.argmin.y.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("y", writes=True),
-                                        Binding("least"),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
     ),
-    temporaries=(Temporary("least", f32, ("m",)),),
 )
 
 

@@ -302,56 +302,13 @@ _CROSS_ENTROPY = Kernel(
                     invocations=256,
                     covers=2,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "loss.cross_entropy.top.generic",
-                                    (Binding("logits"), Binding("top", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "loss",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "loss.cross_entropy.loss.generic",
-                                    (
-                                        Binding("logits"),
-                                        Binding("labels"),
-                                        Binding("loss", writes=True),
-                                        Binding("top"),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
     ),
-    temporaries=(Temporary("top", f32, ("m",)),),
     gathers=(Gather("logits", 1, "n", ("m",)),),
 )
 
@@ -643,88 +600,16 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
                     invocations=256,
                     covers=3,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "loss.cross_entropy_gradient.top.generic",
-                                    (Binding("logits"), Binding("top", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "class",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "loss.cross_entropy_gradient.class.generic",
-                                    (
-                                        Binding("logits"),
-                                        Binding("labels"),
-                                        Binding("top"),
-                                        Binding("total", writes=True),
-                                        Binding("class_", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "gradient",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "loss.cross_entropy_gradient.gradient.generic",
-                                    (
-                                        Binding("logits"),
-                                        Binding("gradient", writes=True),
-                                        Binding("top"),
-                                        Binding("total"),
-                                        Binding("class_"),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
-    ),
-    temporaries=(
-        Temporary("top", f32, ("m",)),
-        Temporary("total", f32, ("m",)),
-        Temporary("class_", u32, ("m",)),
     ),
 )
 
@@ -1017,52 +902,11 @@ _MEAN_CROSS_ENTROPY = Kernel(
                     invocations=256,
                     covers=2,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "loss.mean_cross_entropy.top.generic",
-                                    (Binding("logits"), Binding("top", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "total",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "loss.mean_cross_entropy.total.generic",
-                                    (
-                                        Binding("logits"),
-                                        Binding("top"),
-                                        Binding("total", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "loss",

@@ -1031,7 +1031,7 @@ _MATMUL_NT = Kernel(
                     invocations=128,
                 ),
                 Schedule(
-                    "gemv_2",
+                    "gemv",
                     when=lambda d, _: d["m"] == 1,
                     variants=(
                         Variant(
@@ -1039,7 +1039,7 @@ _MATMUL_NT = Kernel(
                             when=lambda d: d["k"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt.gemv_2",
+                                    "matmul.matmul_nt.gemv",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -1054,7 +1054,7 @@ _MATMUL_NT = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt.gemv_2.edge",
+                                    "matmul.matmul_nt.gemv.edge",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -1275,7 +1275,7 @@ _MATMUL_NT_BIAS = Kernel(
                     invocations=128,
                 ),
                 Schedule(
-                    "gemv_2",
+                    "gemv",
                     when=lambda d, _: d["m"] == 1,
                     variants=(
                         Variant(
@@ -1283,7 +1283,7 @@ _MATMUL_NT_BIAS = Kernel(
                             when=lambda d: d["k"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt_bias.gemv_2",
+                                    "matmul.matmul_nt_bias.gemv",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -1299,7 +1299,7 @@ _MATMUL_NT_BIAS = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt_bias.gemv_2.edge",
+                                    "matmul.matmul_nt_bias.gemv.edge",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -1524,7 +1524,7 @@ _MATMUL_NT_GELU = Kernel(
                     invocations=128,
                 ),
                 Schedule(
-                    "gemv_2",
+                    "gemv",
                     when=lambda d, _: d["m"] == 1,
                     variants=(
                         Variant(
@@ -1532,7 +1532,7 @@ _MATMUL_NT_GELU = Kernel(
                             when=lambda d: d["k"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt_gelu.gemv_2",
+                                    "matmul.matmul_nt_gelu.gemv",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -1547,7 +1547,7 @@ _MATMUL_NT_GELU = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt_gelu.gemv_2.edge",
+                                    "matmul.matmul_nt_gelu.gemv.edge",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -1774,7 +1774,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
                     invocations=128,
                 ),
                 Schedule(
-                    "gemv_2",
+                    "gemv",
                     when=lambda d, _: d["m"] == 1,
                     variants=(
                         Variant(
@@ -1782,7 +1782,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
                             when=lambda d: d["k"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt_bias_gelu.gemv_2",
+                                    "matmul.matmul_nt_bias_gelu.gemv",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -1798,7 +1798,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt_bias_gelu.gemv_2.edge",
+                                    "matmul.matmul_nt_bias_gelu.gemv.edge",
                                     (
                                         Binding("a"),
                                         Binding("b"),

@@ -324,84 +324,17 @@ _LAYERNORM = Kernel(
                     invocations=256,
                     covers=3,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.layernorm.mean.generic",
-                                    (Binding("x"), Binding("mean", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "scale",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.layernorm.scale.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("mean"),
-                                        Binding("scale", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "y",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.layernorm.y.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("gain"),
-                                        Binding("bias"),
-                                        Binding("y", writes=True),
-                                        Binding("mean"),
-                                        Binding("scale"),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
     ),
-    temporaries=(Temporary("mean", f32, ("m",)), Temporary("scale", f32, ("m",))),
 )
 
 
@@ -722,178 +655,30 @@ _LAYERNORM_GRADIENT = Kernel(
                     invocations=256,
                     covers=6,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.layernorm_gradient.mean.generic",
-                                    (Binding("x"), Binding("mean", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "scale",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.layernorm_gradient.scale.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("mean"),
-                                        Binding("scale", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "shift",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.layernorm_gradient.shift.generic",
-                                    (
-                                        Binding("gain"),
-                                        Binding("dy"),
-                                        Binding("shift", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "tilt",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.layernorm_gradient.tilt.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("gain"),
-                                        Binding("dy"),
-                                        Binding("mean"),
-                                        Binding("scale"),
-                                        Binding("tilt", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "z",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.layernorm_gradient.z.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("gain"),
-                                        Binding("dy"),
-                                        Binding("mean"),
-                                        Binding("scale"),
-                                        Binding("g", writes=True),
-                                        Binding("z", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "dx",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.layernorm_gradient.dx.generic",
-                                    (
-                                        Binding("dx", writes=True),
-                                        Binding("scale"),
-                                        Binding("g"),
-                                        Binding("shift"),
-                                        Binding("z"),
-                                        Binding("tilt"),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
     ),
-    temporaries=(
-        Temporary("mean", f32, ("m",)),
-        Temporary("scale", f32, ("m",)),
-        Temporary("g", f32, ("m", "n")),
-        Temporary("shift", f32, ("m",)),
-        Temporary("z", f32, ("m", "n")),
-        Temporary("tilt", f32, ("m",)),
-    ),
+    temporaries=(Temporary("g", f32, ("m", "n")), Temporary("z", f32, ("m", "n"))),
 )
 
 
@@ -1204,52 +989,11 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                     invocations=256,
                     covers=2,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.layernorm_parameter_gradients.mean.generic",
-                                    (Binding("x"), Binding("mean", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "scale",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.layernorm_parameter_gradients.scale.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("mean"),
-                                        Binding("scale", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "dgain",
@@ -1666,55 +1410,13 @@ _RMSNORM = Kernel(
                     invocations=256,
                     covers=2,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.rmsnorm.square.generic",
-                                    (Binding("x"), Binding("square", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "y",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.rmsnorm.y.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("gain"),
-                                        Binding("y", writes=True),
-                                        Binding("square"),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
     ),
-    temporaries=(Temporary("square", f32, ("m",)),),
 )
 
 
@@ -2011,85 +1713,17 @@ _RMSNORM_GRADIENT = Kernel(
                     invocations=256,
                     covers=3,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.rmsnorm_gradient.scale.generic",
-                                    (Binding("x"), Binding("scale", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "tilt",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.rmsnorm_gradient.tilt.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("gain"),
-                                        Binding("dy"),
-                                        Binding("tilt", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "dx",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.rmsnorm_gradient.dx.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("gain"),
-                                        Binding("dy"),
-                                        Binding("dx", writes=True),
-                                        Binding("scale"),
-                                        Binding("tilt"),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
     ),
-    temporaries=(Temporary("scale", f32, ("m",)), Temporary("tilt", f32, ("m",))),
 )
 
 
@@ -2748,88 +2382,16 @@ _GROUPNORM = Kernel(
                     invocations=256,
                     covers=3,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.groupnorm.mean.generic",
-                                    (Binding("x"), Binding("mean", writes=True)),
-                                    groups=lambda d: ceil_div(d["b"] * d["g"], 64),
-                                    turns=lambda d: d["c"] * (1 + d["n"]),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "scale",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.groupnorm.scale.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("mean"),
-                                        Binding("scale", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["b"] * d["g"], 64),
-                                    turns=lambda d: d["c"] * (1 + d["n"]),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "y",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.groupnorm.y.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("gain"),
-                                        Binding("bias"),
-                                        Binding("y", writes=True),
-                                        Binding("mean"),
-                                        Binding("scale"),
-                                    ),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["g"] * d["c"] * d["n"], 64
-                                    ),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
-    ),
-    temporaries=(
-        Temporary("mean", f32, ("b", "g")),
-        Temporary("scale", f32, ("b", "g")),
     ),
 )
 
@@ -3329,52 +2891,11 @@ _BATCH_STATISTICS = Kernel(
                     invocations=256,
                     covers=2,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.batch_statistics.mean.generic",
-                                    (Binding("x"), Binding("mean", writes=True)),
-                                    groups=lambda d: ceil_div(d["c"], 64),
-                                    turns=lambda d: d["b"] * (1 + d["n"]),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "variance",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.batch_statistics.variance.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("mean"),
-                                        Binding("variance", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["c"], 64),
-                                    turns=lambda d: d["b"] * (1 + d["n"]),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
     ),
 )

@@ -24,7 +24,6 @@ from kerngen.runtime.kernel import (
     Kernel,
     Schedule,
     Stage,
-    Temporary,
     TensorSpec,
     Variant,
 )
@@ -245,82 +244,17 @@ _SOFTMAX = Kernel(
                     invocations=256,
                     covers=3,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "softmax.softmax.top.generic",
-                                    (Binding("x"), Binding("top", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "total",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "softmax.softmax.total.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("top"),
-                                        Binding("total", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "y",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "softmax.softmax.y.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("y", writes=True),
-                                        Binding("top"),
-                                        Binding("total"),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
     ),
-    temporaries=(Temporary("top", f32, ("m",)), Temporary("total", f32, ("m",))),
 )
 
 
@@ -585,59 +519,13 @@ _SOFTMAX_GRADIENT = Kernel(
                     invocations=256,
                     covers=2,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "softmax.softmax_gradient.along.generic",
-                                    (
-                                        Binding("y"),
-                                        Binding("dy"),
-                                        Binding("along", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "dx",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "softmax.softmax_gradient.dx.generic",
-                                    (
-                                        Binding("y"),
-                                        Binding("dy"),
-                                        Binding("dx", writes=True),
-                                        Binding("along"),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
     ),
-    temporaries=(Temporary("along", f32, ("m",)),),
 )
 
 
@@ -868,82 +756,17 @@ _LOG_SOFTMAX = Kernel(
                     invocations=256,
                     covers=3,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "softmax.log_softmax.top.generic",
-                                    (Binding("x"), Binding("top", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "total",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "softmax.log_softmax.total.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("top"),
-                                        Binding("total", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "y",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "softmax.log_softmax.y.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("y", writes=True),
-                                        Binding("top"),
-                                        Binding("total"),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
     ),
-    temporaries=(Temporary("top", f32, ("m",)), Temporary("total", f32, ("m",))),
 )
 
 
@@ -1208,55 +1031,13 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
                     invocations=256,
                     covers=2,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "softmax.log_softmax_gradient.total.generic",
-                                    (Binding("dy"), Binding("total", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "dx",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "softmax.log_softmax_gradient.dx.generic",
-                                    (
-                                        Binding("y"),
-                                        Binding("dy"),
-                                        Binding("dx", writes=True),
-                                        Binding("total"),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
     ),
-    temporaries=(Temporary("total", f32, ("m",)),),
 )
 
 
@@ -1483,55 +1264,13 @@ _LOGSUMEXP = Kernel(
                     invocations=256,
                     covers=2,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "softmax.logsumexp.top.generic",
-                                    (Binding("x"), Binding("top", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "y",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "softmax.logsumexp.y.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("y", writes=True),
-                                        Binding("top"),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
     ),
-    temporaries=(Temporary("top", f32, ("m",)),),
 )
 
 

@@ -506,55 +506,13 @@ _ROW_VARIANCE = Kernel(
                     invocations=256,
                     covers=2,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "statistics.row_variance.mean.generic",
-                                    (Binding("x"), Binding("mean", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "variance",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "statistics.row_variance.variance.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("variance", writes=True),
-                                        Binding("mean"),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
     ),
-    temporaries=(Temporary("mean", f32, ("m",)),),
 )
 
 
@@ -797,82 +755,17 @@ _STANDARDIZE = Kernel(
                     invocations=256,
                     covers=3,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "statistics.standardize.mean.generic",
-                                    (Binding("x"), Binding("mean", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "deviation",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "statistics.standardize.deviation.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("mean"),
-                                        Binding("deviation", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "y",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "statistics.standardize.y.generic",
-                                    (
-                                        Binding("x"),
-                                        Binding("y", writes=True),
-                                        Binding("mean"),
-                                        Binding("deviation"),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
     ),
-    temporaries=(Temporary("mean", f32, ("m",)), Temporary("deviation", f32, ("m",))),
 )
 
 
@@ -2182,85 +2075,16 @@ _COSINE_SIMILARITY = Kernel(
                     invocations=256,
                     covers=3,
                 ),
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "statistics.cosine_similarity.product.generic",
-                                    (
-                                        Binding("a"),
-                                        Binding("b"),
-                                        Binding("product", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
             ),
         ),
         Stage(
             "squares_a",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "statistics.cosine_similarity.squares_a.generic",
-                                    (Binding("a"), Binding("squares_a", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
         Stage(
             "y",
-            schedules=(
-                Schedule(
-                    "generic",
-                    variants=(
-                        Variant(
-                            "",
-                            dispatches=(
-                                Dispatch(
-                                    "statistics.cosine_similarity.y.generic",
-                                    (
-                                        Binding("b"),
-                                        Binding("y", writes=True),
-                                        Binding("product"),
-                                        Binding("squares_a"),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-            ),
+            schedules=(),
         ),
-    ),
-    temporaries=(
-        Temporary("product", f32, ("m",)),
-        Temporary("squares_a", f32, ("m",)),
     ),
 )
 

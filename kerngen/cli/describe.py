@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias, TypedDict
 
 from kerngen.emit.host_expr import HostPrinter
@@ -16,6 +16,7 @@ from kerngen.schedule.program import (
     KernelProgram,
     ScheduledStage,
     Shader,
+    StageProgram,
     Variant,
 )
 
@@ -76,7 +77,9 @@ class StageData(TypedDict):
     """A stage, with its schedules in order of preference.
 
     `computes` holds the statements that it fuses.  `bytes` and `operations` are what it
-    costs at the least, over the dims.  `others` says why not another strategy.
+    costs at the least, over the dims.  `within` names the earlier stages of which a
+    schedule runs it, too; without schedules of its own it always runs so.  `others` says
+    why not another strategy.
     """
 
     name: str
@@ -86,6 +89,7 @@ class StageData(TypedDict):
     writes: list[str]
     bytes: str
     operations: str
+    within: list[str]
     schedules: list[ScheduleData]
     others: dict[str, str]
 
@@ -166,12 +170,20 @@ def _stages(program: KernelProgram) -> Iterator[StageData]:
             "writes": [s.tensor.name for s in stage.steps if isinstance(s, Write)],
             "bytes": show_polynomial(bytes_moved(stage)),
             "operations": show_polynomial(operations(stage, program.functions)),
+            "within": [*_within(program.stages, number - 1)],
             "schedules": [
                 _schedule(schedule, names[number : number + schedule.covers - 1])
                 for schedule in scheduled.schedules
             ],
             "others": dict(scheduled.others),
         }
+
+
+def _within(stages: Sequence[StageProgram], number: int) -> Iterator[str]:
+    """Yield the names of the earlier stages that may run the one of a number, too."""
+    for first, stage in enumerate(stages[:number]):
+        if any(first + schedule.covers > number for schedule in stage.schedules):
+            yield stage.name
 
 
 def _schedule(schedule: ScheduledStage, covers: list[str]) -> ScheduleData:
@@ -247,6 +259,9 @@ def _stage_text(stage: StageData) -> Iterator[StyledLine]:
     yield f"  reads {reads}; writes {', '.join(stage['writes'])}", ""
     moved = f"at least {stage['bytes']} bytes, {stage['operations']} operations"
     yield f"  {moved}", ""
+    if stage["within"]:
+        otherwise = "; else:" * bool(stage["schedules"])
+        yield f"  runs with {' or '.join(stage['within'])}{otherwise}", ""
     for number, schedule in enumerate(stage["schedules"], 1):
         when = f" when {schedule['when']}" if schedule["when"] else ""
         with_ = f", with {', '.join(schedule['covers'])}" * bool(schedule["covers"])

@@ -188,7 +188,10 @@ class Schedule:
 @final
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage and its schedules: the first that applies runs, and the last always does."""
+    """A stage and its schedules: the first that applies runs, and the last always does.
+
+    One that always runs with earlier stages has none.
+    """
 
     name: str
     schedules: tuple[Schedule, ...]

@@ -52,31 +52,23 @@ class Choice:
     reach: int = 1
 
 
-ALONE: Final = Choice("generic", "alone only where nothing runs it together")
-"""For a stage that always runs with others."""
-
-
-def default_choices(task: Task, *, together: bool = True) -> Iterator[Choice]:
+def default_choices(task: Task) -> Iterator[Choice]:
     """Yield the compiler's own schedules for a stage; the last has no guard.
 
-    All of them stay within WebGPU's default limits.  Without `together`, each is for the
-    stage alone; the last one is in any case.
+    All of them stay within WebGPU's default limits.
     """
-    for choice in _candidates(task, together=together):
+    for choice in _candidates(task):
         known = None if choice.guard is None else constant_value(choice.guard)
         if known is False:
             continue
         if choice.guard is None or known is True:
             yield replace(choice, guard=None)
-            if choice.reach > 1:
-                yield ALONE
             return
         yield choice
 
 
-def _candidates(task: Task, *, together: bool) -> Iterator[Choice]:
-    if together:
-        yield from _together(task)
+def _candidates(task: Task) -> Iterator[Choice]:
+    yield from _together(task)
     if task.reduction is None:
         yield Choice("map", "the stage holds no reduction")
         return

@@ -5,6 +5,7 @@ The lanes of one column share its reduction in slices, which are joined at the e
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from kerngen.ir.nodes import Index, Reduce
@@ -30,17 +31,16 @@ LANES_PER_GROUP: Final = 256
 COLUMNS: Final = 64
 
 
-def lower_columnwise(task: Task) -> tuple[Variant, ...]:
-    """Return a variant that reads vectors, where sizes allow, and one for any size."""
+def lower_columnwise(task: Task) -> Iterator[Variant]:
+    """Yield a variant that reads vectors, where sizes allow, and one for any size."""
     column = task.domain[-1]
     exprs = (reduction_of(task).body, *task.values)
     names = vector_tensors(task.stage, exprs, column)
     extents = [column.extent, *last_extents(task.stage, exprs, names)]
     when = host_multiple(extents, LANES)
-    edge = Variant("edge", "", (_shader(task, set()),))
-    if when is None:
-        return (edge,)
-    return (Variant("aligned", when, (_shader(task, names),)), edge)
+    if when is not None:
+        yield Variant("aligned", when, (_shader(task, names),))
+    yield Variant("edge", "", (_shader(task, set()),))
 
 
 def _shader(task: Task, names: set[str]) -> Shader:

@@ -8,10 +8,11 @@ stage, activation and bias included, are done by the function `finish`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import final
 
-from kerngen.ir.nodes import Expr, Index
+from kerngen.ir.nodes import Expr, Extent, Index
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.contraction import (
     Contraction,
@@ -73,15 +74,13 @@ def row_of(task: Task) -> Index:
     return product_of(task)[1]
 
 
-def lower_gemm(task: Task, options: Options) -> tuple[Variant, ...]:
-    """Return a variant for whole tiles, and one for any size."""
+def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
+    """Yield a variant for whole tiles, and one for any size."""
     tiling = tiling_of(options)
-    edge = Variant("edge", "", (_Gemm(task, tiling, whole=False).shader(),))
     when = _whole_tiles(task, tiling)
-    if when is None:
-        return (edge,)
-    aligned = _Gemm(task, tiling, whole=True).shader()
-    return (Variant("aligned", when, (aligned,)), edge)
+    if when is not None:
+        yield Variant("aligned", when, (_Gemm(task, tiling, whole=True).shader(),))
+    yield Variant("edge", "", (_Gemm(task, tiling, whole=False).shader(),))
 
 
 def _wide_tensors(found: Contraction, row: Index) -> set[str]:
@@ -105,11 +104,16 @@ def _whole_tiles(task: Task, tiling: Tiling) -> str | None:
         host_multiple([column.extent], tiling.n),
         host_multiple([found.over.extent], tiling.k),
         host_multiple([w for w in widths if w not in tiled], VECTOR),
-        f"{host_extent(found.over.extent)} > 0",
+        _is_positive(found.over.extent),
     ]
     if None in parts:
         return None
     return " and ".join(part for part in parts if part)
+
+
+def _is_positive(extent: Extent) -> str:
+    """Return the Python text of it; nothing where it is known, as of literals."""
+    return f"{host_extent(extent)} > 0" if isinstance(extent, str) else ""
 
 
 @final

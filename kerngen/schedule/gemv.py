@@ -6,6 +6,8 @@ of columns where the result is.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kerngen.schedule.columnwise import lower_columnwise
 from kerngen.schedule.contraction import contraction_of
 from kerngen.schedule.program import Variant
@@ -26,7 +28,7 @@ def fits_gemv(task: Task) -> str:
     return ""
 
 
-def lower_gemv(task: Task, options: Options) -> tuple[Variant, ...]:
+def lower_gemv(task: Task, options: Options) -> Iterator[Variant]:
     """Return the variants for the way in which the matrix lies."""
     del options
     found = contraction_of(task)

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from kerngen.ir.nodes import Function, Kernel, Module, Schedule
 from kerngen.ir.stages import Stage, StagedKernel
 from kerngen.layout.struct import uniform_layout
-from kerngen.schedule.choice import ALONE, Choice, default_choices
+from kerngen.schedule.choice import Choice, default_choices
 from kerngen.schedule.faults import (
     BadTiling,
     OptionNotSupported,
     StrategyDoesNotFit,
     UnknownStage,
 )
-from kerngen.schedule.program import KernelProgram, ScheduledStage, StageProgram
+from kerngen.schedule.guards import NOTHING, Facts, learning, outcome
+from kerngen.schedule.program import (
+    KernelProgram,
+    ScheduledStage,
+    StageProgram,
+    Variant,
+)
 from kerngen.schedule.strategies import STRATEGIES
 from kerngen.schedule.task import Options, Task
-from kerngen.schedule.tiling import tiling_of
+from kerngen.schedule.tiling import Tiling, tiling_of
 from kerngen.source.diagnostic import Faults
 
 _PLANNED_OPTIONS: Final = ("buffers", "split")
@@ -37,31 +44,7 @@ def lower(
     functions = {function.name: function for function in module.functions}
     tasks = _tasks(staged, functions, stem, origin)
     _check_schedules(staged, tasks)
-    scheduler = _Scheduler(tasks)
-    covering: dict[int, dict[str, str]] = {}
-    stages: list[StageProgram] = []
-    for number, task in enumerate(tasks):
-        schedules = tuple(scheduler.schedules(number))
-        for schedule in schedules:
-            for other in range(number + 1, number + schedule.covers):
-                said = f"it runs this stage together with '{task.stage.name}'"
-                covering.setdefault(other, {})[schedule.strategy] = said
-        others = _others(task, schedules, covering.get(number, {}))
-        stages.append(StageProgram(task.stage.name, schedules, others))
-    return KernelProgram(staged, tuple(stages), functions)
-
-
-def _others(
-    task: Task, schedules: Sequence[ScheduledStage], covering: Mapping[str, str]
-) -> tuple[tuple[str, str], ...]:
-    """Say of each strategy that has no schedule here why that is."""
-    used = {schedule.strategy for schedule in schedules}
-    possible = "it fits: ask for it by a schedule"
-    return tuple(
-        (name, covering.get(name) or strategy.fits(task) or possible)
-        for name, strategy in STRATEGIES.items()
-        if name not in used
-    )
+    return KernelProgram(staged, tuple(_Scheduler(tasks).stages()), functions)
 
 
 def _tasks(
@@ -81,16 +64,14 @@ def _tasks(
 @final
 @dataclass(frozen=True)
 class _Candidate:
-    """A way to run a task's stage, of the user's schedule `given` if it has a number."""
+    """A way to run a task's stage, and those after it that are within its reach."""
 
     task: Task
     choice: Choice
-    given: int | None
 
-    @property
-    def covers(self) -> int:
-        """How many stages it runs."""
-        return STRATEGIES[self.choice.strategy].covers(self.task)
+
+_Key: TypeAlias = tuple[str, Tiling, int]
+"""What a stage's shaders depend on: strategy, options, and how many stages they run."""
 
 
 def _reason(schedule: Schedule, kernel: Kernel) -> str:
@@ -105,58 +86,64 @@ def _reason(schedule: Schedule, kernel: Kernel) -> str:
 class _Scheduler:
     """Schedules the stages of a kernel, one after the other.
 
-    `covered` holds, by the number of a stage, the first choices for earlier stages that
-    run it, too.
+    `arriving` holds what is known of guards at each stage that some choices for the
+    earlier ones lead to; the others always run with earlier ones.
     """
 
     tasks: tuple[Task, ...]
-    covered: dict[int, list[_Candidate]] = field(default_factory=dict)
+    arriving: dict[int, Facts] = field(default_factory=lambda: {0: NOTHING})
 
-    def schedules(self, number: int) -> Iterator[ScheduledStage]:
-        """Yield the schedules of a stage, each under a name of its own."""
-        used: dict[str, int] = {}
-        for place, candidate in enumerate(self._candidates(number)):
-            task, choice, covers = candidate.task, candidate.choice, candidate.covers
-            if place == 0:
-                for other in range(number + 1, number + covers):
-                    self.covered.setdefault(other, []).append(candidate)
-            count = used.get(choice.strategy, 0) + 1
-            used[choice.strategy] = count
-            label = choice.strategy if count == 1 else f"{choice.strategy}_{count}"
-            variants = STRATEGIES[choice.strategy].lower(
-                replace(task, label=label), choice.options
-            )
-            yield ScheduledStage(
-                choice.strategy, label, choice.guard, variants, choice.reason, covers
-            )
+    def stages(self) -> Iterator[StageProgram]:
+        """Yield every stage with its schedules, and why it has no others."""
+        covering: dict[int, set[str]] = {}
+        for number, task in enumerate(self.tasks):
+            schedules = tuple(self._schedules(number))
+            for schedule in schedules:
+                for other in range(number, number + schedule.covers):
+                    covering.setdefault(other, set()).add(schedule.strategy)
+            others = _others(task, covering[number])
+            yield StageProgram(task.stage.name, schedules, others)
+
+    def _schedules(self, number: int) -> Iterator[ScheduledStage]:
+        """Yield the schedules of a stage that some outcome of the guards chooses."""
+        facts = self.arriving.get(number)
+        if facts is None:
+            return
+        made: dict[_Key, ScheduledStage] = {}
+        for candidate in self._candidates(number):
+            guard = candidate.choice.guard
+            holds = outcome(guard, facts)
+            if holds is False:
+                continue
+            schedule = _schedule(candidate, made)
+            after = number + schedule.covers
+            self._arrive(after, learning(facts, guard, holds=True))
+            is_last = holds and schedule.runs_everywhere
+            yield replace(schedule, guard=None) if is_last else schedule
+            if is_last:
+                return
+            if schedule.runs_everywhere:
+                facts = learning(facts, guard, holds=False)
+
+    def _arrive(self, number: int, facts: Facts) -> None:
+        """Keep what is known on every way to a stage."""
+        self.arriving[number] = facts & self.arriving.get(number, facts)
 
     def _candidates(self, number: int) -> Iterator[_Candidate]:
-        """Yield the user's schedules that fit, and the compiler's own behind them.
-
-        The compiler's stand last even behind one without a guard, which an adapter's
-        limits may rule out; those that the user's text repeats are left out.
-        """
-        covered = self.covered.get(number, [])
-        done = {candidate.given for candidate in covered}
-        given: list[Choice] = []
+        """Yield the user's schedules that fit, and the compiler's own behind them."""
         for which in self._applying(number):
             schedule = self.tasks[number].kernel.schedules[which]
             task = replace(self.tasks[number], reach=self._reach(number, which))
-            if which in done or STRATEGIES[schedule.strategy].fits(task):
+            if STRATEGIES[schedule.strategy].fits(task):
                 continue
             options = dict(schedule.options)
             reason = _reason(schedule, self.tasks[number].kernel)
             choice = Choice(schedule.strategy, reason, schedule.guard, options)
-            given.append(choice)
-            yield _Candidate(task, choice, which)
+            yield _Candidate(task, choice)
         task = replace(self.tasks[number], reach=self._reach(number, None))
-        choices = default_choices(task, together=None not in done)
-        if any(candidate.choice.guard is None for candidate in covered):
-            choices = iter((ALONE,))
-        for choice in choices:
-            if not any(_repeats(before, choice) for before in given):
-                within = replace(task, reach=min(task.reach, choice.reach))
-                yield _Candidate(within, choice, None)
+        for choice in default_choices(task):
+            within = replace(task, reach=min(task.reach, choice.reach))
+            yield _Candidate(within, choice)
 
     def _applying(self, number: int) -> tuple[int, ...]:
         """Return the numbers of the user's schedules that apply to a stage."""
@@ -186,19 +173,41 @@ class _Scheduler:
         return len(self.tasks) - number
 
 
-def _repeats(given: Choice, choice: Choice) -> bool:
-    """Whether a choice of the user's says what one of ours does."""
-    same = given.strategy == choice.strategy
-    return (
-        same
-        and _effective(given) == _effective(choice)
-        and given.guard in (None, choice.guard)
+def _schedule(
+    candidate: _Candidate, made: dict[_Key, ScheduledStage]
+) -> ScheduledStage:
+    """Lower a candidate; what was made for another that differs by its guard is shared."""
+    task, choice = candidate.task, candidate.choice
+    strategy = STRATEGIES[choice.strategy]
+    covers = strategy.covers(task)
+    key = choice.strategy, tiling_of(choice.options), covers
+    if key not in made:
+        count = 1 + sum(strategy.name == name for name, *_ in made)
+        label = strategy.name if count == 1 else f"{strategy.name}_{count}"
+        lowered = strategy.lower(replace(task, label=label), choice.options)
+        variants = tuple(_up_to_any_size(lowered))
+        made[key] = ScheduledStage(
+            strategy.name, label, choice.guard, variants, choice.reason, covers
+        )
+    return replace(made[key], guard=choice.guard, reason=choice.reason)
+
+
+def _up_to_any_size(variants: Iterable[Variant]) -> Iterator[Variant]:
+    """Yield variants up to the first that takes any size: none behind it would run."""
+    for variant in variants:
+        yield variant
+        if not variant.when:
+            return
+
+
+def _others(task: Task, used: AbstractSet[str]) -> tuple[tuple[str, str], ...]:
+    """Say of each strategy that does not run the stage why that is."""
+    possible = "it fits: ask for it by a schedule"
+    return tuple(
+        (name, strategy.fits(task) or possible)
+        for name, strategy in STRATEGIES.items()
+        if name not in used
     )
-
-
-def _effective(choice: Choice) -> object:
-    """Return what the options amount to, so that a default spelt out equals it."""
-    return tiling_of(choice.options) if choice.strategy == "gemm" else choice.options
 
 
 # The user's schedules

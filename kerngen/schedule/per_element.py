@@ -6,6 +6,7 @@ without reductions, and works on four neighbours at once where the sizes allow.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from kerngen.ir.nodes import Index
@@ -28,11 +29,10 @@ def fits_generic(task: Task) -> str:
     return ""
 
 
-def lower_generic(task: Task, options: Options) -> tuple[Variant, ...]:
-    """Return one shader: one invocation per element, serial loops."""
+def lower_generic(task: Task, options: Options) -> Iterator[Variant]:
+    """Yield one shader: one invocation per element, serial loops."""
     del options
-    shader = _scalar_shader(task, GENERIC_SIZE, variant="")
-    return (Variant("", "", (shader,)),)
+    yield Variant("", "", (_scalar_shader(task, GENERIC_SIZE, variant=""),))
 
 
 def fits_map(task: Task) -> str:
@@ -42,12 +42,12 @@ def fits_map(task: Task) -> str:
     return ""
 
 
-def lower_map(task: Task, options: Options) -> tuple[Variant, ...]:
-    """Return a shader for four elements at once where it applies, and one for any."""
+def lower_map(task: Task, options: Options) -> Iterator[Variant]:
+    """Yield a shader for four elements at once where it applies, and one for any."""
     del options
-    edge = Variant("edge", "", (_scalar_shader(task, MAP_SIZE, variant="edge"),))
-    aligned = _vector_variant(task)
-    return (aligned, edge) if aligned else (edge,)
+    if aligned := _vector_variant(task):
+        yield aligned
+    yield Variant("edge", "", (_scalar_shader(task, MAP_SIZE, variant="edge"),))
 
 
 def _vector_variant(task: Task) -> Variant | None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from kerngen.ir.nodes import Expr, Function, Tensor
 from kerngen.ir.stages import StagedKernel
+
+EVERYWHERE_BYTES: Final = 16384
+EVERYWHERE_INVOCATIONS: Final = 256
+"""The workgroup memory and the invocations that WebGPU promises."""
 
 
 @final
@@ -77,14 +81,24 @@ class ScheduledStage:
     reason: str
     covers: int = 1
 
+    @property
+    def runs_everywhere(self) -> bool:
+        """Whether it needs no more than every adapter of WebGPU's offers."""
+        shaders = [shader for variant in self.variants for shader in variant.shaders]
+        return all(
+            shader.workgroup_bytes <= EVERYWHERE_BYTES
+            and shader.workgroup_size <= EVERYWHERE_INVOCATIONS
+            for shader in shaders
+        )
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class StageProgram:
     """A stage and its schedules in order of preference; the last one always applies.
 
-    The last one also runs the stage alone.  `others` says of each strategy that has no
-    schedule here why that is.
+    It has none if it always runs with earlier stages.  `others` says of each strategy
+    that does not run it why that is.
     """
 
     name: str
@@ -103,5 +117,13 @@ class KernelProgram:
 
     @property
     def temporaries(self) -> tuple[Tensor, ...]:
-        """The tensors that live between stages."""
-        return self.staged.temporaries
+        """The tensors that live between dispatches."""
+        bound = {
+            binding.name
+            for stage in self.stages
+            for schedule in stage.schedules
+            for variant in schedule.variants
+            for shader in variant.shaders
+            for binding in shader.bindings
+        }
+        return tuple(x for x in self.staged.temporaries if x.name in bound)

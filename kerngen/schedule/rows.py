@@ -55,12 +55,12 @@ def covers_rows(task: Task) -> int:
     return 1 if isinstance(run, str) else len(run.stages)
 
 
-def lower_rows(task: Task, options: Options) -> tuple[Variant, ...]:
+def lower_rows(task: Task, options: Options) -> Iterator[Variant]:
     """Return variants by the length of a row: in registers first, then any."""
     del options
     run = run_of(task)
     assert isinstance(run, Run), run
-    return tuple(_RowTask.of(task, run).variants())
+    return _RowTask.of(task, run).variants()
 
 
 @final
@@ -87,7 +87,7 @@ class _RowTask:
         return cls(replace(task, stage=together, stem=stem), kept, plan)
 
     def variants(self) -> Iterator[Variant]:
-        """Yield variants up to the first that applies always."""
+        """Yield the variants that rows of some length may take."""
         names = self._vectors()
         aligned = host_multiple(self._last_extents(names), LANES) if names else None
         shapes = [(name, shape, "") for name, shape in EDGE]
@@ -100,8 +100,6 @@ class _RowTask:
             condition = " and ".join(filter(None, (when, short)))
             shader = self._shader(name, shape, names if shape.width > 1 else set())
             yield Variant(name or "aligned", condition, (shader,))
-            if not condition:
-                return
 
     def _vectors(self) -> set[str]:
         """Return the tensors that are read or written in runs along a row."""

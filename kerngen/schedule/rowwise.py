@@ -7,6 +7,7 @@ each, and one workgroup adds those up.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from kerngen.ir.nodes import Reduce
@@ -37,15 +38,14 @@ PART: Final = 4096
 MAX_PARTS: Final = 1024
 
 
-def lower_rowwise(task: Task) -> tuple[Variant, ...]:
-    """Return a variant that reads vectors, where sizes allow, and one for any size."""
+def lower_rowwise(task: Task) -> Iterator[Variant]:
+    """Yield a variant that reads vectors, where sizes allow, and one for any size."""
     names = _vector_names(task)
     extents = last_extents(task.stage, (reduction_of(task).body,), names)
     when = host_multiple(extents, LANES) if names else None
-    edge = _variant(task, "edge", "", set())
-    if when is None:
-        return (edge,)
-    return (_variant(task, "aligned", when, names), edge)
+    if when is not None:
+        yield _variant(task, "aligned", when, names)
+    yield _variant(task, "edge", "", set())
 
 
 def _vector_names(task: Task) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -34,13 +34,13 @@ class Strategy:
     """A way to run stages.
 
     `fits` says why a stage does not suit it, or nothing; `lower` yields the variants of
-    one that does, the last of which takes any size.  `covers` says how many stages those
+    one that does, one of which takes any size.  `covers` says how many stages those
     run, the given one and those after it.
     """
 
     name: str
     fits: Callable[[Task], str]
-    lower: Callable[[Task, Options], tuple[Variant, ...]]
+    lower: Callable[[Task, Options], Iterator[Variant]]
     covers: Callable[[Task], int] = _one
 
 
@@ -48,7 +48,7 @@ def _fits_reduce(task: Task) -> str:
     return "" if task.reduction is not None else "the stage holds no reduction"
 
 
-def _lower_reduce(task: Task, options: Options) -> tuple[Variant, ...]:
+def _lower_reduce(task: Task, options: Options) -> Iterator[Variant]:
     del options
     return lower_columnwise(task) if is_columnwise(task) else lower_rowwise(task)
 

@@ -72,10 +72,9 @@ def test_the_least_is_webgpus(least: Context) -> None:
 
 def fits(way: Way) -> bool:
     """Whether a context with the least can run a kernel this way."""
-    schedules = [stage.schedules[0] for stage in way.kernel.stages]
-    dispatches = [d for s in schedules for v in s.variants for d in v.dispatches]
+    dispatches = [d for s in way.schedules for v in s.variants for d in v.dispatches]
     return (
-        all(s.invocations <= 256 and s.workgroup_bytes <= 16384 for s in schedules)
+        all(s.invocations <= 256 and s.workgroup_bytes <= 16384 for s in way.schedules)
         and max(len(dispatch.bindings) for dispatch in dispatches) <= 8
     )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, final
 
 import numpy as np
@@ -43,13 +44,28 @@ class Way:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The kernel, with no choice left for the stage, and no guards for the others."""
-        only = replace(
-            self.schedule, when=None, variants=(replace(self.variant, when=None),)
+        """The kernel, with no choice left but among the variants of other stages."""
+        stages = self.case.kernel.stages
+        only = replace(self.schedule, variants=(replace(self.variant, when=None),))
+        after = self.stage + self.schedule.covers
+        chosen = {
+            **leading(stages, 0, self.stage),
+            self.stage: only,
+            **leading(stages, after, len(stages)),
+        }
+        forced = (
+            replace(
+                stage,
+                schedules=(replace(chosen[n], when=None),) if n in chosen else (),
+            )
+            for n, stage in enumerate(stages)
         )
-        stages = [usual(stage) for stage in self.case.kernel.stages]
-        stages[self.stage] = replace(stages[self.stage], schedules=(only,))
-        return replace(self.case.kernel, stages=tuple(stages))
+        return replace(self.case.kernel, stages=tuple(forced))
+
+    @property
+    def schedules(self) -> tuple[Schedule, ...]:
+        """What runs, in order."""
+        return tuple(chain.from_iterable(s.schedules for s in self.kernel.stages))
 
     @property
     def halves(self) -> bool:
@@ -61,9 +77,7 @@ class Way:
         """How each stage sums."""
         outputs = [spec for spec in self.case.kernel.tensors if spec.access != "read"]
         whole = any(not spec.axes for spec in outputs)
-        schedules = [stage.schedules[0] for stage in self.kernel.stages]
-        del schedules[self.stage + 1 : self.stage + self.schedule.covers]
-        strategies = (schedule.strategy.split("_")[0] for schedule in schedules)
+        strategies = (s.strategy.split("_")[0] for s in self.schedules)
         return tuple(SUMMATIONS[strategy, whole] for strategy in strategies)
 
     @property
@@ -138,16 +152,29 @@ def _nearby(sizes: Dims) -> Iterator[Dims]:
         yield {d: int(rng.integers(n + 20)) for d, n in sizes.items()}
 
 
-def usual(stage: Stage) -> Stage:
-    """The stage alone, with its first schedule that has no guard, and no other."""
-    unguarded = next(s for s in stage.schedules if s.when is None and s.covers == 1)
-    return replace(stage, schedules=(unguarded,))
+def leading(stages: Sequence[Stage], start: int, end: int) -> dict[int, Schedule]:
+    """Schedules by stage that lead from one to another; those without a guard first."""
+    found = _leading(stages, start, end)
+    assert found is not None, f"nothing leads from stage {start} to {end}"
+    return found
+
+
+def _leading(
+    stages: Sequence[Stage], start: int, end: int
+) -> dict[int, Schedule] | None:
+    if start >= end:
+        return {} if start == end else None
+    for schedule in reversed(stages[start].schedules):
+        rest = _leading(stages, start + schedule.covers, end)
+        if rest is not None:
+            return {start: schedule, **rest}
+    return None
 
 
 def ways(case: Case) -> Iterator[Way]:
     """Every way to run a kernel."""
     for number, stage in enumerate(case.kernel.stages):
-        for schedule in stage.schedules:
+        for schedule in {s.strategy: s for s in stage.schedules}.values():
             for variant in schedule.variants:
                 yield Way(case, number, schedule, variant)
 
