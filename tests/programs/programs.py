@@ -88,7 +88,7 @@ def program_of(choices: bytes) -> Program:
     dice = Dice(choices)
     world = World(dice)
     Statements(world).draw()
-    sizes = _sizes(dice, world.dims)
+    sizes = _sizes(dice, world)
     inputs = tuple(t for t in world.tensors if t.role in {"input", "update"})
     scalars = [v for v in world.values if v.role == "scalar"]
     return Program(
@@ -104,12 +104,16 @@ def program_of(choices: bytes) -> Program:
     )
 
 
-def _sizes(dice: Dice, dims: tuple[str, ...]) -> dict[str, int]:
-    """Draw the length of each dim; one is long at times, and the others short then."""
-    if not dice.chance(10):
-        return {dim: dice.pick(LENGTHS) for dim in dims}
-    long = dice.pick(dims[::-1])
-    return {dim: dice.pick(LONG if dim == long else SHORT) for dim in dims}
+def _sizes(dice: Dice, world: World) -> dict[str, int]:
+    """Draw the length of each dim; one is long at times, and the others short then.
+
+    None is if a tensor has it twice: that would be millions of elements.
+    """
+    sizes = {dim: dice.pick(LENGTHS) for dim in world.dims}
+    long = dice.pick(world.dims[::-1])
+    if not dice.chance(12) or any(t.axes.count(long) > 1 for t in world.tensors):
+        return sizes
+    return {dim: dice.pick(LONG if dim == long else SHORT) for dim in world.dims}
 
 
 @st.composite
