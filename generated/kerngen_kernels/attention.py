@@ -116,6 +116,7 @@ def attention_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any]
 ) -> NDArray[Any]:
     """NumPy twin of `attention`, in float64 where its arrays are."""
+    _ATTENTION.check((q, k, v))
     real = ref.real(q, k, v)
     q = real(q)
     k = real(k)
@@ -602,6 +603,7 @@ def causal_attention_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any]
 ) -> NDArray[Any]:
     """NumPy twin of `causal_attention`, in float64 where its arrays are."""
+    _CAUSAL_ATTENTION.check((q, k, v))
     real = ref.real(q, k, v)
     q = real(q)
     k = real(k)
@@ -1133,6 +1135,7 @@ def grouped_query_attention_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any]
 ) -> NDArray[Any]:
     """NumPy twin of `grouped_query_attention`, in float64 where its arrays are."""
+    _GROUPED_QUERY_ATTENTION.check((q, k, v))
     real = ref.real(q, k, v)
     q = real(q)
     k = real(k)
@@ -1676,6 +1679,7 @@ def rotary_reference(
     x: NDArray[Any], cosine: NDArray[Any], sine: NDArray[Any]
 ) -> NDArray[Any]:
     """NumPy twin of `rotary`, in float64 where its arrays are."""
+    _ROTARY.check((x, cosine, sine))
     real = ref.real(x, cosine, sine)
     x = real(x)
     cosine = real(cosine)
@@ -1870,6 +1874,7 @@ def rotary_interleaved_reference(
     x: NDArray[Any], cosine: NDArray[Any], sine: NDArray[Any]
 ) -> NDArray[Any]:
     """NumPy twin of `rotary_interleaved`, in float64 where its arrays are."""
+    _ROTARY_INTERLEAVED.check((x, cosine, sine))
     real = ref.real(x, cosine, sine)
     x = real(x)
     cosine = real(cosine)

@@ -87,6 +87,7 @@ def _f32_to_i32_hosts(n: int) -> tuple[float, ...]:
 
 def f32_to_i32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `f32_to_i32`, in float64 where its arrays are."""
+    _F32_TO_I32.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -212,6 +213,7 @@ def _f32_to_u32_hosts(n: int) -> tuple[float, ...]:
 
 def f32_to_u32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `f32_to_u32`, in float64 where its arrays are."""
+    _F32_TO_U32.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -338,6 +340,7 @@ def _i32_to_f32_hosts(n: int) -> tuple[float, ...]:
 
 def i32_to_f32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `i32_to_f32`, in float64 where its arrays are."""
+    _I32_TO_F32.check((x,))
     real = ref.real()
     x = ref.i32(x)
     with np.errstate(all="ignore"):
@@ -461,6 +464,7 @@ def _u32_to_f32_hosts(n: int) -> tuple[float, ...]:
 
 def u32_to_f32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `u32_to_f32`, in float64 where its arrays are."""
+    _U32_TO_F32.check((x,))
     real = ref.real()
     x = ref.u32(x)
     with np.errstate(all="ignore"):
@@ -584,6 +588,7 @@ def _i32_to_u32_hosts(n: int) -> tuple[float, ...]:
 
 def i32_to_u32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `i32_to_u32`, in float64 where its arrays are."""
+    _I32_TO_U32.check((x,))
     x = ref.i32(x)
     with np.errstate(all="ignore"):
         # y[i] = u32(x[i]);
@@ -706,6 +711,7 @@ def _u32_to_i32_hosts(n: int) -> tuple[float, ...]:
 
 def u32_to_i32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `u32_to_i32`, in float64 where its arrays are."""
+    _U32_TO_I32.check((x,))
     x = ref.u32(x)
     with np.errstate(all="ignore"):
         # y[i] = i32(x[i]);

@@ -83,6 +83,7 @@ def add_sum_squares_reference(total: NDArray[Any], x: NDArray[Any]) -> None:
 
     `mut` arrays change in place.
     """
+    _ADD_SUM_SQUARES.check((total, x))
     real = ref.real(total, x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -269,6 +270,7 @@ def clip_by_norm_reference(
 
     `mut` arrays change in place.
     """
+    _CLIP_BY_NORM.check((g, total), (max_norm,))
     real = ref.real(g, total)
     total = real(total)
     max_norm = float(max_norm)

@@ -194,6 +194,7 @@ def conv1d_reference(
     dilation: int = 1,
 ) -> NDArray[Any]:
     """NumPy twin of `conv1d`, in float64 where its arrays are."""
+    _CONV1D.check((x, k), (stride, pad, dilation))
     real = ref.real(x, k)
     x = real(x)
     k = real(k)
@@ -311,7 +312,7 @@ def conv1d(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[b, o, y_axis_2].
+        y: f32[b, o, (w + 2 * pad + stride - 1 - dilation * (s - 1)) / stride].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -486,6 +487,7 @@ def conv2d_reference(
     dilation: int = 1,
 ) -> NDArray[Any]:
     """NumPy twin of `conv2d`, in float64 where its arrays are."""
+    _CONV2D.check((x, k), (stride, pad, dilation))
     real = ref.real(x, k)
     x = real(x)
     k = real(k)
@@ -629,7 +631,8 @@ def conv2d(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[b, o, y_axis_2, y_axis_3].
+        y: f32[b, o, (h + 2 * pad + stride - 1 - dilation * (r - 1)) / stride, (w + 2
+            * pad + stride - 1 - dilation * (s - 1)) / stride].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -807,6 +810,7 @@ def conv2d_bias_reference(
     dilation: int = 1,
 ) -> NDArray[Any]:
     """NumPy twin of `conv2d_bias`, in float64 where its arrays are."""
+    _CONV2D_BIAS.check((x, k, bias), (stride, pad, dilation))
     real = ref.real(x, k, bias)
     x = real(x)
     k = real(k)
@@ -954,7 +958,8 @@ def conv2d_bias(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[b, o, y_axis_2, y_axis_3].
+        y: f32[b, o, (h + 2 * pad + stride - 1 - dilation * (r - 1)) / stride, (w + 2
+            * pad + stride - 1 - dilation * (s - 1)) / stride].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -1172,6 +1177,7 @@ def conv2d_grouped_reference(
     dilation: int = 1,
 ) -> NDArray[Any]:
     """NumPy twin of `conv2d_grouped`, in float64 where its arrays are."""
+    _CONV2D_GROUPED.check((x, k), (groups, stride, pad, dilation))
     real = ref.real(x, k)
     x = real(x)
     k = real(k)
@@ -1323,7 +1329,8 @@ def conv2d_grouped(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[b, o, y_axis_2, y_axis_3].
+        y: f32[b, o, (h + 2 * pad + stride - 1 - dilation * (r - 1)) / stride, (w + 2
+            * pad + stride - 1 - dilation * (s - 1)) / stride].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -1494,6 +1501,7 @@ def depthwise_conv2d_reference(
     dilation: int = 1,
 ) -> NDArray[Any]:
     """NumPy twin of `depthwise_conv2d`, in float64 where its arrays are."""
+    _DEPTHWISE_CONV2D.check((x, k), (stride, pad, dilation))
     real = ref.real(x, k)
     x = real(x)
     k = real(k)
@@ -1632,7 +1640,8 @@ def depthwise_conv2d(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[b, c, y_axis_2, y_axis_3].
+        y: f32[b, c, (h + 2 * pad + stride - 1 - dilation * (r - 1)) / stride, (w + 2
+            * pad + stride - 1 - dilation * (s - 1)) / stride].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -1843,6 +1852,7 @@ def conv2d_input_gradient_reference(
     dilation: int = 1,
 ) -> NDArray[Any]:
     """NumPy twin of `conv2d_input_gradient`, in float64 where its arrays are."""
+    _CONV2D_INPUT_GRADIENT.check((dy, k), (height, width, stride, pad, dilation))
     real = ref.real(dy, k)
     dy = real(dy)
     k = real(k)
@@ -1994,7 +2004,7 @@ def conv2d_input_gradient(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        dx: f32[b, c, height_length, width_length].
+        dx: f32[b, c, height, width].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -2208,6 +2218,7 @@ def conv2d_kernel_gradient_reference(
     dilation: int = 1,
 ) -> NDArray[Any]:
     """NumPy twin of `conv2d_kernel_gradient`, in float64 where its arrays are."""
+    _CONV2D_KERNEL_GRADIENT.check((x, dy), (height, width, stride, pad, dilation))
     real = ref.real(x, dy)
     x = real(x)
     dy = real(dy)
@@ -2584,7 +2595,7 @@ def conv2d_kernel_gradient(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        dk: f32[o, c, height_length, width_length].
+        dk: f32[o, c, height, width].
 
     Raises:
         ShapeError: If a rank or a length does not fit.

@@ -159,6 +159,7 @@ def _relu_hosts(n: int) -> tuple[float, ...]:
 
 def relu_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `relu`, in float64 where its arrays are."""
+    _RELU.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -287,6 +288,7 @@ def _leaky_relu_hosts(n: int, slope: float) -> tuple[float, ...]:
 
 def leaky_relu_reference(x: NDArray[Any], *, slope: float = 0.01) -> NDArray[Any]:
     """NumPy twin of `leaky_relu`, in float64 where its arrays are."""
+    _LEAKY_RELU.check((x,), (slope,))
     real = ref.real(x)
     x = real(x)
     slope = float(slope)
@@ -417,6 +419,7 @@ def _sigmoid_hosts(n: int) -> tuple[float, ...]:
 
 def sigmoid_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `sigmoid`, in float64 where its arrays are."""
+    _SIGMOID.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -540,6 +543,7 @@ def _tanh_hosts(n: int) -> tuple[float, ...]:
 
 def tanh_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `tanh`, in float64 where its arrays are."""
+    _TANH.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -663,6 +667,7 @@ def _swish_hosts(n: int) -> tuple[float, ...]:
 
 def swish_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `swish`, in float64 where its arrays are."""
+    _SWISH.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -786,6 +791,7 @@ def _gelu_hosts(n: int) -> tuple[float, ...]:
 
 def gelu_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `gelu`, in float64 where its arrays are."""
+    _GELU.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -912,6 +918,7 @@ def _gelu_tanh_hosts(n: int) -> tuple[float, ...]:
 
 def gelu_tanh_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `gelu_tanh`, in float64 where its arrays are."""
+    _GELU_TANH.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -1038,6 +1045,7 @@ def _exp_hosts(n: int) -> tuple[float, ...]:
 
 def exp_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `exp`, in float64 where its arrays are."""
+    _EXP.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -1161,6 +1169,7 @@ def _log_hosts(n: int) -> tuple[float, ...]:
 
 def log_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `log`, in float64 where its arrays are."""
+    _LOG.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -1284,6 +1293,7 @@ def _sqrt_hosts(n: int) -> tuple[float, ...]:
 
 def sqrt_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `sqrt`, in float64 where its arrays are."""
+    _SQRT.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -1407,6 +1417,7 @@ def _abs_hosts(n: int) -> tuple[float, ...]:
 
 def abs_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `abs`, in float64 where its arrays are."""
+    _ABS.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -1530,6 +1541,7 @@ def _neg_hosts(n: int) -> tuple[float, ...]:
 
 def neg_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `neg`, in float64 where its arrays are."""
+    _NEG.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -1658,6 +1670,7 @@ def _scale_hosts(n: int, alpha: float) -> tuple[float, ...]:
 
 def scale_reference(x: NDArray[Any], *, alpha: float) -> NDArray[Any]:
     """NumPy twin of `scale`, in float64 where its arrays are."""
+    _SCALE.check((x,), (alpha,))
     real = ref.real(x)
     x = real(x)
     alpha = float(alpha)
@@ -1788,6 +1801,7 @@ def _add_hosts(n: int) -> tuple[float, ...]:
 
 def add_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `add`, in float64 where its arrays are."""
+    _ADD.check((a, b))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -1926,6 +1940,7 @@ def _sub_hosts(n: int) -> tuple[float, ...]:
 
 def sub_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `sub`, in float64 where its arrays are."""
+    _SUB.check((a, b))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -2064,6 +2079,7 @@ def _mul_hosts(n: int) -> tuple[float, ...]:
 
 def mul_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `mul`, in float64 where its arrays are."""
+    _MUL.check((a, b))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -2202,6 +2218,7 @@ def _div_hosts(n: int) -> tuple[float, ...]:
 
 def div_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `div`, in float64 where its arrays are."""
+    _DIV.check((a, b))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -2348,6 +2365,7 @@ def axpy_reference(x: NDArray[Any], y: NDArray[Any], *, alpha: float) -> None:
 
     `mut` arrays change in place.
     """
+    _AXPY.check((x, y), (alpha,))
     real = ref.real(x, y)
     x = real(x)
     alpha = float(alpha)
@@ -2477,6 +2495,7 @@ def _clamp_hosts(n: int, low: float, high: float) -> tuple[float, ...]:
 
 def clamp_reference(x: NDArray[Any], *, low: float, high: float) -> NDArray[Any]:
     """NumPy twin of `clamp`, in float64 where its arrays are."""
+    _CLAMP.check((x,), (low, high))
     real = ref.real(x)
     x = real(x)
     low = float(low)
@@ -2610,6 +2629,7 @@ def _fma_hosts(n: int) -> tuple[float, ...]:
 
 def fma_reference(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `fma`, in float64 where its arrays are."""
+    _FMA.check((a, b, c))
     real = ref.real(a, b, c)
     a = real(a)
     b = real(b)
@@ -2763,6 +2783,7 @@ def _lerp_hosts(n: int, t: float) -> tuple[float, ...]:
 
 def lerp_reference(a: NDArray[Any], b: NDArray[Any], *, t: float) -> NDArray[Any]:
     """NumPy twin of `lerp`, in float64 where its arrays are."""
+    _LERP.check((a, b), (t,))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -2907,6 +2928,7 @@ def _maximum_hosts(n: int) -> tuple[float, ...]:
 
 def maximum_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `maximum`, in float64 where its arrays are."""
+    _MAXIMUM.check((a, b))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -3045,6 +3067,7 @@ def _minimum_hosts(n: int) -> tuple[float, ...]:
 
 def minimum_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `minimum`, in float64 where its arrays are."""
+    _MINIMUM.check((a, b))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -3183,6 +3206,7 @@ def _softplus_hosts(n: int) -> tuple[float, ...]:
 
 def softplus_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `softplus`, in float64 where its arrays are."""
+    _SOFTPLUS.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -3311,6 +3335,7 @@ def _elu_hosts(n: int, alpha: float) -> tuple[float, ...]:
 
 def elu_reference(x: NDArray[Any], *, alpha: float = 1.0) -> NDArray[Any]:
     """NumPy twin of `elu`, in float64 where its arrays are."""
+    _ELU.check((x,), (alpha,))
     real = ref.real(x)
     x = real(x)
     alpha = float(alpha)
@@ -3442,6 +3467,7 @@ def _swiglu_hosts(n: int) -> tuple[float, ...]:
 
 def swiglu_reference(gate: NDArray[Any], x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `swiglu`, in float64 where its arrays are."""
+    _SWIGLU.check((gate, x))
     real = ref.real(gate, x)
     gate = real(gate)
     x = real(x)

@@ -86,6 +86,7 @@ def gemv_reference(
     w: NDArray[Any], x: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
     """NumPy twin of `gemv`, in float64 where its arrays are."""
+    _GEMV.check((w, x), (alpha,))
     real = ref.real(w, x)
     w = real(w)
     x = real(x)
@@ -263,6 +264,7 @@ def gemv_t_reference(
     w: NDArray[Any], x: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
     """NumPy twin of `gemv_t`, in float64 where its arrays are."""
+    _GEMV_T.check((w, x), (alpha,))
     real = ref.real(w, x)
     w = real(w)
     x = real(x)

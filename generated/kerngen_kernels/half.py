@@ -100,6 +100,7 @@ def widen_reference(x: NDArray[Any]) -> NDArray[Any]:
 
     What f16 holds is read as float32; in float64 it is not rounded.
     """
+    _WIDEN.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -226,6 +227,7 @@ def narrow_reference(x: NDArray[Any]) -> NDArray[Any]:
 
     What f16 holds is read as float32; in float64 it is not rounded.
     """
+    _NARROW.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -357,6 +359,7 @@ def scale_reference(x: NDArray[Any], *, alpha: float) -> NDArray[Any]:
 
     What f16 holds is read as float32; in float64 it is not rounded.
     """
+    _SCALE.check((x,), (alpha,))
     real = ref.real(x)
     x = real(x)
     alpha = float(alpha)
@@ -503,6 +506,7 @@ def matmul_nn_reference(
 
     What f16 holds is read as float32; in float64 it is not rounded.
     """
+    _MATMUL_NN.check((a, b), (alpha,))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -709,6 +713,7 @@ def matmul_nt_reference(
 
     What f16 holds is read as float32; in float64 it is not rounded.
     """
+    _MATMUL_NT.check((a, b), (alpha,))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -915,6 +920,7 @@ def matmul_nn_wide_reference(
 
     What f16 holds is read as float32; in float64 it is not rounded.
     """
+    _MATMUL_NN_WIDE.check((a, b), (alpha,))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -1120,6 +1126,7 @@ def matmul_nt_wide_reference(
 
     What f16 holds is read as float32; in float64 it is not rounded.
     """
+    _MATMUL_NT_WIDE.check((a, b), (alpha,))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -1322,6 +1329,7 @@ def gemv_reference(
 
     What f16 holds is read as float32; in float64 it is not rounded.
     """
+    _GEMV.check((w, x), (alpha,))
     real = ref.real(w, x)
     w = real(w)
     x = real(x)

@@ -186,6 +186,7 @@ def max_pool2d_reference(
     x: NDArray[Any], *, size: int = 2, stride: int = 2, pad: int = 0
 ) -> NDArray[Any]:
     """NumPy twin of `max_pool2d`, in float64 where its arrays are."""
+    _MAX_POOL2D.check((x,), (size, stride, pad))
     real = ref.real(x)
     x = real(x)
     b, c, h, w = x.shape
@@ -318,7 +319,8 @@ def max_pool2d(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[b, c, y_axis_2, y_axis_3].
+        y: f32[b, c, (h + 2 * pad + stride - size) / stride, (w + 2 * pad + stride -
+            size) / stride].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -448,6 +450,7 @@ def avg_pool2d_reference(
     x: NDArray[Any], *, size: int = 2, stride: int = 2
 ) -> NDArray[Any]:
     """NumPy twin of `avg_pool2d`, in float64 where its arrays are."""
+    _AVG_POOL2D.check((x,), (size, stride))
     real = ref.real(x)
     x = real(x)
     b, c, h, w = x.shape
@@ -578,7 +581,7 @@ def avg_pool2d(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[b, c, y_axis_2, y_axis_3].
+        y: f32[b, c, (h + stride - size) / stride, (w + stride - size) / stride].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -644,6 +647,7 @@ def _global_avg_pool_hosts(b: int, c: int, n: int) -> tuple[float, ...]:
 
 def global_avg_pool_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `global_avg_pool`, in float64 where its arrays are."""
+    _GLOBAL_AVG_POOL.check((x,))
     real = ref.real(x)
     x = real(x)
     n = x.shape[2]
@@ -918,6 +922,7 @@ def _upsample_nearest_hosts(
 
 def upsample_nearest_reference(x: NDArray[Any], *, factor: int = 2) -> NDArray[Any]:
     """NumPy twin of `upsample_nearest`, in float64 where its arrays are."""
+    _UPSAMPLE_NEAREST.check((x,), (factor,))
     real = ref.real(x)
     x = real(x)
     b, c, h, w = x.shape
@@ -1028,7 +1033,7 @@ def upsample_nearest(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[b, c, h_times_factor, w_times_factor].
+        y: f32[b, c, h * factor, w * factor].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -1125,6 +1130,7 @@ def _upsample_bilinear_hosts(
 
 def upsample_bilinear_reference(x: NDArray[Any], *, factor: int = 2) -> NDArray[Any]:
     """NumPy twin of `upsample_bilinear`, in float64 where its arrays are."""
+    _UPSAMPLE_BILINEAR.check((x,), (factor,))
     real = ref.real(x)
     x = real(x)
     b, c, h, w = x.shape
@@ -1357,7 +1363,7 @@ def upsample_bilinear(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[b, c, h_times_factor, w_times_factor].
+        y: f32[b, c, h * factor, w * factor].
 
     Raises:
         ShapeError: If a rank or a length does not fit.

@@ -103,6 +103,7 @@ def _embedding_hosts(v: int, d: int, n: int) -> tuple[float, ...]:
 
 def embedding_reference(table: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `embedding`, in float64 where its arrays are."""
+    _EMBEDDING.check((table, ids))
     real = ref.real(table)
     table = real(table)
     ids = ref.u32(ids)
@@ -258,6 +259,7 @@ def embedding_gradient_reference(
     dy: NDArray[Any], ids: NDArray[Any], *, rows: int
 ) -> NDArray[Any]:
     """NumPy twin of `embedding_gradient`, in float64 where its arrays are."""
+    _EMBEDDING_GRADIENT.check((dy, ids), (rows,))
     real = ref.real(dy)
     dy = real(dy)
     ids = ref.u32(ids)
@@ -387,7 +389,7 @@ def embedding_gradient(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        dtable: f32[rows_length, d].
+        dtable: f32[rows, d].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -450,6 +452,7 @@ def _one_hot_hosts(n: int, columns_length: int, columns: int) -> tuple[float, ..
 
 def one_hot_reference(ids: NDArray[Any], *, columns: int) -> NDArray[Any]:
     """NumPy twin of `one_hot`, in float64 where its arrays are."""
+    _ONE_HOT.check((ids,), (columns,))
     real = ref.real()
     ids = ref.u32(ids)
     columns = int(columns)
@@ -534,7 +537,7 @@ def one_hot(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[n, columns_length].
+        y: f32[n, columns].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -593,6 +596,7 @@ def _pick_hosts(m: int, n: int) -> tuple[float, ...]:
 
 def pick_reference(x: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `pick`, in float64 where its arrays are."""
+    _PICK.check((x, ids))
     real = ref.real(x)
     x = real(x)
     ids = ref.u32(ids)
@@ -739,6 +743,7 @@ def _argmax_hosts(m: int, n: int) -> tuple[float, ...]:
 
 def argmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `argmax`, in float64 where its arrays are."""
+    _ARGMAX.check((x,))
     real = ref.real(x)
     x = real(x)
     n = x.shape[1]
@@ -977,6 +982,7 @@ def _argmin_hosts(m: int, n: int) -> tuple[float, ...]:
 
 def argmin_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `argmin`, in float64 where its arrays are."""
+    _ARGMIN.check((x,))
     real = ref.real(x)
     x = real(x)
     n = x.shape[1]
@@ -1212,6 +1218,7 @@ def where_reference(
     condition: NDArray[Any], a: NDArray[Any], b: NDArray[Any]
 ) -> NDArray[Any]:
     """NumPy twin of `where`, in float64 where its arrays are."""
+    _WHERE.check((condition, a, b))
     real = ref.real(a, b)
     condition = ref.u32(condition)
     a = real(a)

@@ -146,6 +146,7 @@ def _transpose_hosts(m: int, n: int) -> tuple[float, ...]:
 
 def transpose_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `transpose`, in float64 where its arrays are."""
+    _TRANSPOSE.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -277,6 +278,7 @@ def _batch_transpose_hosts(b: int, m: int, n: int) -> tuple[float, ...]:
 
 def batch_transpose_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `batch_transpose`, in float64 where its arrays are."""
+    _BATCH_TRANSPOSE.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -415,6 +417,7 @@ def _swap_heads_hosts(b: int, h: int, s: int, d: int) -> tuple[float, ...]:
 
 def swap_heads_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `swap_heads`, in float64 where its arrays are."""
+    _SWAP_HEADS.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -561,6 +564,7 @@ def _split_heads_hosts(
 
 def split_heads_reference(x: NDArray[Any], *, heads: int) -> NDArray[Any]:
     """NumPy twin of `split_heads`, in float64 where its arrays are."""
+    _SPLIT_HEADS.check((x,), (heads,))
     real = ref.real(x)
     x = real(x)
     e = x.shape[2]
@@ -681,7 +685,7 @@ def split_heads(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[b, heads_length, s, e_div_heads].
+        y: f32[b, heads, s, e / heads].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -752,6 +756,7 @@ def _merge_heads_hosts(
 
 def merge_heads_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `merge_heads`, in float64 where its arrays are."""
+    _MERGE_HEADS.check((x,))
     real = ref.real(x)
     x = real(x)
     b, h, s, d = x.shape
@@ -841,7 +846,7 @@ def merge_heads(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[b, s, h_times_d].
+        y: f32[b, s, h * d].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -910,6 +915,7 @@ def _slice_rows_hosts(
 
 def slice_rows_reference(x: NDArray[Any], *, start: int, count: int) -> NDArray[Any]:
     """NumPy twin of `slice_rows`, in float64 where its arrays are."""
+    _SLICE_ROWS.check((x,), (start, count))
     real = ref.real(x)
     x = real(x)
     start = int(start)
@@ -918,7 +924,7 @@ def slice_rows_reference(x: NDArray[Any], *, start: int, count: int) -> NDArray[
     with np.errstate(all="ignore"):
         # y[i, j] = x[i + i32(start), j];
         y: NDArray[Any] = x[
-            hostmath.to_i32(start) : hostmath.to_i32(start) + count_length
+            hostmath.wrap_i32(start) : hostmath.wrap_i32(start) + count_length
         ].copy()
         return y
 
@@ -1009,7 +1015,7 @@ def slice_rows(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[count_length, n].
+        y: f32[count, n].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -1079,6 +1085,7 @@ def _slice_columns_hosts(
 
 def slice_columns_reference(x: NDArray[Any], *, start: int, count: int) -> NDArray[Any]:
     """NumPy twin of `slice_columns`, in float64 where its arrays are."""
+    _SLICE_COLUMNS.check((x,), (start, count))
     real = ref.real(x)
     x = real(x)
     start = int(start)
@@ -1087,7 +1094,7 @@ def slice_columns_reference(x: NDArray[Any], *, start: int, count: int) -> NDArr
     with np.errstate(all="ignore"):
         # y[i, j] = x[i, j + i32(start)];
         y: NDArray[Any] = x[
-            :, hostmath.to_i32(start) : hostmath.to_i32(start) + count_length
+            :, hostmath.wrap_i32(start) : hostmath.wrap_i32(start) + count_length
         ].copy()
         return y
 
@@ -1178,7 +1185,7 @@ def slice_columns(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[m, count_length].
+        y: f32[m, count].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -1237,6 +1244,7 @@ def _flip_rows_hosts(m: int, n: int) -> tuple[float, ...]:
 
 def flip_rows_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `flip_rows`, in float64 where its arrays are."""
+    _FLIP_ROWS.check((x,))
     real = ref.real(x)
     x = real(x)
     m = x.shape[0]
@@ -1378,6 +1386,7 @@ def _flip_columns_hosts(m: int, n: int) -> tuple[float, ...]:
 
 def flip_columns_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `flip_columns`, in float64 where its arrays are."""
+    _FLIP_COLUMNS.check((x,))
     real = ref.real(x)
     x = real(x)
     n = x.shape[1]
@@ -1526,6 +1535,7 @@ def _roll_rows_hosts(m: int, n: int, shift: int) -> tuple[float, ...]:
 
 def roll_rows_reference(x: NDArray[Any], *, shift: int) -> NDArray[Any]:
     """NumPy twin of `roll_rows`, in float64 where its arrays are."""
+    _ROLL_ROWS.check((x,), (shift,))
     real = ref.real(x)
     x = real(x)
     m = x.shape[0]
@@ -1673,6 +1683,7 @@ def _roll_columns_hosts(m: int, n: int, shift: int) -> tuple[float, ...]:
 
 def roll_columns_reference(x: NDArray[Any], *, shift: int) -> NDArray[Any]:
     """NumPy twin of `roll_columns`, in float64 where its arrays are."""
+    _ROLL_COLUMNS.check((x,), (shift,))
     real = ref.real(x)
     x = real(x)
     n = x.shape[1]
@@ -1896,6 +1907,7 @@ def pad_constant_reference(
     value: float = 0.0,
 ) -> NDArray[Any]:
     """NumPy twin of `pad_constant`, in float64 where its arrays are."""
+    _PAD_CONSTANT.check((x,), (top, bottom, left, right, value))
     real = ref.real(x)
     x = real(x)
     m, n = x.shape
@@ -2032,7 +2044,7 @@ def pad_constant(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[m_plus_top_plus_bottom, n_plus_left_plus_right].
+        y: f32[m + top + bottom, n + left + right].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -2143,6 +2155,7 @@ def pad_edge_reference(
     x: NDArray[Any], *, top: int = 0, bottom: int = 0, left: int = 0, right: int = 0
 ) -> NDArray[Any]:
     """NumPy twin of `pad_edge`, in float64 where its arrays are."""
+    _PAD_EDGE.check((x,), (top, bottom, left, right))
     real = ref.real(x)
     x = real(x)
     m, n = x.shape
@@ -2268,7 +2281,7 @@ def pad_edge(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[m_plus_top_plus_bottom, n_plus_left_plus_right].
+        y: f32[m + top + bottom, n + left + right].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -2375,6 +2388,7 @@ def pad_reflect_reference(
     x: NDArray[Any], *, top: int = 0, bottom: int = 0, left: int = 0, right: int = 0
 ) -> NDArray[Any]:
     """NumPy twin of `pad_reflect`, in float64 where its arrays are."""
+    _PAD_REFLECT.check((x,), (top, bottom, left, right))
     real = ref.real(x)
     x = real(x)
     m, n = x.shape
@@ -2508,7 +2522,7 @@ def pad_reflect(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[m_plus_top_plus_bottom, n_plus_left_plus_right].
+        y: f32[m + top + bottom, n + left + right].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -2575,6 +2589,7 @@ def _join_rows_hosts(m: int, n: int, k: int, m_plus_k: int) -> tuple[float, ...]
 
 def join_rows_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `join_rows`, in float64 where its arrays are."""
+    _JOIN_ROWS.check((a, b))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -2677,7 +2692,7 @@ def join_rows(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[m_plus_k, n].
+        y: f32[m + k, n].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -2741,6 +2756,7 @@ def _join_columns_hosts(m: int, n: int, k: int, n_plus_k: int) -> tuple[float, .
 
 def join_columns_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `join_columns`, in float64 where its arrays are."""
+    _JOIN_COLUMNS.check((a, b))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -2843,7 +2859,7 @@ def join_columns(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[m, n_plus_k].
+        y: f32[m, n + k].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -2909,6 +2925,7 @@ def _repeat_rows_hosts(
 
 def repeat_rows_reference(x: NDArray[Any], *, times: int) -> NDArray[Any]:
     """NumPy twin of `repeat_rows`, in float64 where its arrays are."""
+    _REPEAT_ROWS.check((x,), (times,))
     real = ref.real(x)
     x = real(x)
     m = x.shape[0]
@@ -2995,7 +3012,7 @@ def repeat_rows(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[m_times_times, n].
+        y: f32[m * times, n].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -3068,6 +3085,7 @@ def _tile_hosts(
 
 def tile_reference(x: NDArray[Any], *, down: int = 1, across: int = 1) -> NDArray[Any]:
     """NumPy twin of `tile`, in float64 where its arrays are."""
+    _TILE.check((x,), (down, across))
     real = ref.real(x)
     x = real(x)
     m, n = x.shape
@@ -3168,7 +3186,7 @@ def tile(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[m_times_down, n_times_across].
+        y: f32[m * down, n * across].
 
     Raises:
         ShapeError: If a rank or a length does not fit.

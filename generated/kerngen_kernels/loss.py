@@ -108,6 +108,7 @@ def _cross_entropy_hosts(m: int, n: int) -> tuple[float, ...]:
 
 def cross_entropy_reference(logits: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `cross_entropy`, in float64 where its arrays are."""
+    _CROSS_ENTROPY.check((logits, labels))
     real = ref.real(logits)
     logits = real(logits)
     labels = ref.u32(labels)
@@ -397,6 +398,7 @@ def cross_entropy_gradient_reference(
     logits: NDArray[Any], labels: NDArray[Any], *, scale: float = 1.0
 ) -> NDArray[Any]:
     """NumPy twin of `cross_entropy_gradient`, in float64 where its arrays are."""
+    _CROSS_ENTROPY_GRADIENT.check((logits, labels), (scale,))
     real = ref.real(logits)
     logits = real(logits)
     labels = ref.u32(labels)
@@ -706,6 +708,7 @@ def mean_cross_entropy_reference(
     logits: NDArray[Any], labels: NDArray[Any]
 ) -> NDArray[Any]:
     """NumPy twin of `mean_cross_entropy`, in float64 where its arrays are."""
+    _MEAN_CROSS_ENTROPY.check((logits, labels))
     real = ref.real(logits)
     logits = real(logits)
     labels = ref.u32(labels)
@@ -1094,6 +1097,7 @@ def mean_squared_error_reference(
     prediction: NDArray[Any], target: NDArray[Any]
 ) -> NDArray[Any]:
     """NumPy twin of `mean_squared_error`, in float64 where its arrays are."""
+    _MEAN_SQUARED_ERROR.check((prediction, target))
     real = ref.real(prediction, target)
     prediction = real(prediction)
     target = real(target)
@@ -1298,6 +1302,7 @@ def mean_squared_error_gradient_reference(
     prediction: NDArray[Any], target: NDArray[Any]
 ) -> NDArray[Any]:
     """NumPy twin of `mean_squared_error_gradient`, in float64 where its arrays are."""
+    _MEAN_SQUARED_ERROR_GRADIENT.check((prediction, target))
     real = ref.real(prediction, target)
     prediction = real(prediction)
     target = real(target)
@@ -1448,6 +1453,7 @@ def huber_reference(
     prediction: NDArray[Any], target: NDArray[Any], *, delta: float = 1.0
 ) -> NDArray[Any]:
     """NumPy twin of `huber`, in float64 where its arrays are."""
+    _HUBER.check((prediction, target), (delta,))
     real = ref.real(prediction, target)
     prediction = real(prediction)
     target = real(target)
@@ -1598,6 +1604,7 @@ def binary_cross_entropy_reference(
     x: NDArray[Any], target: NDArray[Any]
 ) -> NDArray[Any]:
     """NumPy twin of `binary_cross_entropy`, in float64 where its arrays are."""
+    _BINARY_CROSS_ENTROPY.check((x, target))
     real = ref.real(x, target)
     x = real(x)
     target = real(target)

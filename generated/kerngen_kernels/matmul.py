@@ -132,6 +132,7 @@ def matmul_nn_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
     """NumPy twin of `matmul_nn`, in float64 where its arrays are."""
+    _MATMUL_NN.check((a, b), (alpha,))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -333,6 +334,7 @@ def matmul_nn_bias_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
     """NumPy twin of `matmul_nn_bias`, in float64 where its arrays are."""
+    _MATMUL_NN_BIAS.check((a, b, bias), (alpha,))
     real = ref.real(a, b, bias)
     a = real(a)
     b = real(b)
@@ -543,6 +545,7 @@ def matmul_nn_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
     """NumPy twin of `matmul_nn_gelu`, in float64 where its arrays are."""
+    _MATMUL_NN_GELU.check((a, b), (alpha,))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -750,6 +753,7 @@ def matmul_nn_bias_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
     """NumPy twin of `matmul_nn_bias_gelu`, in float64 where its arrays are."""
+    _MATMUL_NN_BIAS_GELU.check((a, b, bias), (alpha,))
     real = ref.real(a, b, bias)
     a = real(a)
     b = real(b)
@@ -963,6 +967,7 @@ def matmul_nt_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
     """NumPy twin of `matmul_nt`, in float64 where its arrays are."""
+    _MATMUL_NT.check((a, b), (alpha,))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -1203,6 +1208,7 @@ def matmul_nt_bias_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
     """NumPy twin of `matmul_nt_bias`, in float64 where its arrays are."""
+    _MATMUL_NT_BIAS.check((a, b, bias), (alpha,))
     real = ref.real(a, b, bias)
     a = real(a)
     b = real(b)
@@ -1454,6 +1460,7 @@ def matmul_nt_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
     """NumPy twin of `matmul_nt_gelu`, in float64 where its arrays are."""
+    _MATMUL_NT_GELU.check((a, b), (alpha,))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -1700,6 +1707,7 @@ def matmul_nt_bias_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
     """NumPy twin of `matmul_nt_bias_gelu`, in float64 where its arrays are."""
+    _MATMUL_NT_BIAS_GELU.check((a, b, bias), (alpha,))
     real = ref.real(a, b, bias)
     a = real(a)
     b = real(b)
@@ -1954,6 +1962,7 @@ def matmul_tn_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
     """NumPy twin of `matmul_tn`, in float64 where its arrays are."""
+    _MATMUL_TN.check((a, b), (alpha,))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -2155,6 +2164,7 @@ def matmul_tn_bias_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
     """NumPy twin of `matmul_tn_bias`, in float64 where its arrays are."""
+    _MATMUL_TN_BIAS.check((a, b, bias), (alpha,))
     real = ref.real(a, b, bias)
     a = real(a)
     b = real(b)
@@ -2365,6 +2375,7 @@ def matmul_tn_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
     """NumPy twin of `matmul_tn_gelu`, in float64 where its arrays are."""
+    _MATMUL_TN_GELU.check((a, b), (alpha,))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -2572,6 +2583,7 @@ def matmul_tn_bias_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
     """NumPy twin of `matmul_tn_bias_gelu`, in float64 where its arrays are."""
+    _MATMUL_TN_BIAS_GELU.check((a, b, bias), (alpha,))
     real = ref.real(a, b, bias)
     a = real(a)
     b = real(b)

@@ -87,6 +87,7 @@ def _gelu_gradient_hosts(n: int) -> tuple[float, ...]:
 
 def gelu_gradient_reference(x: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `gelu_gradient`, in float64 where its arrays are."""
+    _GELU_GRADIENT.check((x, dy))
     real = ref.real(x, dy)
     x = real(x)
     dy = real(dy)
@@ -231,6 +232,7 @@ def _gelu_tanh_gradient_hosts(n: int) -> tuple[float, ...]:
 
 def gelu_tanh_gradient_reference(x: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `gelu_tanh_gradient`, in float64 where its arrays are."""
+    _GELU_TANH_GRADIENT.check((x, dy))
     real = ref.real(x, dy)
     x = real(x)
     dy = real(dy)
@@ -378,6 +380,7 @@ def _relu_gradient_hosts(n: int) -> tuple[float, ...]:
 
 def relu_gradient_reference(x: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `relu_gradient`, in float64 where its arrays are."""
+    _RELU_GRADIENT.check((x, dy))
     real = ref.real(x, dy)
     x = real(x)
     dy = real(dy)
@@ -521,6 +524,7 @@ def _column_sum_hosts(m: int, n: int) -> tuple[float, ...]:
 
 def column_sum_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `column_sum`, in float64 where its arrays are."""
+    _COLUMN_SUM.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):

@@ -112,6 +112,7 @@ def layernorm_reference(
     x: NDArray[Any], gain: NDArray[Any], bias: NDArray[Any], *, eps: float = 1e-05
 ) -> NDArray[Any]:
     """NumPy twin of `layernorm`, in float64 where its arrays are."""
+    _LAYERNORM.check((x, gain, bias), (eps,))
     real = ref.real(x, gain, bias)
     x = real(x)
     gain = real(gain)
@@ -429,6 +430,7 @@ def layernorm_gradient_reference(
     x: NDArray[Any], gain: NDArray[Any], dy: NDArray[Any], *, eps: float = 1e-05
 ) -> NDArray[Any]:
     """NumPy twin of `layernorm_gradient`, in float64 where its arrays are."""
+    _LAYERNORM_GRADIENT.check((x, gain, dy), (eps,))
     real = ref.real(x, gain, dy)
     x = real(x)
     gain = real(gain)
@@ -786,6 +788,7 @@ def layernorm_parameter_gradients_reference(
     x: NDArray[Any], dy: NDArray[Any], *, eps: float = 1e-05
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """NumPy twin of `layernorm_parameter_gradients`, in float64 where its arrays are."""
+    _LAYERNORM_PARAMETER_GRADIENTS.check((x, dy), (eps,))
     real = ref.real(x, dy)
     x = real(x)
     dy = real(dy)
@@ -1218,6 +1221,7 @@ def rmsnorm_reference(
     x: NDArray[Any], gain: NDArray[Any], *, eps: float = 1e-06
 ) -> NDArray[Any]:
     """NumPy twin of `rmsnorm`, in float64 where its arrays are."""
+    _RMSNORM.check((x, gain), (eps,))
     real = ref.real(x, gain)
     x = real(x)
     gain = real(gain)
@@ -1503,6 +1507,7 @@ def rmsnorm_gradient_reference(
     x: NDArray[Any], gain: NDArray[Any], dy: NDArray[Any], *, eps: float = 1e-06
 ) -> NDArray[Any]:
     """NumPy twin of `rmsnorm_gradient`, in float64 where its arrays are."""
+    _RMSNORM_GRADIENT.check((x, gain, dy), (eps,))
     real = ref.real(x, gain, dy)
     x = real(x)
     gain = real(gain)
@@ -1818,6 +1823,7 @@ def rmsnorm_gain_gradient_reference(
     x: NDArray[Any], dy: NDArray[Any], *, eps: float = 1e-06
 ) -> NDArray[Any]:
     """NumPy twin of `rmsnorm_gain_gradient`, in float64 where its arrays are."""
+    _RMSNORM_GAIN_GRADIENT.check((x, dy), (eps,))
     real = ref.real(x, dy)
     x = real(x)
     dy = real(dy)
@@ -2155,6 +2161,7 @@ def groupnorm_reference(
     x: NDArray[Any], gain: NDArray[Any], bias: NDArray[Any], *, eps: float = 1e-05
 ) -> NDArray[Any]:
     """NumPy twin of `groupnorm`, in float64 where its arrays are."""
+    _GROUPNORM.check((x, gain, bias), (eps,))
     real = ref.real(x, gain, bias)
     x = real(x)
     gain = real(gain)
@@ -2498,6 +2505,7 @@ def batchnorm_reference(
     eps: float = 1e-05,
 ) -> NDArray[Any]:
     """NumPy twin of `batchnorm`, in float64 where its arrays are."""
+    _BATCHNORM.check((x, mean, variance, gain, bias), (eps,))
     real = ref.real(x, mean, variance, gain, bias)
     x = real(x)
     mean = real(mean)
@@ -2684,6 +2692,7 @@ def _batch_statistics_hosts(b: int, c: int, n: int) -> tuple[float, ...]:
 
 def batch_statistics_reference(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """NumPy twin of `batch_statistics`, in float64 where its arrays are."""
+    _BATCH_STATISTICS.check((x,))
     real = ref.real(x)
     x = real(x)
     b = x.shape[0]

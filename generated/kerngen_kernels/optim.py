@@ -174,6 +174,7 @@ def adamw_reference(
 
     `mut` arrays change in place.
     """
+    _ADAMW.check((param, grad, m, v), (lr, beta1, beta2, eps, weight_decay, step))
     real = ref.real(param, grad, m, v)
     grad = real(grad)
     lr = float(lr)
@@ -376,6 +377,7 @@ def sgd_reference(
 
     `mut` arrays change in place.
     """
+    _SGD.check((param, grad), (lr, weight_decay))
     real = ref.real(param, grad)
     grad = real(grad)
     lr = float(lr)
@@ -538,6 +540,7 @@ def sgd_momentum_reference(
 
     `mut` arrays change in place.
     """
+    _SGD_MOMENTUM.check((param, grad, v), (lr, momentum, dampening, weight_decay))
     real = ref.real(param, grad, v)
     grad = real(grad)
     lr = float(lr)
@@ -724,6 +727,7 @@ def sgd_nesterov_reference(
 
     `mut` arrays change in place.
     """
+    _SGD_NESTEROV.check((param, grad, v), (lr, momentum, weight_decay))
     real = ref.real(param, grad, v)
     grad = real(grad)
     lr = float(lr)
@@ -917,6 +921,7 @@ def lion_reference(
 
     `mut` arrays change in place.
     """
+    _LION.check((param, grad, m), (lr, beta1, beta2, weight_decay))
     real = ref.real(param, grad, m)
     grad = real(grad)
     lr = float(lr)
@@ -1109,6 +1114,7 @@ def rmsprop_reference(
 
     `mut` arrays change in place.
     """
+    _RMSPROP.check((param, grad, v), (lr, alpha, eps))
     real = ref.real(param, grad, v)
     grad = real(grad)
     lr = float(lr)
@@ -1278,6 +1284,7 @@ def adagrad_reference(
 
     `mut` arrays change in place.
     """
+    _ADAGRAD.check((param, grad, v), (lr, eps))
     real = ref.real(param, grad, v)
     grad = real(grad)
     lr = float(lr)

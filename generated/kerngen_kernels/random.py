@@ -154,6 +154,7 @@ def random_bits_reference(
     *, count: int, seed: int, offset: int = 0, stream: int = 0
 ) -> NDArray[Any]:
     """NumPy twin of `random_bits`, in float64 where its arrays are."""
+    _RANDOM_BITS.check((), (count, seed, offset, stream))
     count = int(count)
     seed = int(seed)
     offset = int(offset)
@@ -244,7 +245,7 @@ def random_bits(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: u32[count_length].
+        y: u32[count].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -317,6 +318,7 @@ def uniform_reference(
     *, count: int, seed: int, offset: int = 0, stream: int = 0
 ) -> NDArray[Any]:
     """NumPy twin of `uniform`, in float64 where its arrays are."""
+    _UNIFORM.check((), (count, seed, offset, stream))
     real = ref.real()
     count = int(count)
     seed = int(seed)
@@ -408,7 +410,7 @@ def uniform(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[count_length].
+        y: f32[count].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -507,6 +509,7 @@ def normal_reference(
     deviation: float = 1.0,
 ) -> NDArray[Any]:
     """NumPy twin of `normal`, in float64 where its arrays are."""
+    _NORMAL.check((), (count, seed, offset, stream, mean, deviation))
     real = ref.real()
     count = int(count)
     seed = int(seed)
@@ -625,7 +628,7 @@ def normal(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[count_length].
+        y: f32[count].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -708,6 +711,7 @@ def dropout_reference(
     x: NDArray[Any], *, rate: float, seed: int, offset: int = 0, stream: int = 0
 ) -> NDArray[Any]:
     """NumPy twin of `dropout`, in float64 where its arrays are."""
+    _DROPOUT.check((x,), (rate, seed, offset, stream))
     real = ref.real(x)
     x = real(x)
     n = x.shape[0]

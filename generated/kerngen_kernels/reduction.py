@@ -88,6 +88,7 @@ def _sum_hosts(n: int) -> tuple[float, ...]:
 
 def sum_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `sum`, in float64 where its arrays are."""
+    _SUM.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -269,6 +270,7 @@ def _mean_hosts(n: int) -> tuple[float, ...]:
 
 def mean_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `mean`, in float64 where its arrays are."""
+    _MEAN.check((x,))
     real = ref.real(x)
     x = real(x)
     n = x.shape[0]
@@ -453,6 +455,7 @@ def _max_hosts(n: int) -> tuple[float, ...]:
 
 def max_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `max`, in float64 where its arrays are."""
+    _MAX.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -634,6 +637,7 @@ def _min_hosts(n: int) -> tuple[float, ...]:
 
 def min_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `min`, in float64 where its arrays are."""
+    _MIN.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -821,6 +825,7 @@ def _dot_hosts(n: int) -> tuple[float, ...]:
 
 def dot_reference(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `dot`, in float64 where its arrays are."""
+    _DOT.check((x, y))
     real = ref.real(x, y)
     x = real(x)
     y = real(y)
@@ -1017,6 +1022,7 @@ def _sum_squares_hosts(n: int) -> tuple[float, ...]:
 
 def sum_squares_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `sum_squares`, in float64 where its arrays are."""
+    _SUM_SQUARES.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):

@@ -110,6 +110,7 @@ def _cumsum_hosts(
 
 def cumsum_reference(x: NDArray[Any], *, block: int = 256) -> NDArray[Any]:
     """NumPy twin of `cumsum`, in float64 where its arrays are."""
+    _CUMSUM.check((x,), (block,))
     real = ref.real(x)
     x = real(x)
     n = x.shape[0]
@@ -493,6 +494,7 @@ def _cumsum_short_rows_hosts(m: int, n: int) -> tuple[float, ...]:
 
 def cumsum_short_rows_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `cumsum_short_rows`, in float64 where its arrays are."""
+    _CUMSUM_SHORT_ROWS.check((x,))
     real = ref.real(x)
     x = real(x)
     m, n = x.shape
@@ -643,6 +645,7 @@ def _cumsum_rows_hosts(
 
 def cumsum_rows_reference(x: NDArray[Any], *, block: int = 64) -> NDArray[Any]:
     """NumPy twin of `cumsum_rows`, in float64 where its arrays are."""
+    _CUMSUM_ROWS.check((x,), (block,))
     real = ref.real(x)
     x = real(x)
     m, n = x.shape

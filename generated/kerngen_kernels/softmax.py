@@ -92,6 +92,7 @@ def _softmax_hosts(m: int, n: int) -> tuple[float, ...]:
 
 def softmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `softmax`, in float64 where its arrays are."""
+    _SOFTMAX.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -329,6 +330,7 @@ def _softmax_gradient_hosts(m: int, n: int) -> tuple[float, ...]:
 
 def softmax_gradient_reference(y: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `softmax_gradient`, in float64 where its arrays are."""
+    _SOFTMAX_GRADIENT.check((y, dy))
     real = ref.real(y, dy)
     y = real(y)
     dy = real(dy)
@@ -604,6 +606,7 @@ def _log_softmax_hosts(m: int, n: int) -> tuple[float, ...]:
 
 def log_softmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `log_softmax`, in float64 where its arrays are."""
+    _LOG_SOFTMAX.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):
@@ -841,6 +844,7 @@ def _log_softmax_gradient_hosts(m: int, n: int) -> tuple[float, ...]:
 
 def log_softmax_gradient_reference(y: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `log_softmax_gradient`, in float64 where its arrays are."""
+    _LOG_SOFTMAX_GRADIENT.check((y, dy))
     real = ref.real(y, dy)
     y = real(y)
     dy = real(dy)
@@ -1116,6 +1120,7 @@ def _logsumexp_hosts(m: int, n: int) -> tuple[float, ...]:
 
 def logsumexp_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `logsumexp`, in float64 where its arrays are."""
+    _LOGSUMEXP.check((x,))
     real = ref.real(x)
     x = real(x)
     with np.errstate(all="ignore"):

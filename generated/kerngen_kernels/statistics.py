@@ -108,6 +108,7 @@ def _row_mean_hosts(m: int, n: int) -> tuple[float, ...]:
 
 def row_mean_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `row_mean`, in float64 where its arrays are."""
+    _ROW_MEAN.check((x,))
     real = ref.real(x)
     x = real(x)
     n = x.shape[1]
@@ -353,6 +354,7 @@ def _row_variance_hosts(m: int, n: int, ddof: int) -> tuple[float, ...]:
 
 def row_variance_reference(x: NDArray[Any], *, ddof: int = 0) -> NDArray[Any]:
     """NumPy twin of `row_variance`, in float64 where its arrays are."""
+    _ROW_VARIANCE.check((x,), (ddof,))
     real = ref.real(x)
     x = real(x)
     n = x.shape[1]
@@ -599,6 +601,7 @@ def _standardize_hosts(m: int, n: int, eps: float) -> tuple[float, ...]:
 
 def standardize_reference(x: NDArray[Any], *, eps: float = 1e-08) -> NDArray[Any]:
     """NumPy twin of `standardize`, in float64 where its arrays are."""
+    _STANDARDIZE.check((x,), (eps,))
     real = ref.real(x)
     x = real(x)
     n = x.shape[1]
@@ -854,6 +857,7 @@ def _covariance_hosts(m: int, n: int, ddof: int) -> tuple[float, ...]:
 
 def covariance_reference(x: NDArray[Any], *, ddof: int = 1) -> NDArray[Any]:
     """NumPy twin of `covariance`, in float64 where its arrays are."""
+    _COVARIANCE.check((x,), (ddof,))
     real = ref.real(x)
     x = real(x)
     m = x.shape[0]
@@ -1154,6 +1158,7 @@ def histogram_reference(
     x: NDArray[Any], *, low: float, high: float, bins: int
 ) -> NDArray[Any]:
     """NumPy twin of `histogram`, in float64 where its arrays are."""
+    _HISTOGRAM.check((x,), (low, high, bins))
     real = ref.real(x)
     x = real(x)
     n = x.shape[0]
@@ -1397,7 +1402,7 @@ def histogram(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        counts: u32[bins_length].
+        counts: u32[bins].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -1464,6 +1469,7 @@ def _bincount_hosts(n: int, bins_length: int, bins: int) -> tuple[float, ...]:
 
 def bincount_reference(x: NDArray[Any], *, bins: int) -> NDArray[Any]:
     """NumPy twin of `bincount`, in float64 where its arrays are."""
+    _BINCOUNT.check((x,), (bins,))
     x = ref.u32(x)
     n = x.shape[0]
     bins = int(bins)
@@ -1656,7 +1662,7 @@ def bincount(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        counts: u32[bins_length].
+        counts: u32[bins].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -1723,6 +1729,7 @@ def _moving_average_hosts(
 
 def moving_average_reference(x: NDArray[Any], *, window: int) -> NDArray[Any]:
     """NumPy twin of `moving_average`, in float64 where its arrays are."""
+    _MOVING_AVERAGE.check((x,), (window,))
     real = ref.real(x)
     x = real(x)
     n = x.shape[0]
@@ -1816,7 +1823,7 @@ def moving_average(
         ctx: The context; tensor arguments imply it.
 
     Returns:
-        y: f32[n_minus_window_plus_1].
+        y: f32[n - window + 1].
 
     Raises:
         ShapeError: If a rank or a length does not fit.
@@ -1880,6 +1887,7 @@ def cosine_similarity_reference(
     a: NDArray[Any], b: NDArray[Any], *, eps: float = 1e-08
 ) -> NDArray[Any]:
     """NumPy twin of `cosine_similarity`, in float64 where its arrays are."""
+    _COSINE_SIMILARITY.check((a, b), (eps,))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)
@@ -2175,6 +2183,7 @@ def pairwise_squared_distances_reference(
     a: NDArray[Any], b: NDArray[Any]
 ) -> NDArray[Any]:
     """NumPy twin of `pairwise_squared_distances`, in float64 where its arrays are."""
+    _PAIRWISE_SQUARED_DISTANCES.check((a, b))
     real = ref.real(a, b)
     a = real(a)
     b = real(b)

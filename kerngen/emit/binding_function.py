@@ -118,7 +118,8 @@ def _equations(kernel: Kernel) -> list[str]:
 
 def _arguments(kernel: Kernel, names: KernelNames) -> list[tuple[str, str]]:
     tensors = [
-        (names.values[t.name], _tensor_text(t)) for t in tensor_parameters(kernel)
+        (names.values[t.name], _tensor_text(kernel, t))
+        for t in tensor_parameters(kernel)
     ]
     scalars = [(names.values[p.name], _scalar_text(p)) for p in kernel.parameters]
     outputs = output_tensors(kernel)
@@ -130,8 +131,9 @@ def _arguments(kernel: Kernel, names: KernelNames) -> list[tuple[str, str]]:
     return [*tensors, *scalars, *out, ("ctx", context)]
 
 
-def _tensor_text(tensor: Tensor) -> str:
-    shape = ", ".join(map(str, tensor.extents))
+def _tensor_text(kernel: Kernel, tensor: Tensor) -> str:
+    written = {dim.name: dim.text for dim in kernel.derived}
+    shape = ", ".join(written.get(str(axis), str(axis)) for axis in tensor.extents)
     changed = ", changed in place" if tensor.role is Role.UPDATE else ""
     return _sentence(f"{tensor.storage.spelling}[{shape}]{changed}.", tensor.doc)
 
@@ -149,7 +151,9 @@ def _sentence(facts: str, doc: str) -> str:
 
 def _returns(kernel: Kernel, names: KernelNames) -> list[tuple[str, str]]:
     outputs = output_tensors(kernel)
-    return [(names.outputs[tensor.name], _tensor_text(tensor)) for tensor in outputs]
+    return [
+        (names.outputs[tensor.name], _tensor_text(kernel, tensor)) for tensor in outputs
+    ]
 
 
 def _errors(kernel: Kernel) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kerngen.emit.docs import summary, write_docstring
 from kerngen.emit.functions import FunctionInfo
-from kerngen.emit.python_code import call
+from kerngen.emit.python_code import call, tuple_text
 from kerngen.emit.python_names import KernelNames, ModuleNames, function_names
 from kerngen.emit.reference_body import reference_body
 from kerngen.emit.reference_expr import ReferencePrinter
@@ -86,6 +86,8 @@ def write_reference(
                 "What f16 holds is read as float32; in float64 it is not rounded.",
             ]
         write_docstring(writer, lines)
+        if kernel.order:
+            writer.line(_check(kernel, own))
         writer.lines(body)
 
 
@@ -93,6 +95,15 @@ def _parameters(kernel: Kernel, names: KernelNames) -> str:
     tensors = [f"{names.values[t.name]}: {ARRAY}" for t in tensor_parameters(kernel)]
     scalars = [scalar_parameter(p, names.values[p.name]) for p in kernel.parameters]
     return ", ".join([*tensors, *(["*"] if scalars else []), *scalars])
+
+
+def _check(kernel: Kernel, names: KernelNames) -> str:
+    """Return the line that refuses what does not fit, as the binding does."""
+    arguments = [tuple_text(names.values[t.name] for t in tensor_parameters(kernel))]
+    if kernel.parameters:
+        scalars = tuple_text(names.values[p.name] for p in kernel.parameters)
+        arguments.append(scalars)
+    return call(f"{names.description}.check", arguments).text
 
 
 def _result(kernel: Kernel) -> str:

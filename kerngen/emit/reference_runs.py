@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import TypeAlias, final
 
 from kerngen.emit.host_expr import HostPrinter
-from kerngen.emit.python_code import Code, Level, binary
+from kerngen.emit.python_code import Code, Level, binary, call
 from kerngen.emit.reference_scope import Scope
 from kerngen.ir.affine import AffineForm, as_literal, subscript_form
 from kerngen.ir.nodes import (
+    Binary,
+    Cast,
     Constant,
     DimValue,
     Expr,
@@ -22,6 +24,7 @@ from kerngen.ir.nodes import (
     Index,
     Load,
     Subscript,
+    Unary,
     UniformValue,
 )
 from kerngen.ir.types import Scalar
@@ -94,18 +97,39 @@ def _start(scope: Scope, form: AffineForm) -> Code | None:
     for index, coefficient in form.terms.items():
         term = Code(scope.loops[index])
         if as_literal(coefficient) != 1:
-            term = binary("*", printer.print(coefficient), term)
+            term = binary("*", _wrapped(printer, coefficient), term)
         total = term if total is None else binary("+", total, term)
     literal = as_literal(form.offset)
     if literal == 0:
         return total
     if total is None:
-        return printer.print(form.offset)
+        return _wrapped(printer, form.offset)
     if literal is not None and literal < 0:
         magnitude = Constant(-literal, Scalar.I32)
         return binary("-", total, printer.print(magnitude))
-    offset = printer.print(form.offset)
+    offset = _wrapped(printer, form.offset)
     return binary("+", total, Code(offset.at(Level.SUM)))
+
+
+def _wrapped(printer: HostPrinter, expr: Expr) -> Code:
+    """Return what 32 bits keep of an integer, as the check of subscripts has it."""
+    if isinstance(expr, Cast):
+        return _wrapped(printer, expr.operand)
+    code = printer.print(expr)
+    return code if _is_narrow(expr) else call("hostmath.wrap_i32", [code.text])
+
+
+def _is_narrow(expr: Expr) -> bool:
+    """Whether an integer is within i32, whatever dims and scalars are."""
+    if isinstance(expr, Binary):
+        lengths = _is_length(expr.left) and _is_length(expr.right)
+        return lengths and expr.op in ("-", "/", "%")
+    return expr.type is Scalar.I32 and not isinstance(expr, Unary)
+
+
+def _is_length(expr: Expr) -> bool:
+    literal = as_literal(expr)
+    return isinstance(expr, DimValue) or (literal is not None and literal >= 0)
 
 
 def _value(scope: Scope, node: DimValue | UniformValue) -> str:

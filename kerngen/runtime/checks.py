@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 from kerngen.runtime.elements import Element
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError
 from kerngen.runtime.ranges import (
+    LONGEST,
     check_gathers,
     check_ranges,
     derive,
@@ -109,20 +110,29 @@ def resolve(
     kernel: Kernel, tensors: Sequence[Tensor[Any, Any]], guards: Mapping[str, int]
 ) -> Signature:
     """Check elements, ranks and dims against the kernel, and find all shapes."""
-    lengths: dict[str, int] = dict(guards)
-    sources: dict[str, str] = dict.fromkeys(guards, "the argument")
     for spec, tensor in zip(kernel.inputs, tensors, strict=True):
         _check_element(kernel, spec, tensor.element, f"argument '{spec.name}'")
-        _match_shape(kernel, spec, tensor.shape, lengths, sources)
-    derive(kernel, lengths)
-    check_ranges(kernel, lengths)
-    check_gathers(kernel, lengths)
+    lengths = resolve_lengths(kernel, [tensor.shape for tensor in tensors], guards)
     return Signature(
         dims=lengths,
         values=tuple(lengths[dim] for dim in kernel.lengths),
         outputs=tuple(shape_of(spec.axes, lengths) for spec in kernel.outputs),
         temporaries=tuple(shape_of(t.axes, lengths) for t in kernel.temporaries),
     )
+
+
+def resolve_lengths(
+    kernel: Kernel, shapes: Sequence[Shape], guards: Mapping[str, int]
+) -> dict[str, int]:
+    """Check ranks, dims and subscripts, and return all lengths and the guard scalars."""
+    lengths: dict[str, int] = dict(guards)
+    sources: dict[str, str] = dict.fromkeys(guards, "the argument")
+    for spec, shape in zip(kernel.inputs, shapes, strict=True):
+        _match_shape(kernel, spec, shape, lengths, sources)
+    derive(kernel, lengths)
+    check_ranges(kernel, lengths)
+    check_gathers(kernel, lengths)
+    return lengths
 
 
 def check_out(
@@ -138,7 +148,7 @@ def check_out(
         if tensor.shape != shape:
             raise ShapeError(
                 f"{kernel.name}: out '{spec.name}' has shape {tensor.shape}; expected "
-                f"{_show_axes(spec.axes, signature.dims)}."
+                f"{_show_axes(kernel, spec, signature.dims)}."
             )
 
 
@@ -163,7 +173,7 @@ def _match_shape(
     if len(shape) != len(spec.axes):
         raise ShapeError(
             f"{kernel.name}: argument '{spec.name}' has shape {shape} (rank "
-            f"{len(shape)}); expected {_show_axes(spec.axes, known)} (rank "
+            f"{len(shape)}); expected {_show_axes(kernel, spec, known)} (rank "
             f"{len(spec.axes)})."
         )
     for number, (axis, length) in enumerate(zip(spec.axes, shape, strict=True)):
@@ -175,15 +185,16 @@ def _match_shape(
         else:
             lengths[axis] = length
             sources[axis] = f"'{spec.name}' axis {number}"
-            continue
+            expected = min(length, LONGEST)
+            reason = f"{axis} is {length}, and a dim is at most {LONGEST}"
         if length != expected:
             raise ShapeError(
                 f"{kernel.name}: argument '{spec.name}' has shape {shape}; expected "
-                f"{_show_axes(spec.axes, known)}: {reason}."
+                f"{_show_axes(kernel, spec, known)}: {reason}."
             )
 
 
-def _show_axes(axes: tuple[str | int, ...], lengths: Mapping[str, int]) -> str:
+def _show_axes(kernel: Kernel, spec: TensorSpec, lengths: Mapping[str, int]) -> str:
     """Write axes with what is known of them: `(k=4, n)`."""
-    words = [show_axis(axis, lengths) for axis in axes]
+    words = [show_axis(kernel, axis, lengths) for axis in spec.axes]
     return f"({', '.join(words)}{',' if len(words) == 1 else ''})"

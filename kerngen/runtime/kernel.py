@@ -12,9 +12,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
-from kerngen.runtime.checks import find_context, not_a_context
+import numpy as np
+
+from kerngen.runtime.checks import find_context, not_a_context, resolve_lengths
+from kerngen.runtime.scalars import prepare
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from kerngen.runtime.context import Context
     from kerngen.runtime.elements import Element
     from kerngen.runtime.tensor import Tensor
@@ -245,6 +250,11 @@ class Kernel:
         return (*self.dims, *(dim.name for dim in self.derived))
 
     @cached_property
+    def derived_texts(self) -> Mapping[str, str]:
+        """What the user wrote for each derived dim."""
+        return {dim.name: dim.text for dim in self.derived}
+
+    @cached_property
     def no_out(self) -> tuple[None, ...]:
         """What stands for `out` if none is given."""
         return (None,) * len(self.outputs)
@@ -271,6 +281,21 @@ class Kernel:
             for slot, spec in enumerate(self.scalars)
             if spec.element.is_integer
         )
+
+    def guards(self, scalars: tuple[Any, ...]) -> Dims:
+        """Return the guard scalars of a call by name."""
+        slots = zip(self.guard_scalars, self.guard_slots, strict=True)
+        return {name: scalars[slot] for name, slot in slots}
+
+    def check(
+        self, arrays: tuple[ArrayLike, ...], scalars: tuple[Any, ...] = ()
+    ) -> None:
+        """Refuse the arguments of a reference whose shapes or scalars don't fit.
+
+        Raises what `launch` would raise.
+        """
+        guards = self.guards(prepare(self, scalars))
+        resolve_lengths(self, [np.shape(array) for array in arrays], guards)
 
     def launch(
         self,

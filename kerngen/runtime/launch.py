@@ -110,11 +110,7 @@ class Launcher:
         out: tuple[AnyTensor | None, ...],
     ) -> Plan:
         check_arguments(kernel, ctx, tensors, out)
-        guards = {
-            name: scalars[slot]
-            for name, slot in zip(kernel.guard_scalars, kernel.guard_slots, strict=True)
-        }
-        signature = resolve(kernel, tensors, guards)
+        signature = resolve(kernel, tensors, kernel.guards(scalars))
         check_out(kernel, signature, out)
         return self._planner.plan(kernel, signature)
 

@@ -115,13 +115,7 @@ class NumpyBackend:
         with self._locked():
             check_arguments(kernel, ctx, tensors, out)
             scalars = prepare(kernel, scalars)
-            guards = {
-                name: scalars[slot]
-                for name, slot in zip(
-                    kernel.guard_scalars, kernel.guard_slots, strict=True
-                )
-            }
-            signature = resolve(kernel, tensors, guards)
+            signature = resolve(kernel, tensors, kernel.guards(scalars))
             check_out(kernel, signature, out)
             _check_aliases(kernel, [*tensors, *out])
             check_scalars(kernel, signature.values, scalars)

@@ -12,17 +12,18 @@ from kerngen.runtime.shapes import Shape
 if TYPE_CHECKING:
     from kerngen.runtime.kernel import Dims, Kernel, RangeCheck
 
-_LONGEST: Final = 2**31 - 1
+LONGEST: Final = 2**31 - 1
+"""The longest axis: indices are i32."""
 
 
 def derive(kernel: Kernel, lengths: dict[str, int]) -> None:
     """Add the kernel's derived dims to the lengths; refuse those that no axis can have."""
     for dim in kernel.derived:
         value = dim.value(lengths)
-        if not 0 <= value <= _LONGEST:
+        if not 0 <= value <= LONGEST:
             raise ShapeError(
                 f"{kernel.name}: the length '{dim.text}' is {value}; expected 0 to "
-                f"{_LONGEST}. Got {_known(kernel, lengths)}."
+                f"{LONGEST}. Got {_known(kernel, lengths)}."
             )
         lengths[dim.name] = value
 
@@ -49,7 +50,7 @@ def check_gathers(kernel: Kernel, lengths: Mapping[str, int]) -> None:
         if length == 0 and all(shape_of(gather.around, lengths)):
             raise ShapeError(
                 f"{kernel.name}: axis {gather.axis} of '{gather.tensor}' is gathered "
-                f"from, and it is empty ({show_axis(gather.extent, lengths)})."
+                f"from, and it is empty ({show_axis(kernel, gather.extent, lengths)})."
             )
 
 
@@ -58,11 +59,15 @@ def shape_of(axes: tuple[str | int, ...], lengths: Mapping[str, int]) -> Shape:
     return tuple(axis if isinstance(axis, int) else lengths[axis] for axis in axes)
 
 
-def show_axis(axis: str | int, lengths: Mapping[str, int]) -> str:
-    """Write an axis with its length, if that is known: `m=4`."""
-    if isinstance(axis, int) or axis not in lengths:
+def show_axis(kernel: Kernel, axis: str | int, lengths: Mapping[str, int]) -> str:
+    """Write an axis with its length, if that is known: `m=4`, `h - 4 = 5`."""
+    if isinstance(axis, int):
         return str(axis)
-    return f"{axis}={lengths[axis]}"
+    text = kernel.derived_texts.get(axis, axis)
+    if axis not in lengths:
+        return text
+    equals = "=" if text.isidentifier() else " = "
+    return f"{text}{equals}{lengths[axis]}"
 
 
 def _extremes(check: RangeCheck, lengths: Dims) -> tuple[int, int]:
@@ -91,4 +96,4 @@ def _value(value: int | Callable[[Dims], int], lengths: Dims) -> int:
 
 def _known(kernel: Kernel, lengths: Mapping[str, int]) -> str:
     names = (*kernel.dims, *kernel.guard_scalars)
-    return ", ".join(show_axis(name, lengths) for name in names) or "no dims"
+    return ", ".join(show_axis(kernel, name, lengths) for name in names) or "no dims"

@@ -1,0 +1,104 @@
+"""What emitted references refuse, when they are called directly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kerngen.runtime as gpu
+from kerngen.runtime.kernel import Kernel
+from tests.emit.emitting import loaded
+
+MATMUL = """
+    kernel f(a: f32[m, k], b: f32[k, n], alpha: f32 = 1.0) -> c: f32[m, n] {
+        c[i, j] = alpha * sum[p] a[i, p] * b[p, j];
+    }
+"""
+PART = "kernel f(x: f32[n], at: i32) -> y: f32[n - 2] { y[i] = x[i + at]; }"
+SQUARED = "kernel f(x: f32[n], k: u32) -> y: f32[n] { y[i] = x[i + i32(k) * i32(k)]; }"
+DIAGONAL = "kernel f(x: f32[n, 3]) -> y: f32[n] { y[i] = x[i, i]; }"
+TOTAL = "kernel f(x: f32[n]) -> y: f32[] { y = sum[i] x[i]; }"
+GATHER = """
+    kernel f(x: f32[h], at: i32[n]) -> y: f32[n] {
+        let e[i < h - 4] = x[i];
+        y[i] = e[at[i]];
+    }
+"""
+SHORT = "kernel f(x: f32[h], k: i32) -> y: f32[h - k * 2] { y[i] = x[i]; }"
+
+
+def zeros(*shape: int) -> Any:
+    """Return zeros that take no memory, however many they are."""
+    return np.broadcast_to(np.float32(0), shape)
+
+
+REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
+    (
+        MATMUL,
+        (zeros(2, 3), zeros(1, 4)),
+        {},
+        "argument 'b' has shape (1, 4); expected (k=3, n): k is 3 from 'a' axis 1.",
+    ),
+    (
+        MATMUL,
+        ([[1.0]], [1.0]),
+        {},
+        "argument 'b' has shape (1,) (rank 1); expected (k=1, n) (rank 2).",
+    ),
+    (
+        TOTAL,
+        (zeros(2**31),),
+        {},
+        "argument 'x' has shape (2147483648,); expected (n,): n is 2147483648, and a",
+    ),
+    (
+        PART,
+        (zeros(6),),
+        {"at": 3},
+        "the subscript 'i + at' of 'x' goes from 3 to 6, but axis 0 has length 6. Got n=6",
+    ),
+    (PART, (zeros(6),), {"at": -1}, "the subscript 'i + at' of 'x' goes from -1 to 2"),
+    (PART, (zeros(1),), {"at": 0}, "the length 'n - 2' is -1; expected 0 to"),
+    (
+        DIAGONAL,
+        (zeros(4, 3),),
+        {},
+        "the subscript 'i' of 'x' goes from 0 to 3, but axis",
+    ),
+    (
+        GATHER,
+        (zeros(4), [0]),
+        {},
+        "axis 0 of 'e' is gathered from, and it is empty (h - 4 = 0).",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "arrays", "scalars", "message"), REFUSED)
+def test_what_does_not_fit_is_refused(
+    text: str, arrays: tuple[Any, ...], scalars: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(gpu.ShapeError) as caught:
+        loaded(text).f_reference(*arrays, **scalars)
+    assert str(caught.value).startswith(f"f: {message}")
+
+
+def test_scalars_are_refused_as_by_the_binding() -> None:
+    with pytest.raises(gpu.DtypeError, match=r"'at' is 0\.5 .* expected an integer"):
+        loaded(PART).f_reference(zeros(6), at=0.5)
+
+
+def test_a_start_wraps_as_the_check_has_it() -> None:
+    x = np.arange(4.0)
+    got = loaded(SQUARED).f_reference(x, k=2**16)
+    np.testing.assert_array_equal(got, x)
+
+
+def test_lengths_are_named_as_they_are_written() -> None:
+    kernel: Kernel = loaded(SHORT)._F
+    with gpu.open(adapter="reference") as ctx:
+        x, out = ctx.empty(5, gpu.f32), ctx.empty(4, gpu.f32)
+        with pytest.raises(gpu.ShapeError, match=r"expected \(h - k \* 2 = 3,\)\."):
+            kernel.launch(ctx, (x,), (1,), (out,))
