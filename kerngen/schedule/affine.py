@@ -70,7 +70,9 @@ def lower_fixed(to: Lowerer, expr: Expr) -> t.Expr:
             return lower_fixed(to, left) - lower_fixed(to, right)
         case Binary(op="*", left=left, right=right):
             return lower_fixed(to, left) * lower_fixed(to, right)
-        case Binary(op="/", left=DimValue() as dim, right=Constant() as divisor):
+        case Binary(
+            op="/", left=DimValue() as dim, right=Constant(value=value) as divisor
+        ) if (value > 0):
             return lower_fixed(to, dim) // lower_fixed(to, divisor)
         case _:
             lowered = to.lower(expr).expr

@@ -182,10 +182,11 @@ class ShaderBuilder:
         self._declared.setdefault(key, declaration)
 
     def helper(self, name: str, lanes: int) -> str:
-        """Return the name of a built-in helper at a width, declaring it."""
+        """Return the name of a helper at a width, declaring it."""
         suffix = "4" if lanes > 1 else ""
         text = HELPERS[name].format(
             T=wgsl_type(Scalar.F32, lanes),
+            I=wgsl_type(Scalar.I32, lanes),
             U=wgsl_type(Scalar.U32, lanes),
             B=wgsl_type(Scalar.BOOL, lanes),
             S=suffix,

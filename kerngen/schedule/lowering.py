@@ -166,9 +166,13 @@ class Lowerer:
     def _binary(self, expr: Binary) -> Value:
         left, right = self.lower(expr.left), self.lower(expr.right)
         mixed = left.wide != right.wide
-        if mixed and expr.op in _MIXES_WIDTHS:
+        helped = _may_be_remainder_of_negatives(expr)
+        if mixed and expr.op in _MIXES_WIDTHS and not helped:
             return Value(t.Binary(expr.op, left.expr, right.expr), wide=True)
         wide, (a, b) = self.together((left, expr.left.type), (right, expr.right.type))
+        if helped:
+            remainder = self.shader.helper("remainder", LANES if wide else 1)
+            return Value(t.call(remainder, a, b), wide)
         op = _LOGICAL[expr.op][wide] if expr.op in _LOGICAL else expr.op
         return Value(t.Binary(op, a, b), wide)
 
@@ -301,3 +305,22 @@ def literal(value: float | bool, type_: Scalar) -> t.Expr:
             return t.Literal("true" if value else "false")
         case _:
             assert_never(type_)
+
+
+def _may_be_remainder_of_negatives(expr: Binary) -> bool:
+    """Whether this is a `%` that drivers may get wrong."""
+    natural = _is_natural(expr.left) and _is_natural(expr.right)
+    return expr.op == "%" and expr.type is Scalar.I32 and not natural
+
+
+def _is_natural(expr: Expr) -> bool:
+    """Whether an i32 can't be negative, even where its arithmetic wraps."""
+    match expr:
+        case Constant(value=value):
+            return value >= 0
+        case IndexValue() | DimValue():
+            return True
+        case Binary(op="/" | "%", left=left, right=right):
+            return _is_natural(left) and _is_natural(right)
+        case _:
+            return False

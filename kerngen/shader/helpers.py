@@ -1,7 +1,7 @@
-"""WGSL functions for built-ins that WGSL lacks, as text for one or four elements.
+"""WGSL functions for what WGSL or its drivers lack, as text for one or four elements.
 
-Each is a format template: {T} is f32 or vec4f, {U} u32 or vec4u, {B} bool or vec4<bool>,
-and {S} a suffix of the name, empty or 4.  They choose by `select` alone, so that four
+Each is a format template: {T} is f32 or vec4f, {I} i32 or vec4i, {U} u32 or vec4u, {B}
+bool or vec4<bool>, and {S} a suffix of the name, empty or 4.  They choose by `select` alone, so that four
 elements may differ, and avoid formulas that a compiler's reassociation would spoil, such
 as `(1 + x) - 1`.  The polynomials are least-maximum fits made for kerngen; the rows of
 `kerngen.ir.builtins` state the measured error.
@@ -84,6 +84,14 @@ fn is_finite{S}(x: {T}) -> {B} {{
 }}
 """
 
+_REMAINDER = """\
+// x % y with the sign of x, and 0 for y = 0; drivers get `%` of negative numbers wrong,
+// as Vulkan's OpSRem lets them.
+fn remainder{S}(x: {I}, y: {I}) -> {I} {{
+    return select(x - x / y * y, {I}(0), y == {I}(0));
+}}
+"""
+
 HELPERS = {
     "erf": _ERF,
     "log1p": _LOG1P,
@@ -91,5 +99,6 @@ HELPERS = {
     "asinh": _ASINH,
     "is_nan": _IS_NAN,
     "is_finite": _IS_FINITE,
+    "remainder": _REMAINDER,
 }
-"""The text of each helper, by the name of its built-in."""
+"""The text of each helper, by the name of its built-in; `remainder` is for `%`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,19 @@ def test_bit_tests(ctx: gpu.Context, name: str, extra: int) -> None:
         np.testing.assert_array_equal(y.numpy().astype(bool), expected)
 
 
-def test_every_helper_is_a_built_in() -> None:
-    assert set(HELPERS) <= set(BUILTINS)
-    assert set(HELPERS) == {*RANGES, "is_nan", "is_finite"}
+@pytest.mark.parametrize("extra", [0, 1], ids=["vectors", "scalars"])
+def test_remainders(ctx: gpu.Context, extra: int) -> None:
+    """Only drivers that take negative numbers for large ones need the helper."""
+    special = [0, 1, -1, 2, -2, 7, -7, 1000, -1000, 2**31 - 1, -(2**31)]
+    x, y = (np.array(v).astype(np.int32) for v in zip(*product(special, special)))
+    x, y = x[: 120 + extra], y[: 120 + extra]
+    text = "kernel f(x: i32[n], y: i32[n]) -> z: i32[n] { z[i] = x[i] % y[i]; }"
+    with built(text) as (kernel,):
+        (z,) = kernel.launch(ctx, (ctx.tensor(x), ctx.tensor(y)), (), (None,))
+        expected = [int(math.fmod(a, b)) if b else 0 for a, b in zip(x, y)]
+        assert z.numpy().tolist() == expected
+
+
+def test_a_helper_is_a_built_in_or_the_remainder() -> None:
+    assert set(HELPERS) - {"remainder"} <= set(BUILTINS)
+    assert set(HELPERS) == {*RANGES, "is_nan", "is_finite", "remainder"}

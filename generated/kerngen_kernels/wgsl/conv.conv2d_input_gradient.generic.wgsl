@@ -27,6 +27,12 @@ struct Conv2dInputGradientUniform {
 @group(0) @binding(2) var<storage, read> k: array<f32>;
 @group(0) @binding(3) var<storage, read_write> dx: array<f32>;
 
+// x % y with the sign of x, and 0 for y = 0; drivers get `%` of negative numbers wrong,
+// as Vulkan's OpSRem lets them.
+fn remainder(x: i32, y: i32) -> i32 {
+    return select(x - x / y * y, i32(0), y == i32(0));
+}
+
 @compute @workgroup_size(64)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -45,7 +51,7 @@ fn main(
     for (var f = 0u; f < u.o; f += 1u) {
         for (var u_ = 0u; u_ < u.r; u_ += 1u) {
             for (var v = 0u; v < u.s; v += 1u) {
-                dx_sum += k[((f * u.c + q) * u.r + u_) * u.s + v] * select(0.0, dy[((n * u.o + f) * u.p + u32(clamp((i32(i) + u.edge - i32(u_) * u.skip) / u.step, 0, i32(u.p) - 1))) * u.t + u32(clamp((i32(j) + u.edge - i32(v) * u.skip) / u.step, 0, i32(u.t) - 1))], (i32(i) + u.edge - i32(u_) * u.skip) % u.step == 0 && (i32(j) + u.edge - i32(v) * u.skip) % u.step == 0 && i32(i) + u.edge >= i32(u_) * u.skip && i32(j) + u.edge >= i32(v) * u.skip && (i32(i) + u.edge - i32(u_) * u.skip) / u.step < i32(u.p) && (i32(j) + u.edge - i32(v) * u.skip) / u.step < i32(u.t));
+                dx_sum += k[((f * u.c + q) * u.r + u_) * u.s + v] * select(0.0, dy[((n * u.o + f) * u.p + u32(clamp((i32(i) + u.edge - i32(u_) * u.skip) / u.step, 0, i32(u.p) - 1))) * u.t + u32(clamp((i32(j) + u.edge - i32(v) * u.skip) / u.step, 0, i32(u.t) - 1))], remainder(i32(i) + u.edge - i32(u_) * u.skip, u.step) == 0 && remainder(i32(j) + u.edge - i32(v) * u.skip, u.step) == 0 && i32(i) + u.edge >= i32(u_) * u.skip && i32(j) + u.edge >= i32(v) * u.skip && (i32(i) + u.edge - i32(u_) * u.skip) / u.step < i32(u.p) && (i32(j) + u.edge - i32(v) * u.skip) / u.step < i32(u.t));
             }
         }
     }

@@ -17,6 +17,12 @@ struct UpsampleBilinearUniform {
 @group(0) @binding(0) var<uniform> u: UpsampleBilinearUniform;
 @group(0) @binding(1) var<storage, read_write> down: array<f32>;
 
+// x % y with the sign of x, and 0 for y = 0; drivers get `%` of negative numbers wrong,
+// as Vulkan's OpSRem lets them.
+fn remainder(x: i32, y: i32) -> i32 {
+    return select(x - x / y * y, i32(0), y == i32(0));
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -28,5 +34,5 @@ fn main(
         return;
     }
     let row = clamp(2 * i32(element) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1));
-    down[element] = f32(row % (2 * u.f));
+    down[element] = f32(remainder(row, 2 * u.f));
 }

@@ -17,6 +17,12 @@ struct UpsampleBilinearUniform {
 @group(0) @binding(0) var<uniform> u: UpsampleBilinearUniform;
 @group(0) @binding(1) var<storage, read_write> down: array<vec4f>;
 
+// x % y with the sign of x, and 0 for y = 0; drivers get `%` of negative numbers wrong,
+// as Vulkan's OpSRem lets them.
+fn remainder4(x: vec4i, y: vec4i) -> vec4i {
+    return select(x - x / y * y, vec4i(0), y == vec4i(0));
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -29,5 +35,5 @@ fn main(
     }
     let i = element * 4u;
     let row = clamp(2 * (vec4i(i32(i)) + vec4i(0, 1, 2, 3)) + 1 - u.f, vec4i(0), vec4i(2 * u.f * (i32(u.h) - 1)));
-    down[i >> 2u] = vec4f(row % (2 * u.f));
+    down[i >> 2u] = vec4f(remainder4(row, vec4i(2 * u.f)));
 }

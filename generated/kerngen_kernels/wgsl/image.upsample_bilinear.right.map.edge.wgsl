@@ -17,6 +17,12 @@ struct UpsampleBilinearUniform {
 @group(0) @binding(0) var<uniform> u: UpsampleBilinearUniform;
 @group(0) @binding(1) var<storage, read_write> right: array<f32>;
 
+// x % y with the sign of x, and 0 for y = 0; drivers get `%` of negative numbers wrong,
+// as Vulkan's OpSRem lets them.
+fn remainder(x: i32, y: i32) -> i32 {
+    return select(x - x / y * y, i32(0), y == i32(0));
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -28,5 +34,5 @@ fn main(
         return;
     }
     let column = clamp(2 * i32(element) + 1 - u.f, 0, 2 * u.f * (i32(u.w) - 1));
-    right[element] = f32(column % (2 * u.f));
+    right[element] = f32(remainder(column, 2 * u.f));
 }

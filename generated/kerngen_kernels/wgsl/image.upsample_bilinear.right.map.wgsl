@@ -17,6 +17,12 @@ struct UpsampleBilinearUniform {
 @group(0) @binding(0) var<uniform> u: UpsampleBilinearUniform;
 @group(0) @binding(1) var<storage, read_write> right: array<vec4f>;
 
+// x % y with the sign of x, and 0 for y = 0; drivers get `%` of negative numbers wrong,
+// as Vulkan's OpSRem lets them.
+fn remainder4(x: vec4i, y: vec4i) -> vec4i {
+    return select(x - x / y * y, vec4i(0), y == vec4i(0));
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -29,5 +35,5 @@ fn main(
     }
     let j = element * 4u;
     let column = clamp(2 * (vec4i(i32(j)) + vec4i(0, 1, 2, 3)) + 1 - u.f, vec4i(0), vec4i(2 * u.f * (i32(u.w) - 1)));
-    right[j >> 2u] = vec4f(column % (2 * u.f));
+    right[j >> 2u] = vec4f(remainder4(column, vec4i(2 * u.f)));
 }

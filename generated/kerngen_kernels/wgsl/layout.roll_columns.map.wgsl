@@ -13,6 +13,12 @@ struct RollColumnsUniform {
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y: array<vec4f>;
 
+// x % y with the sign of x, and 0 for y = 0; drivers get `%` of negative numbers wrong,
+// as Vulkan's OpSRem lets them.
+fn remainder4(x: vec4i, y: vec4i) -> vec4i {
+    return select(x - x / y * y, vec4i(0), y == vec4i(0));
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -25,6 +31,6 @@ fn main(
     }
     let i = element / (u.n >> 2u);
     let j = element % (u.n >> 2u) * 4u;
-    let x_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.back) % i32(u.n), vec4i(0), vec4i(i32(u.n) - 1)));
+    let x_at = vec4u(clamp(remainder4(vec4i(i32(j)) + vec4i(0, 1, 2, 3) + u.back, vec4i(i32(u.n))), vec4i(0), vec4i(i32(u.n) - 1)));
     y[(i * u.n + j) >> 2u] = vec4f(x[i * u.n + x_at.x], x[i * u.n + x_at.y], x[i * u.n + x_at.z], x[i * u.n + x_at.w]);
 }

@@ -13,6 +13,12 @@ struct RollRowsUniform {
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> y: array<vec4f>;
 
+// x % y with the sign of x, and 0 for y = 0; drivers get `%` of negative numbers wrong,
+// as Vulkan's OpSRem lets them.
+fn remainder(x: i32, y: i32) -> i32 {
+    return select(x - x / y * y, i32(0), y == i32(0));
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -25,5 +31,5 @@ fn main(
     }
     let i = element / (u.n >> 2u);
     let j = element % (u.n >> 2u) * 4u;
-    y[(i * u.n + j) >> 2u] = x[(u32(clamp((i32(i) + u.back) % i32(u.m), 0, i32(u.m) - 1)) * u.n + j) >> 2u];
+    y[(i * u.n + j) >> 2u] = x[(u32(clamp(remainder(i32(i) + u.back, i32(u.m)), 0, i32(u.m) - 1)) * u.n + j) >> 2u];
 }

@@ -15,6 +15,12 @@ struct CumsumUniform {
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
 @group(0) @binding(3) var<storage, read> before: array<f32>;
 
+// x % y with the sign of x, and 0 for y = 0; drivers get `%` of negative numbers wrong,
+// as Vulkan's OpSRem lets them.
+fn remainder(x: i32, y: i32) -> i32 {
+    return select(x - x / y * y, i32(0), y == i32(0));
+}
+
 @compute @workgroup_size(64)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -27,7 +33,7 @@ fn main(
     }
     var y_sum = 0.0;
     for (var t = 0u; t < u.block_length; t += 1u) {
-        y_sum += select(0.0, x[u32(clamp(i32(element) - i32(element) % u.size + i32(t), 0, i32(u.n) - 1))], i32(t) <= i32(element) % u.size);
+        y_sum += select(0.0, x[u32(clamp(i32(element) - remainder(i32(element), u.size) + i32(t), 0, i32(u.n) - 1))], i32(t) <= remainder(i32(element), u.size));
     }
     y[element] = before[u32(clamp(i32(element) / u.size, 0, i32(u.n_plus_block_minus_1_div_block) - 1))] + y_sum;
 }

@@ -16,6 +16,12 @@ struct CumsumRowsUniform {
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
 @group(0) @binding(3) var<storage, read> before: array<f32>;
 
+// x % y with the sign of x, and 0 for y = 0; drivers get `%` of negative numbers wrong,
+// as Vulkan's OpSRem lets them.
+fn remainder(x: i32, y: i32) -> i32 {
+    return select(x - x / y * y, i32(0), y == i32(0));
+}
+
 @compute @workgroup_size(64)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -30,7 +36,7 @@ fn main(
     let j = element % u.n;
     var y_sum = 0.0;
     for (var t = 0u; t < u.block_length; t += 1u) {
-        y_sum += select(0.0, x[i * u.n + u32(clamp(i32(j) - i32(j) % u.size + i32(t), 0, i32(u.n) - 1))], i32(t) <= i32(j) % u.size);
+        y_sum += select(0.0, x[i * u.n + u32(clamp(i32(j) - remainder(i32(j), u.size) + i32(t), 0, i32(u.n) - 1))], i32(t) <= remainder(i32(j), u.size));
     }
     y[i * u.n + j] = before[i * u.n_plus_block_minus_1_div_block + u32(clamp(i32(j) / u.size, 0, i32(u.n_plus_block_minus_1_div_block) - 1))] + y_sum;
 }
