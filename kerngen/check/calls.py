@@ -6,27 +6,18 @@ from typing import TYPE_CHECKING
 
 from kerngen.check import faults_names, faults_types
 from kerngen.check.environment import Signature
-from kerngen.check.faults_unsupported import VectorValueUnsupported
 from kerngen.check.literals import flexible
 from kerngen.check.remedies import conversion
-from kerngen.check.scope import (
-    FaultySymbol,
-    TensorSymbol,
-    closest,
-    did_you_mean,
-    one_line,
-)
-from kerngen.check.types import HALVES, report_cast_to_half, report_unsupported_type
+from kerngen.check.unknown_calls import is_whole_tensor, report_unknown_function
 from kerngen.ir.builtins import BUILTINS, Builtin, Overload
 from kerngen.ir.evaluate import constant_value
 from kerngen.ir.nodes import BuiltinCall, Cast, Expr, FunctionCall
-from kerngen.ir.types import VECTORS, Scalar
+from kerngen.ir.types import CASTS, Scalar
 from kerngen.syntax import ast, foreign
 
 if TYPE_CHECKING:
     from kerngen.check.expressions import Expressions
 
-CASTS = {scalar.spelling: scalar for scalar in (Scalar.F32, Scalar.I32, Scalar.U32)}
 REDUCTIONS = ("sum", "prod", "max", "min")
 
 
@@ -44,44 +35,12 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | N
         fault = faults_names.ReductionAsCall(span=node.function.span, name=name)
         ex.env.faults.add(fault)
         return None
-    for argument in node.arguments:
-        if not _is_whole_tensor(ex, argument):
-            ex.check(argument)
+    if name not in foreign.REDUCTIONS:
+        for argument in node.arguments:
+            if not is_whole_tensor(ex, argument):
+                ex.check(argument)
     report_unknown_function(ex, node)
     return None
-
-
-def _is_whole_tensor(ex: Expressions, node: ast.Expr) -> bool:
-    """Whether an argument is a tensor by its bare name, as an unknown function's may be."""
-    symbol = ex.scope.get(node.name) if isinstance(node, ast.Name) else None
-    return isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0
-
-
-def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
-    """Record a call of something that is no function."""
-    name, span = node.function.name, node.function.span
-    symbol = ex.scope.get(name)
-    faults = ex.env.faults
-    if name == "bool":
-        text = one_line(node.arguments[0].span.text) if node.arguments else "x"
-        faults.add(faults_types.CastToBool(span=node.span, text=text))
-    elif name in VECTORS:
-        faults.add(VectorValueUnsupported(span=node.span, type=name))
-    elif name in HALVES:
-        report_cast_to_half(faults, node)
-    elif report_unsupported_type(faults, node.function) or isinstance(
-        symbol, FaultySymbol
-    ):
-        return
-    elif symbol is not None:
-        faults.add(
-            faults_names.TensorAsFunction(span=span, name=name, kind=symbol.kind)
-        )
-    else:
-        known = [*ex.env.functions, *BUILTINS, *CASTS]
-        instead = foreign.FUNCTIONS.get(name) or foreign.REDUCTIONS.get(name)
-        remedy = f"Write {instead}." if instead else did_you_mean(closest(name, known))
-        faults.add(faults_names.UnknownFunction(span=span, name=name, remedy=remedy))
 
 
 def check_count(
@@ -119,6 +78,8 @@ def _function(ex: Expressions, node: ast.Call, signature: Signature) -> Expr | N
         return None
     values: list[Expr] = []
     for parameter, argument in zip(signature.parameters, node.arguments, strict=True):
+        if parameter.type is None and is_whole_tensor(ex, argument):
+            continue
         value = ex.check(argument, parameter.type)
         if value is None or parameter.type is None:
             continue

@@ -43,10 +43,14 @@ class CurrentStatement:
 
     `bound` are the indices that its reductions bind, `unbound` those reported because
     nothing does; where the left is faulty, that is not held against the right.
+    `doubtful` are indices, by where they are bound, that got their range from a faulty
+    read; `left` the tensors of which a subscript is known to leave its axis.
     """
 
     bound: set[str] = field(default_factory=set[str])
     unbound: set[str] = field(default_factory=set[str])
+    doubtful: set[Span] = field(default_factory=set[Span])
+    left: set[Tensor] = field(default_factory=set[Tensor])
     left_is_faulty: bool = False
     target: str = ""
     in_let: bool = False
@@ -57,6 +61,8 @@ class CurrentStatement:
         self.in_let = False
         self.bound.clear()
         self.unbound.clear()
+        self.doubtful.clear()
+        self.left.clear()
         self.left_is_faulty = False
 
 

@@ -13,9 +13,9 @@ from kerngen.check.calls import check_call
 from kerngen.check.environment import Environment
 from kerngen.check.leaves import check_element, check_member, check_name, refuse
 from kerngen.check.literals import flexible, literal, overflows
+from kerngen.check.ranges import bind_indices
 from kerngen.check.remedies import conversion, unification
 from kerngen.check.scope import Scope, one_line
-from kerngen.check.subscripts import bind_indices
 from kerngen.ir.evaluate import NotFiniteError
 from kerngen.ir.fold import fold
 from kerngen.ir.nodes import Binary, Constant, Expr, Reduce, Select, Unary
@@ -248,7 +248,7 @@ class Expressions:
             return None
         inner = replace(self, scope=Scope(self.env.faults, self.scope))
         self.env.current.bound.update(binder.name.name for binder in node.binders)
-        with bind_indices(inner, node.binders, node.body) as indices:
+        with bind_indices(inner, node.binders, node.body, node.kind) as indices:
             body = inner.check(node.body, want)
         if body is None or indices is None:
             return None

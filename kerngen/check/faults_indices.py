@@ -50,10 +50,11 @@ class RangeNotFound(Worded):
     points: ClassVar[str] = "it subscripts no axis by itself"
     advice: ClassVar[str] = (
         "Use it as a subscript by itself, or give the range where the index is "
-        "introduced: '{name} < 3'."
+        "introduced: '{name} < {length}'."
     )
 
     name: str
+    length: str
 
 
 @final
@@ -69,15 +70,16 @@ class DimMismatch(WordedBeside):
     )
     points: ClassVar[str] = "this axis is '{other_dim}'"
     beside: ClassVar[str] = "'{index}' ranges over '{dim}' because of this"
-    advice: ClassVar[str] = (
-        "Check the order of the subscripts; if the two lengths are one, use one dim."
-    )
+    advice: ClassVar[str] = "{remedy}"
 
     index: str
     dim: str
     axis: int
     tensor: str
     other_dim: str
+    remedy: str = (
+        "Check the order of the subscripts; if the two lengths are one, use one dim."
+    )
 
 
 @final
@@ -224,13 +226,14 @@ class LengthReads(Worded):
     code: ClassVar[str] = "KG0413"
     rule: ClassVar[str] = "Lengths are computed from dims, scalars and constants."
     says: ClassVar[str] = "{place} can't depend on {what}."
-    advice: ClassVar[str] = (
-        "The host computes it before the kernel runs, from dims, scalars, constants "
-        "and hosts."
-    )
+    advice: ClassVar[str] = "{remedy}"
 
     place: str
     what: str
+    remedy: str = (
+        "The host computes it before the kernel runs, from dims, scalars, constants "
+        "and hosts."
+    )
 
 
 @final

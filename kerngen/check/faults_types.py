@@ -110,11 +110,13 @@ class LiteralRange(Worded):
     code: ClassVar[str] = "KG0306"
     rule: ClassVar[str] = "A constant fits its type."
     says: ClassVar[str] = "{value} does not fit '{type}', which holds {low} to {high}."
+    advice: ClassVar[str] = "{remedy}"
 
     value: str
     type: str
     low: str
     high: str
+    remedy: str = ""
 
 
 @final

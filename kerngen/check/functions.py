@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kerngen.check import faults_names
-from kerngen.check.calls import CASTS, REDUCTIONS
+from kerngen.check.calls import REDUCTIONS
 from kerngen.check.environment import (
     Environment,
     FormalParameter,
@@ -18,7 +18,7 @@ from kerngen.check.traverse import subexpressions, walk_syntax
 from kerngen.check.types import HALVES, resolve_scalar
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.nodes import Expr, Function, LocalValue
-from kerngen.ir.types import VECTORS, Scalar
+from kerngen.ir.types import CASTS, VECTORS, Scalar
 from kerngen.source.diagnostic import Faults
 from kerngen.syntax import ast
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from kerngen.check.calls import CASTS, check_count, report_unknown_function
+from kerngen.check.calls import check_count
 from kerngen.check.environment import Environment, Signature
 from kerngen.check.expressions import Expressions
 from kerngen.check.faults_statements import HostReads, HostType
@@ -13,10 +13,11 @@ from kerngen.check.faults_types import BuiltinArguments, NotFinite
 from kerngen.check.free_mixing import FreeMixing, shared_type
 from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol
 from kerngen.check.unknown import report_unknown
+from kerngen.check.unknown_calls import report_unknown_function
 from kerngen.ir.builtins import BUILTINS, Builtin, Overload
 from kerngen.ir.evaluate import NotFiniteError, constant_value
 from kerngen.ir.nodes import BuiltinCall, Cast, Expr, FunctionCall
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import CASTS, Scalar
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 

@@ -189,6 +189,7 @@ def _read(
             remedy=AS_IF_AT_ONCE if itself else WRITE_FIRST,
         )
         ex.env.faults.add(fault)
+        return None
     places = check_subscripts(ex, symbol, node.span, subscripts)
     return None if places is None else Load(tensor, places)
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from kerngen.check import faults_indices
 from kerngen.check.environment import Environment
 from kerngen.check.free_mixing import FreeMixing
-from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol, one_line
+from kerngen.check.scope import (
+    FaultySymbol,
+    IndexSymbol,
+    Scope,
+    ValueSymbol,
+    one_line,
+)
 from kerngen.check.unknown import report_unknown
 from kerngen.ir.evaluate import NotFiniteError, constant_value
 from kerngen.ir.nodes import DerivedDim, DimValue, Expr, Extent, UniformValue
@@ -25,14 +31,21 @@ _CASTS: Final = frozenset(("i32", "u32"))
 
 
 def check_length(
-    env: Environment, scope: Scope, node: ast.Expr, place: str, name: str
+    env: Environment,
+    scope: Scope,
+    node: ast.Expr,
+    place: str,
+    name: str,
+    *,
+    instead: str = "",
 ) -> Extent | None:
     """Return a length: a literal, a dim, or what the host must compute at each call.
 
     `place` says what is so long, in the words of a diagnostic; `name` is what a derived
-    dim is called where its text is too long for a name.
+    dim is called where its text is too long for a name; `instead` is the hint where the
+    length depends on an index.
     """
-    value = LengthExpressions(env, scope, place).check(node)
+    value = LengthExpressions(env, scope, place, instead).check(node)
     if value is None:
         return None
     if not value.type.is_integer:
@@ -47,6 +60,12 @@ def check_length(
     if isinstance(value, DimValue):
         return value.name
     return _derived(env, node, value, name)
+
+
+def length_text(env: Environment, extent: Extent) -> str:
+    """Return a length in the user's words."""
+    texts = (dim.text for dim in env.derived if dim.name == extent)
+    return next(texts, str(extent))
 
 
 def _constant(value: Expr) -> int | None:
@@ -98,12 +117,20 @@ class LengthExpressions(FreeMixing):
     """Integers over dims, scalars, constants and hosts."""
 
     place: str
+    instead: str = ""
 
     def refuse(self, span: Span, what: str) -> None:
         """Record something that a length can't depend on."""
         self.env.faults.add(
             faults_indices.LengthReads(span=span, place=self.place, what=what)
         )
+
+    def _refuse_index(self, node: ast.Name) -> None:
+        fault = faults_indices.LengthReads(
+            span=node.span, place=self.place, what=f"'{node.name}', an index"
+        )
+        remedy = self.instead or fault.remedy
+        self.env.faults.add(replace(fault, remedy=remedy))
 
     def check_name(self, node: ast.Name) -> Expr | None:
         """Return a dim, scalar or constant, or the whole value of a host."""
@@ -117,6 +144,8 @@ class LengthExpressions(FreeMixing):
                 report_unknown(self.env, self.scope, node)
             case FaultySymbol(kind=kind) if kind != "an output":
                 pass
+            case IndexSymbol():
+                self._refuse_index(node)
             case _:
                 self.refuse(node.span, f"'{node.name}', {symbol.kind}")
         return None

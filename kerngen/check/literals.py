@@ -70,7 +70,10 @@ def literal(
     if isinstance(value, float) or want is Scalar.F32:
         return _float_literal(faults, span, value)
     scalar = want if want is not None and want.is_integer else Scalar.I32
-    return None if _too_large(faults, span, value, scalar) else Constant(value, scalar)
+    remedy = _same_bits(value, scalar)
+    if _too_large(faults, span, value, scalar, remedy):
+        return None
+    return Constant(value, scalar)
 
 
 def overflows(faults: Faults, span: Span, expr: Expr) -> bool:
@@ -96,7 +99,9 @@ def overflows(faults: Faults, span: Span, expr: Expr) -> bool:
     return _too_large(faults, span, integer_op(op, first, second), type_)
 
 
-def _too_large(faults: Faults, span: Span, value: int, scalar: Scalar) -> bool:
+def _too_large(
+    faults: Faults, span: Span, value: int, scalar: Scalar, remedy: str = ""
+) -> bool:
     low, high = bounds(scalar)
     if low <= value <= high:
         return False
@@ -107,9 +112,20 @@ def _too_large(faults: Faults, span: Span, value: int, scalar: Scalar) -> bool:
             type=scalar.spelling,
             low=str(low),
             high=str(high),
+            remedy=remedy,
         )
     )
     return True
+
+
+def _same_bits(value: int, scalar: Scalar) -> str:
+    """Return the hint for one who means the bits of the other integer type."""
+    low, _ = bounds(Scalar.I32)
+    _, high = bounds(Scalar.U32)
+    if not low <= value <= high:
+        return ""
+    value += 2**32 if value < 0 else -(2**32)
+    return f"If its bits are meant: as '{scalar.spelling}', they are '{value}'."
 
 
 def _float_literal(faults: Faults, span: Span, value: float) -> Constant | None:

@@ -65,7 +65,8 @@ def check_file(
     _report_unsupported(faults, program)
     parts = _check_items(faults, program, uses)
     faults.drop(unread.explains)
-    faults.amend(say_where(source.name, uses))
+    kernels = {*parts.heads, *(name for use in uses for name in use.file.kernels)}
+    faults.amend(say_where(source.name, uses, kernels))
     faults.raise_if_any()
     _expect_complete(parts.kernels, _all(program.items, ast.KernelItem))
 

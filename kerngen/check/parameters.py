@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import final
 
@@ -19,6 +20,7 @@ from kerngen.check.scope import (
     closest,
     one_line,
 )
+from kerngen.check.traverse import walk_syntax
 from kerngen.check.types import HALVES, resolve_element, resolve_type
 from kerngen.ir.nodes import (
     ConstRef,
@@ -60,6 +62,9 @@ class Header:
             self._reserve(output, KINDS[Role.OUTPUT])
         for name in _axis_names(inputs).values():
             self._declare_dim(name)
+        for name in _names_in_arithmetic(inputs):
+            if self.scope.get(name.name) is None:
+                self.scope.put(name.name, FaultySymbol("a dim", name.span))
         for parameter in item.parameters:
             self._check_parameter(parameter)
         for output in item.outputs:
@@ -222,18 +227,23 @@ class Header:
             return self._computed(axis, name)
         remedy = ""
         if not isinstance(axis, ast.Number):
-            remedy = "Only axes of outputs may be computed, from dims of inputs."
+            remedy = (
+                "Name this axis: only those of outputs are computed, from such names."
+            )
         self.env.faults.add(faults_indices.AxisForm(span=axis.span, remedy=remedy))
         return None
 
     def _report_no_dim(self, axis: ast.Name) -> None:
         suggestion = closest(axis.name, list(self.dims))
-        remedy = "Add an input that has it."
+        asked = f"; or take it as a scalar: '{axis.name}: u32'"
+        if self.scope.get(axis.name) is not None:
+            asked = ""
+        remedy = f"Add an input that has it{asked}."
         if suggestion:
             remedy = f"Did you mean '{suggestion}'?"
         elif self.dims:
             listed = ", ".join(f"'{name}'" for name in self.dims)
-            remedy = f"The dims of the inputs are {listed}."
+            remedy = f"The dims of the inputs are {listed}{asked}."
         self.env.faults.add(
             faults_indices.OutputOnlyDim(span=axis.span, name=axis.name, remedy=remedy)
         )
@@ -259,6 +269,15 @@ class Header:
             case _:
                 pass
         return None
+
+
+def _names_in_arithmetic(inputs: list[ast.Parameter]) -> Iterator[ast.Name]:
+    """Yield the names in axes that are computed, which those of inputs can't be."""
+    for parameter in inputs:
+        for axis in parameter.type.axes or ():
+            if not isinstance(axis, ast.Name):
+                names = walk_syntax(axis)
+                yield from (name for name in names if isinstance(name, ast.Name))
 
 
 def _axis_names(inputs: list[ast.Parameter]) -> dict[str, ast.Name]:

@@ -46,10 +46,11 @@ def check_schedule(
             return None
     if options is None:
         return None
-    stage, strategy = item.stage, item.strategy.name
+    stage, strategy = item.stage, item.strategy
+    asked = strategy.span.to(item.options[-1].span) if item.options else strategy.span
     if stage is None:
-        return Schedule(None, guard, strategy, options, item.span)
-    return Schedule(stage.name, guard, strategy, options, item.span, stage.span)
+        return Schedule(None, guard, strategy.name, options, asked)
+    return Schedule(stage.name, guard, strategy.name, options, asked, stage.span)
 
 
 def _check_strategy(faults: Faults, strategy: ast.Identifier) -> bool:

@@ -13,6 +13,7 @@ from kerngen.check.faults_types import LiteralRange
 from kerngen.check.faults_unsupported import MemberTargetUnsupported
 from kerngen.check.hosts import check_host
 from kerngen.check.parameters import KINDS
+from kerngen.check.ranges import bind_indices, introduce
 from kerngen.check.scope import (
     FaultySymbol,
     IndexSymbol,
@@ -24,12 +25,7 @@ from kerngen.check.scope import (
     did_you_mean,
     one_line,
 )
-from kerngen.check.subscripts import (
-    bind_indices,
-    example_read,
-    introduce,
-    report_count,
-)
+from kerngen.check.subscripts import example_read, report_count
 from kerngen.check.text import statement_text
 from kerngen.check.traverse import walk_syntax
 from kerngen.ir.evaluate import constant_value

@@ -1,16 +1,15 @@
-"""Subscripts and the ranges of indices."""
+"""Subscripts of reads: their number, and that they stay inside their axes."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from itertools import permutations
+from typing import TYPE_CHECKING, Final
 
 from kerngen.check import faults_indices
-from kerngen.check.lengths import check_length
+from kerngen.check.outside import leaves
 from kerngen.check.remedies import conversion
 from kerngen.check.scope import (
-    FaultySymbol,
     IndexSymbol,
     TensorSymbol,
     ValueSymbol,
@@ -18,117 +17,35 @@ from kerngen.check.scope import (
     one_line,
 )
 from kerngen.check.text import collapse
-from kerngen.check.traverse import bare_subscripts, used_in_subscripts, walk_syntax
 from kerngen.check.unknown import report_unknown
-from kerngen.ir.affine import (
-    AffineForm,
-    affine_form,
-    literal_extremes,
-    stays_inside,
-)
+from kerngen.ir.affine import affine_form
+from kerngen.ir.extremes import stays_inside
 from kerngen.ir.nodes import (
     Affine,
     Clamped,
     DimValue,
-    Index,
     IndexValue,
+    Load,
     Subscript,
     Tensor,
 )
 from kerngen.ir.types import Scalar
+from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 if TYPE_CHECKING:
     from kerngen.check.expressions import Expressions
 
-_INDEX_NAMES = "ijklpqrstuvwabcdefghmnoxyz"
+INDEX_NAMES = "ijklpqrstuvwabcdefghmnoxyz"
+_MOST_AXES: Final = 6
+"""Of more, the orders are not tried."""
 
 
 def example_read(tensor: Tensor) -> str:
     """Return how an element of a tensor is written: `x[i, j]`."""
-    names = ", ".join(_INDEX_NAMES[n % 26] for n in range(tensor.rank))
+    names = ", ".join(INDEX_NAMES[n % 26] for n in range(tensor.rank))
     return f"{tensor.name}[{names}]" if names else tensor.name
-
-
-# Binding
-
-
-@contextmanager
-def bind_indices(
-    ex: Expressions, binders: tuple[ast.Binder, ...], body: ast.Expr
-) -> Generator[tuple[Index, ...] | None]:
-    """Introduce indices over given ranges, or the axes that they subscript in `body`.
-
-    Yields None where a range is unknown.  An index that seems to subscript something,
-    but in a faulty way, is reported after the body, if the body wasn't.
-    """
-    known: list[Index] = []
-    doubtful: list[ast.Identifier] = []
-    faults_before = len(ex.env.faults)
-    for binder in binders:
-        symbol = _ranged(ex, binder, body)
-        if isinstance(symbol, IndexSymbol):
-            known.append(symbol.index)
-        elif symbol is None:
-            doubtful.append(binder.name)
-        introduce(ex, binder.name, symbol or FaultySymbol("an index", binder.name.span))
-    yield tuple(known) if len(known) == len(binders) else None
-    if len(ex.env.faults) == faults_before:
-        for name in doubtful:
-            _report_no_range(ex, name)
-
-
-def introduce(
-    ex: Expressions, name: ast.Identifier, symbol: IndexSymbol | FaultySymbol
-) -> None:
-    """Declare an index; where its name is taken, its uses are not looked at."""
-    ex.env.indices.setdefault(name.name, name.span)
-    if not ex.scope.declare(name, symbol):
-        ex.scope.put(name.name, FaultySymbol("an index", name.span))
-
-
-def _ranged(
-    ex: Expressions, binder: ast.Binder, body: ast.Expr
-) -> IndexSymbol | FaultySymbol | None:
-    """Return an index with its range; None if another fault should explain it."""
-    name = binder.name
-    if binder.bound is not None:
-        place = f"The range of '{name.name}'"
-        extent = check_length(
-            ex.env, ex.scope, binder.bound, place, f"{name.name}_range"
-        )
-        if extent is None:
-            return FaultySymbol("an index", name.span)
-        index, origin = Index(name.name, extent), binder.bound.span
-        return IndexSymbol(index, name.span, origin, is_given=True)
-    for tensor_name, axis, subscript in bare_subscripts(body):
-        if subscript.name == name.name:
-            symbol = ex.scope.get(tensor_name)
-            if isinstance(symbol, TensorSymbol) and axis < symbol.tensor.rank:
-                index = Index(name.name, symbol.tensor.extents[axis])
-                return IndexSymbol(index, name.span, subscript.span)
-            return FaultySymbol("an index", name.span)
-    if used_in_subscripts(name.name, body) or _calls_a_tensor(ex, body):
-        return None
-    _report_no_range(ex, name)
-    return FaultySymbol("an index", name.span)
-
-
-def _calls_a_tensor(ex: Expressions, body: ast.Expr) -> bool:
-    """Whether a tensor is read like a function, `x(i)`: that is told by itself."""
-    return any(
-        isinstance(part, ast.Call)
-        and isinstance(ex.scope.get(part.function.name), TensorSymbol)
-        for part in walk_syntax(body)
-    )
-
-
-def _report_no_range(ex: Expressions, name: ast.Identifier) -> None:
-    ex.env.faults.add(faults_indices.RangeNotFound(span=name.span, name=name.name))
-
-
-# Reads
 
 
 def check_subscripts(
@@ -141,12 +58,15 @@ def check_subscripts(
     if len(subscripts) != tensor.rank:
         report_count(ex, symbol, span, len(subscripts))
         return None
+    _check_axes(ex, symbol, subscripts)
     places = [
         _check_subscript(ex, symbol, axis, subscript)
         for axis, subscript in enumerate(subscripts)
     ]
     known = tuple(place for place in places if place is not None)
-    return known if len(known) == tensor.rank else None
+    if len(known) < tensor.rank or leaves(ex, Load(tensor, known), span, subscripts):
+        return None
+    return known
 
 
 def report_count(ex: Expressions, symbol: TensorSymbol, span: Span, count: int) -> None:
@@ -163,13 +83,100 @@ def report_count(ex: Expressions, symbol: TensorSymbol, span: Span, count: int) 
     )
 
 
+# Bare indices
+
+
+def _check_axes(
+    ex: Expressions, symbol: TensorSymbol, subscripts: tuple[ast.Expr, ...]
+) -> None:
+    """Check the bare indices of a read; those that are only swapped are one fault."""
+    found = [_bare_index(ex, subscript) for subscript in subscripts]
+    faults = [
+        fault
+        for axis, (index, node) in enumerate(zip(found, subscripts, strict=True))
+        if index and (fault := _axis_fault(ex, index, symbol.tensor, axis, node.span))
+    ]
+    mismatches = [f for f in faults if isinstance(f, faults_indices.DimMismatch)]
+    indices = [index for index in found if index]
+    if mismatches and len(indices) == len(subscripts):
+        own = [
+            i for i, node in zip(indices, subscripts, strict=True) if _is_own(i, node)
+        ]
+        if order := _right_order(symbol.tensor, indices, own):
+            names = ", ".join(index.index.name for index in order)
+            remedy = f"Write '{symbol.tensor.name}[{names}]'."
+            faults = [replace(mismatches[0], remedy=remedy)]
+            ex.env.current.doubtful.update(index.span for index in own)
+    for fault in faults:
+        ex.env.faults.add(fault)
+
+
+def _bare_index(ex: Expressions, node: ast.Expr) -> IndexSymbol | None:
+    symbol = ex.scope.get(node.name) if isinstance(node, ast.Name) else None
+    return symbol if isinstance(symbol, IndexSymbol) else None
+
+
+def _is_own(index: IndexSymbol, node: ast.Expr) -> bool:
+    """Whether an index has its range from this very subscript."""
+    return index.origin == node.span
+
+
+def _right_order(
+    tensor: Tensor, indices: list[IndexSymbol], own: list[IndexSymbol]
+) -> tuple[IndexSymbol, ...] | None:
+    """Return the order in which the indices fit the axes, if there is one."""
+    if len(indices) > _MOST_AXES:
+        return None
+    for order in permutations(indices):
+        pairs = zip(order, tensor.extents, strict=True)
+        if all(index in own or index.index.extent == axis for index, axis in pairs):
+            return order
+    return None
+
+
+def _axis_fault(
+    ex: Expressions, symbol: IndexSymbol, tensor: Tensor, axis: int, span: Span
+) -> Diagnostic | None:
+    """Return what names and literals tell: that an index leaves an axis it subscripts.
+
+    Where a length is arithmetic, a literal or a given range, the host checks the rest.
+    """
+    index, extent = symbol.index, tensor.extents[axis]
+    computed = {dim.name for dim in ex.env.derived}
+    plain = not symbol.is_given and computed.isdisjoint((index.extent, extent))
+    match index.extent, extent:
+        case str(dim), str(other_dim) if dim != other_dim and plain:
+            if symbol.span in ex.env.current.doubtful:
+                return None
+            return faults_indices.DimMismatch(
+                span=span,
+                other=symbol.origin,
+                index=index.name,
+                dim=dim,
+                axis=axis,
+                tensor=tensor.name,
+                other_dim=other_dim,
+            )
+        case int(length), int(available) if length > available:
+            return faults_indices.RangeTooLong(
+                span=span,
+                other=symbol.origin,
+                index=index.name,
+                length=length,
+                axis=axis,
+                tensor=tensor.name,
+                available=available,
+            )
+        case _:
+            return None
+
+
 def _check_subscript(
     ex: Expressions, tensor: TensorSymbol, axis: int, node: ast.Expr
 ) -> Subscript | None:
     if isinstance(node, ast.Name):
         symbol = ex.scope.get(node.name)
         if isinstance(symbol, IndexSymbol):
-            check_axis(ex, symbol, tensor.tensor, axis, node.span)
             return IndexValue(symbol.index)
         if symbol is None:
             _report_unbound(ex, node)
@@ -193,75 +200,9 @@ def _check_subscript(
     form = affine_form(value)
     if form is None:
         return Clamped(value)
-    inside = stays_inside(form, tensor.tensor.extents[axis])
-    if ex.in_branch and not inside:
+    if ex.in_branch and not stays_inside(form, tensor.tensor.extents[axis]):
         return Clamped(value)
-    if inside is False:
-        _report_outside(ex, node, form, tensor.tensor, axis)
-        return None
     return Affine(value, one_line(collapse(node.span.text), limit=80))
-
-
-def _report_outside(
-    ex: Expressions, node: ast.Expr, form: AffineForm, tensor: Tensor, axis: int
-) -> None:
-    least, greatest = literal_extremes(form) or (0, 0)
-    extent = tensor.extents[axis]
-    reaches = f"goes from {least} to {greatest}," if form.terms else "lies"
-    remedy = "Choose inside of 'if ... { ... } else { ... }': there it is clamped."
-    if not form.terms:
-        last = f"'{extent} - 1'" if isinstance(extent, str) else str(extent - 1)
-        remedy = f"Elements are numbered from 0; the last one is {last}."
-    ex.env.faults.add(
-        faults_indices.SubscriptOutside(
-            span=node.span,
-            text=one_line(node.span.text),
-            reaches=reaches,
-            axis=axis,
-            tensor=tensor.name,
-            length=str(extent),
-            remedy=remedy,
-        )
-    )
-
-
-def check_axis(
-    ex: Expressions, symbol: IndexSymbol, tensor: Tensor, axis: int, span: Span
-) -> None:
-    """Check what names and literals say: an index stays in an axis it subscripts.
-
-    Where a length is arithmetic, a literal or a given range, the host checks the rest.
-    """
-    index, extent = symbol.index, tensor.extents[axis]
-    computed = {dim.name for dim in ex.env.derived}
-    plain = not symbol.is_given and computed.isdisjoint((index.extent, extent))
-    match index.extent, extent:
-        case str(dim), str(other_dim) if dim != other_dim and plain:
-            ex.env.faults.add(
-                faults_indices.DimMismatch(
-                    span=span,
-                    other=symbol.origin,
-                    index=index.name,
-                    dim=dim,
-                    axis=axis,
-                    tensor=tensor.name,
-                    other_dim=other_dim,
-                )
-            )
-        case int(length), int(available) if length > available:
-            ex.env.faults.add(
-                faults_indices.RangeTooLong(
-                    span=span,
-                    other=symbol.origin,
-                    index=index.name,
-                    length=length,
-                    axis=axis,
-                    tensor=tensor.name,
-                    available=available,
-                )
-            )
-        case _:
-            pass
 
 
 def _report_unbound(ex: Expressions, node: ast.Name) -> None:

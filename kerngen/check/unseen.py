@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from typing import Final
 
 from kerngen.check.checked import CheckedFile, ItemKind, UsedModule
 from kerngen.check.faults_names import UnknownFunction, UnknownName
 from kerngen.check.faults_schedules import UnknownKernel
 from kerngen.source.diagnostic import Diagnostic
 
+_IS_KERNEL: Final = (
+    "'{name}' is a kernel, which Python calls; what kernels share is a 'fn' of numbers."
+)
+
 
 def say_where(
-    name: str, uses: Iterable[UsedModule]
+    name: str, uses: Iterable[UsedModule], kernels: Collection[str]
 ) -> Callable[[Diagnostic], Diagnostic]:
-    """Return what adds to the fault of an unknown name in which file it stands.
+    """Return what adds to the fault of an unknown name where it is known.
 
-    `name` is that of the file that has the fault, `uses` are the files that it uses.
+    `name` is that of the file that has the fault, `uses` are the files that it uses and
+    `kernels` those in sight.
     """
     unseen: dict[tuple[ItemKind, str], CheckedFile] = {}
 
@@ -32,6 +38,8 @@ def say_where(
 
     def better(fault: Diagnostic) -> Diagnostic:
         match fault:
+            case UnknownFunction(name=item) if item in kernels:
+                return replace(fault, remedy=_IS_KERNEL.format(name=item))
             case UnknownFunction(name=item):
                 file = unseen.get(("function", item))
             case UnknownName(name=item):

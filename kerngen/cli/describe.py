@@ -10,7 +10,7 @@ from kerngen.emit.host_expr import HostPrinter
 from kerngen.ir.costs import bytes_moved, operations, show_polynomial
 from kerngen.ir.nodes import DimValue, Expr, Role, Tensor, UniformValue
 from kerngen.ir.reads import tensors_read
-from kerngen.ir.stages import Define, StagedKernel, Write
+from kerngen.ir.stages import StagedKernel, Write, computed_by
 from kerngen.layout.struct import StructLayout, uniform_layout
 from kerngen.schedule.program import (
     KernelProgram,
@@ -133,11 +133,7 @@ def _tensor(tensor: Tensor) -> str:
 
 def _inlined(staged: StagedKernel) -> list[str]:
     """Name the lets that no stage computes as values of their own."""
-    steps = [step for stage in staged.stages for step in stage.steps]
-    computed = {
-        step.local.name if isinstance(step, Define) else step.tensor.name
-        for step in steps
-    }
+    computed = {computed_by(step) for stage in staged.stages for step in stage.steps}
     lets = (s.target for s in staged.kernel.body if s.target.role is Role.LET)
     return [let.name for let in lets if let.name not in computed]
 

@@ -21,7 +21,6 @@ from kerngen.ir.nodes import (
     ConstRef,
     DimValue,
     Expr,
-    Extent,
     FunctionCall,
     Index,
     IndexValue,
@@ -169,31 +168,3 @@ def _simple(op: BinaryOp, left: Expr, right: Expr) -> Expr:
     if op == "*" and second == -1:
         return Unary("-", left, Scalar.I32)
     return Binary(op, left, right, Scalar.I32)
-
-
-def literal_extremes(form: AffineForm) -> tuple[int, int] | None:
-    """Return the least and the greatest value of a form of literals alone, else None.
-
-    A form over an empty range has none.
-    """
-    least = greatest = as_literal(form.offset)
-    for index, coefficient in form.terms.items():
-        factor, extent = as_literal(coefficient), index.extent
-        if least is None or greatest is None or factor is None:
-            return None
-        if isinstance(extent, str) or extent == 0:
-            return None
-        span = factor * (extent - 1)
-        least, greatest = least + min(span, 0), greatest + max(span, 0)
-    return None if least is None or greatest is None else (least, greatest)
-
-
-def stays_inside(form: AffineForm, extent: Extent) -> bool | None:
-    """Whether a subscript stays inside its axis, where literals say so; else None."""
-    extremes = literal_extremes(form)
-    if extremes is None:
-        return None
-    least, greatest = extremes
-    if isinstance(extent, str):
-        return False if least < 0 else None
-    return least >= 0 and greatest < extent

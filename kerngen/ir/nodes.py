@@ -345,7 +345,10 @@ class DerivedDim:
 @final
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A `schedule` item: how to run the stage named (None: every stage it fits)."""
+    """A `schedule` item: how to run the stage named (None: every stage it fits).
+
+    `span` is that of the strategy and its options.
+    """
 
     stage: str | None
     guard: Expr | None

@@ -56,6 +56,11 @@ class StagedKernel:
     temporaries: tuple[Tensor, ...]
 
 
+def computed_by(step: Step) -> str:
+    """Return the name of the value that a step computes."""
+    return step.local.name if isinstance(step, Define) else step.tensor.name
+
+
 def as_stored(value: Expr, tensor: Tensor) -> Expr:
     """Return what a tensor gives back of a value that is written to it."""
     is_kept_whole = not tensor.is_half or (isinstance(value, Cast) and value.is_halved)

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
-from kerngen.ir.affine import stays_inside, subscript_form
+from kerngen.ir.affine import subscript_form
+from kerngen.ir.extremes import stays_inside
 from kerngen.ir.nodes import (
     Affine,
     Expr,

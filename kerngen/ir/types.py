@@ -81,3 +81,6 @@ VECTORS = {
     for vector in (Vector(scalar, 2), Vector(scalar, 3), Vector(scalar, 4))
 }
 """Every vector type by its name in the language."""
+
+CASTS = {scalar.spelling: scalar for scalar in (Scalar.F32, Scalar.I32, Scalar.U32)}
+"""The types that a value can be converted to, by the name in the language."""

@@ -71,12 +71,12 @@ class UnknownStage(Worded):
     rule: ClassVar[str] = "A schedule names a stage of its kernel."
     says: ClassVar[str] = "'{kernel}' has no stage '{stage}'."
     points: ClassVar[str] = "its stages are {known}"
-    advice: ClassVar[str] = "Did you mean '{suggestion}'?"
+    advice: ClassVar[str] = "{remedy}"
 
     kernel: str
     stage: str
     known: str
-    suggestion: str
+    remedy: str
 
 
 @final

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Final, TypeAlias, final
 
 from kerngen.ir.nodes import Function, Kernel, Module, Schedule
-from kerngen.ir.stages import Stage, StagedKernel
+from kerngen.ir.stages import Stage, StagedKernel, computed_by
 from kerngen.layout.struct import uniform_layout
 from kerngen.schedule.choice import Choice, default_choices
 from kerngen.schedule.faults import (
@@ -258,6 +258,17 @@ def _report_stage(faults: Faults, schedule: Schedule, staged: StagedKernel) -> N
             kernel=staged.kernel.name,
             stage=wanted,
             known=", ".join(f"'{name}'" for name in names),
-            suggestion=next(iter(get_close_matches(wanted, names, 1)), ""),
+            remedy=_stage_remedy(wanted, names, staged),
         )
     )
+
+
+def _stage_remedy(wanted: str, names: Sequence[str], staged: StagedKernel) -> str:
+    """Say where a value is computed that has no stage of its own."""
+    for stage in staged.stages:
+        if wanted in {computed_by(step) for step in stage.steps}:
+            return f"'{wanted}' is computed within the stage '{stage.name}': name that."
+    if any(statement.target.name == wanted for statement in staged.kernel.body):
+        return f"'{wanted}' is computed where it is used, within other stages."
+    close = get_close_matches(wanted, names, 1)
+    return f"Did you mean '{close[0]}'?" if close else ""

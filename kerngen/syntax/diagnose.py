@@ -15,6 +15,7 @@ from kerngen.source.text import Span
 from kerngen.syntax import faults, foreign, forms, habits, wording
 from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.mistake import Mistake
+from kerngen.syntax.numbers import as_written_here
 from kerngen.syntax.remedies import binder_remedy, mut_remedy, remedy
 
 _ENDS = wording.CLOSERS | wording.ITEMS | {"DOC"}
@@ -27,7 +28,7 @@ _CLOSING = {
     "{": ("CLOSE_BRACE", _ENDS),
 }
 
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _LIKE_A_NUMBER = re.compile(r"(?<![\w.\])])(?:[0-9][\w.]*|\.[0-9][\w.]*)")
 
 _AFTER_INDEX = frozenset({"COMMA", "LESS", "CLOSE_BRACKET"})
@@ -125,7 +126,10 @@ def _malformed_number(mistake: Mistake) -> Diagnostic | None:
             break
         near = any(p.start <= span.end and span.start <= p.end for p in pieces)
         if near and not _NUMBER.fullmatch(span.text):
-            return faults.MalformedNumber(span=span, number=_short(span.text))
+            remedy_ = as_written_here(span.text)
+            return faults.MalformedNumber(
+                span=span, number=_short(span.text), remedy=remedy_
+            )
     return None
 
 

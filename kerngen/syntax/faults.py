@@ -171,12 +171,13 @@ class NestedTooDeep(Diagnostic):
 @final
 @dataclass(frozen=True, kw_only=True)
 class MalformedNumber(Diagnostic):
-    """A number with a suffix, a prefix or a bare point."""
+    """A number with a suffix, a foreign prefix or a bare point."""
 
     code: ClassVar[str] = "KG0115"
-    rule: ClassVar[str] = "A number is written as '1', '1.0', '0.5' or '1e-8'."
+    rule: ClassVar[str] = "A number is written as '1', '0xff', '1.0', '0.5' or '1e-8'."
 
     number: str
+    remedy: str
 
     @property
     def headline(self) -> str:
@@ -185,11 +186,12 @@ class MalformedNumber(Diagnostic):
 
     @property
     def hint(self) -> str:
-        """Shows the forms there are."""
-        return (
-            "Numbers look like '1', '1.0', '0.5' or '1e-8'; they have no suffix, for "
-            "their place gives their type."
-        )
+        """Shows what is meant, or the forms there are."""
+        if self.remedy:
+            suffixed = self.number[-1].isalpha() and " " not in self.remedy
+            why = ": a number has the type of its place" if suffixed else ""
+            return f"Write '{self.remedy}'{why}."
+        return "Numbers look like '1', '0xff', '1.0', '0.5' or '1e-8'."
 
 
 @final

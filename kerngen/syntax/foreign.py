@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import final
+
 OPERATORS = {
     "&&": "'and'",
     "||": "'or'",
@@ -105,52 +108,81 @@ PARAMETER_WORDS = {
     "out": "the output after '->'",
 }
 
-_SUMS = "a sum divided by the length of its axis n: 'sum[j] x[i, j] / f32(n)'"
 _PLACE = (
-    "two reductions: 'let top = max[j] x[j];', then "
-    "'min[j] if x[j] == top { j } else { 2147483647 }'"
+    "two reductions: 'let top{left} = max[{i}] {x};', then "
+    "'min[{i}] if {x} == top{left} {{ {i} }} else {{ {n} }}'"
 )
+_MEAN = "(sum[{i}] {x}) / f32({n})"
+_SPREAD = "(sum[{i}] ({x} - mean{left}) * ({x} - mean{left})) / f32({n})"
+_CENTRED = f"'let mean{{left}} = {_MEAN};', then"
+_PRODUCT = "'c[i, j] = sum[p] a[i, p] * b[p, j];'"
 
 REDUCTIONS = {
-    "mean": _SUMS,
-    "avg": _SUMS,
-    "average": _SUMS,
-    "var": "the mean of the squares of what a 'let' has centred",
-    "std": "the square root of the mean of the squares of what a 'let' has centred",
+    "mean": f"'{_MEAN}'",
+    "avg": f"'{_MEAN}'",
+    "average": f"'{_MEAN}'",
+    "var": f"{_CENTRED} '{_SPREAD}'",
+    "std": f"{_CENTRED} 'sqrt({_SPREAD})'",
     "argmax": _PLACE,
     "argmin": _PLACE.replace("max", "min", 1),
-    "norm": "'sqrt(sum[j] x[j] * x[j])'",
-    "any": "'max[j] if c { 1 } else { 0 }', and compare it with 0",
-    "all": "'min[j] if c { 1 } else { 0 }', and compare it with 1",
-    "count": "'sum[j] if c { 1 } else { 0 }'",
-    "product": "'prod[j]'",
-    "mul": "'prod[j]'",
-    "add": "'sum[j]'",
-    "reduce": "'sum[j]'",
-    "maximum": "'max[j]'",
-    "minimum": "'min[j]'",
-    "amax": "'max[j]'",
-    "amin": "'min[j]'",
-    "cumsum": "'y[i] = sum[j] if j <= i { x[j] } else { 0.0 };'",
+    "norm": "'sqrt(sum[{i}] {x} * {x})'",
+    "any": "'max[{i}] if {x} {{ 1 }} else {{ 0 }}', and compare it with 0",
+    "all": "'min[{i}] if {x} {{ 1 }} else {{ 0 }}', and compare it with 1",
+    "count": "'sum[{i}] if {x} {{ 1 }} else {{ 0 }}'",
+    "product": "'prod[{i}] {x}'",
+    "mul": "'prod[{i}] {x}'",
+    "add": "'sum[{i}] {x}'",
+    "reduce": "'sum[{i}] {x}'",
+    "maximum": "'max[{i}] {x}'",
+    "minimum": "'min[{i}] {x}'",
+    "amax": "'max[{i}] {x}'",
+    "amin": "'min[{i}] {x}'",
+    "cumsum": "'y[i] = sum[j] if j <= i {{ x[j] }} else {{ 0.0 }};'",
+    "sort": (
+        "the place of each element, 'let at[i] = sum[j] if x[j] < x[i] or "
+        "x[j] == x[i] and j < i {{ 1 }} else {{ 0 }};', then "
+        "'y[p] = sum[i] if at[i] == p {{ x[i] }} else {{ 0.0 }};'"
+    ),
     "dot": "'sum[i] a[i] * b[i]'",
     "inner": "'sum[i] a[i] * b[i]'",
-    "matmul": "'c[i, j] = sum[p] a[i, p] * b[p, j];'",
-    "mm": "'c[i, j] = sum[p] a[i, p] * b[p, j];'",
+    "matmul": _PRODUCT,
+    "mm": _PRODUCT,
     "bmm": "'c[b, i, j] = sum[p] x[b, i, p] * y[b, p, j];'",
-    "einsum": "the sum itself: 'c[i, j] = sum[p] a[i, p] * b[p, j];'",
+    "einsum": f"the sum itself: {_PRODUCT}",
     "outer": "'c[i, j] = a[i] * b[j];'",
     "transpose": "'y[j, i] = x[i, j];'",
     "softmax": (
-        "its parts: 'let top[i] = max[j] x[i, j];', "
-        "'let total[i] = sum[j] exp(x[i, j] - top[i]);' and "
-        "'y[i, j] = exp(x[i, j] - top[i]) / total[i];'"
+        "its parts: 'let top{left} = max[{i}] {x};', "
+        "'let total{left} = sum[{i}] exp({x} - top{left});', then "
+        "'exp({x} - top{left}) / total{left}'"
     ),
     "logsumexp": (
-        "'let top[i] = max[j] x[i, j];', then "
-        "'top[i] + log(sum[j] exp(x[i, j] - top[i]))'"
+        "'let top{left} = max[{i}] {x};', then "
+        "'top{left} + log(sum[{i}] exp({x} - top{left}))'"
     ),
 }
-"""What works on whole tensors elsewhere."""
+"""What works on whole tensors elsewhere, as templates over a `Reduced`."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """What is to be reduced, in the user's words where they are known.
+
+    An index, the value, the length of the index's axis, and the indices that are left.
+    """
+
+    index: str = "j"
+    value: str = "x[i, j]"
+    length: str = "n"
+    left: str = "[i]"
+
+    def by(self, name: str) -> str:
+        """Return how this is written whose reduction is called `name` elsewhere."""
+        return REDUCTIONS[name].format(
+            i=self.index, x=self.value, n=self.length, left=self.left
+        )
+
 
 FUNCTIONS = {
     "relu": "'max(x, 0.0)'",

@@ -10,7 +10,7 @@ import re
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import habits
-from kerngen.syntax.foreign import REDUCTIONS, TYPES
+from kerngen.syntax.foreign import REDUCTIONS, TYPES, Reduced
 from kerngen.syntax.lexemes import Lexeme
 from kerngen.syntax.mistake import Mistake
 
@@ -21,6 +21,12 @@ _BRACKETS = re.compile(r"\[([^\[\]]*)\]\s*\[([^\[\]]*)\]")
 _VALUE_STARTS = frozenset({"NAME", "INT", "FLOAT", "OPEN_PAREN"})
 _REDUCTION = re.compile(r"(?:sum|prod|max|min)_?")
 _CALLED = re.compile(r"[A-Za-z_]\w*")
+_REDUCED = re.compile(
+    r"\s*\[\s*(\w+)\s*\]\s*(\([^;]*\)|[\w.]+(?:\s*\[[^\[\]]*\])?"
+    r"(?:\s*\*\s*[\w.]+(?:\s*\[[^\[\]]*\])?)*)"
+)
+_READ = re.compile(r"(\w+)\s*\[([^\[\]]*)\]")
+_TARGET = re.compile(r"(?:let\s+)?\w+\s*(\[[^\[\]]*\])?\s*=.*", re.DOTALL)
 
 
 # Names and their types
@@ -176,8 +182,33 @@ def _foreign_reduction(mistake: Mistake, named: Lexeme) -> Diagnostic:
     return habits.ForeignReduction(
         span=mistake.lexeme_span(named),
         name=named.text,
-        instead=REDUCTIONS[named.text],
+        instead=_reduced_by(mistake, named).by(named.text),
     )
+
+
+def _reduced_by(mistake: Mistake, named: Lexeme) -> Reduced:
+    """Read off what `mean[j] x[i, j]` reduces, and what is left of its axes."""
+    text = mistake.source.text
+    match = _REDUCED.match(text, named.end)
+    if match is None:
+        return Reduced()
+    index, value = match[1], " ".join(match[2].split())
+    begin = max(text.rfind(sign, 0, named.start) for sign in ";{}") + 1
+    target = _TARGET.fullmatch(text[begin : named.start].strip())
+    left = (target[1] or "") if target else ""
+    return Reduced(index, value, _length(text[: named.start], index, value), left)
+
+
+def _length(before: str, index: str, value: str) -> str:
+    """Find the length of the axis that an index subscripts, by what was declared."""
+    for read in _READ.finditer(value):
+        subscripts = [part.strip() for part in read[2].split(",")]
+        declaration = rf"\b{read[1]}\s*:\s*\w+\s*\[([^\[\]]*)\]"
+        declared = [*re.finditer(declaration, before)][-1:]
+        axes = [part.strip() for match in declared for part in match[1].split(",")]
+        if index in subscripts and len(axes) == len(subscripts):
+            return axes[subscripts.index(index)]
+    return "n"
 
 
 def reduction_form(mistake: Mistake) -> Diagnostic | None:

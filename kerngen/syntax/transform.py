@@ -15,6 +15,7 @@ from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
 from kerngen.syntax.faults import MisplacedDoc, NumberTooLong
+from kerngen.syntax.numbers import whole
 
 Described: TypeAlias = ast.UseItem | ast.ScheduleItem
 Documented: TypeAlias = (
@@ -76,7 +77,7 @@ class Rules:
             span = self._span(token)
             self._faults.add(NumberTooLong(span=span, digits=len(token)))
             return 0
-        return int(token)
+        return whole(token)
 
     # Documentation
 

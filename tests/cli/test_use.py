@@ -209,7 +209,7 @@ def test_check_finds_a_schedule_that_fits_no_stage(
     edit(SOURCE / "tuned.kern", TUNED.replace("generic", "map"))
     output = kerngen("check", *arguments, code=1).output
     assert "error[KG0751]: Strategy 'map' fits no stage of 'layer'." in output
-    assert "--> dsl/tuned.kern:2:1" in output
+    assert "--> dsl/tuned.kern:2:30" in output
     assert output.endswith("\n1 error\n")
 
 

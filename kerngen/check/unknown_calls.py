@@ -1,0 +1,85 @@
+"""Calls of what is no function here, and what to write instead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kerngen.check import faults_names, faults_types
+from kerngen.check.faults_unsupported import VectorValueUnsupported
+from kerngen.check.lengths import length_text
+from kerngen.check.scope import (
+    FaultySymbol,
+    TensorSymbol,
+    closest,
+    did_you_mean,
+    one_line,
+)
+from kerngen.check.subscripts import INDEX_NAMES
+from kerngen.check.types import HALVES, report_cast_to_half, report_unsupported_type
+from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.types import CASTS, VECTORS
+from kerngen.syntax import ast, foreign
+
+if TYPE_CHECKING:
+    from kerngen.check.expressions import Expressions
+
+
+def is_whole_tensor(ex: Expressions, node: ast.Expr) -> bool:
+    """Whether an argument is a tensor by its bare name, as elsewhere it may be."""
+    symbol = ex.scope.get(node.name) if isinstance(node, ast.Name) else None
+    return isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0
+
+
+def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
+    """Record a call of something that is no function."""
+    name, span = node.function.name, node.function.span
+    symbol = ex.scope.get(name)
+    faults = ex.env.faults
+    if name == "bool":
+        text = one_line(node.arguments[0].span.text) if node.arguments else "x"
+        faults.add(faults_types.CastToBool(span=node.span, text=text))
+    elif name in VECTORS:
+        faults.add(VectorValueUnsupported(span=node.span, type=name))
+    elif name in HALVES:
+        report_cast_to_half(faults, node)
+    elif report_unsupported_type(faults, node.function) or isinstance(
+        symbol, FaultySymbol
+    ):
+        return
+    elif symbol is not None:
+        faults.add(
+            faults_names.TensorAsFunction(span=span, name=name, kind=symbol.kind)
+        )
+    else:
+        known = [*ex.env.functions, *BUILTINS, *CASTS]
+        remedy = did_you_mean(closest(name, known))
+        if name in foreign.REDUCTIONS:
+            remedy = f"Write {_reduced_by(ex, node).by(name)}."
+        elif name in foreign.FUNCTIONS:
+            remedy = f"Write {foreign.FUNCTIONS[name]}."
+        faults.add(faults_names.UnknownFunction(span=span, name=name, remedy=remedy))
+
+
+def _reduced_by(ex: Expressions, node: ast.Call) -> foreign.Reduced:
+    """Read off what `mean(x)`, `mean(x[i])` or `mean(x[i, j])` reduces: a last axis."""
+    if not node.arguments:
+        return foreign.Reduced()
+    argument = node.arguments[0]
+    subscripts: tuple[ast.Expr, ...] = ()
+    if isinstance(argument, ast.Subscript):
+        subscripts = argument.subscripts
+        argument = argument.base
+    symbol = ex.scope.get(argument.name) if isinstance(argument, ast.Name) else None
+    if not isinstance(symbol, TensorSymbol) or not symbol.tensor.extents:
+        return foreign.Reduced()
+    names = [one_line(subscript.span.text) for subscript in subscripts]
+    unused = (name for name in INDEX_NAMES if name not in names)
+    tensor = symbol.tensor
+    names += [next(unused) for _ in range(tensor.rank - len(names))]
+    *left, index = names[: tensor.rank]
+    return foreign.Reduced(
+        index,
+        f"{tensor.name}[{', '.join((*left, index))}]",
+        length_text(ex.env, tensor.extents[-1]),
+        f"[{', '.join(left)}]" if left else "",
+    )

@@ -1,0 +1,34 @@
+"""Numbers: how they are read, and how those of other languages are written here."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_OTHERS: Final = re.compile(
+    r"(?P<whole>\d*)(?P<point>\.)?(?P<fraction>\d*)(?P<exponent>[eE]\d+)?"
+    r"(?P<suffix>(?:[fiuFIUhHlLdD]|[fiu]\d+|[lLuU]{2,3})?)"
+)
+_PRODUCT: Final = re.compile(r"(?!0[xXbBoO])(\d+(?:\.\d+)?)(?![eE]$)([A-Za-z_]\w*)")
+
+
+def whole(text: str) -> int:
+    """Return the value of a whole number, decimal or hexadecimal."""
+    return int(text, 16 if text[:2] in {"0x", "0X"} else 10)
+
+
+def as_written_here(text: str) -> str:
+    """Return the number that another language's spelling stands for, or nothing."""
+    try:
+        return str(int(text, 0))
+    except ValueError:
+        pass
+    if match := _OTHERS.fullmatch(text):
+        exponent = match["exponent"] or ""
+        is_float = match["point"] or exponent or match["suffix"][:1] in set("fFhHdD")
+        if not match["suffix"] or match["whole"] or match["fraction"]:
+            tail = f".{match['fraction'] or 0}{exponent}" if is_float else ""
+            return f"{match['whole'] or 0}{tail}"
+    if match := _PRODUCT.fullmatch(text):
+        return f"{match[1]} * {match[2]}"
+    return ""
