@@ -24,6 +24,7 @@ from kerngen.runtime.kernel import (
     Gather,
     Kernel,
     Schedule,
+    Scratch,
     Stage,
     Temporary,
     TensorSpec,
@@ -248,6 +249,105 @@ _ATTENTION = Kernel(
             "top",
             schedules=(
                 Schedule(
+                    "reduce",
+                    when=lambda d, _: d["b"] * d["h"] * d["s"] < 64 and d["t"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention.top.reduce",
+                                    (Binding("score"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.attention.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention.top.reduce.edge",
+                                    (Binding("score"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.attention.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -388,11 +488,161 @@ _ATTENTION = Kernel(
         ),
         Stage(
             "total",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention.total.reduce",
+                                    (
+                                        Binding("score"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.attention.total.reduce.finish",
+                                    (Binding("total", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention.total.reduce.edge",
+                                    (
+                                        Binding("score"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.attention.total.reduce.finish",
+                                    (Binding("total", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "weight",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "map",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention.weight.map",
+                                    (
+                                        Binding("score"),
+                                        Binding("top"),
+                                        Binding("total"),
+                                        Binding("weight", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"] * d["t"], 1024
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention.weight.map.edge",
+                                    (
+                                        Binding("score"),
+                                        Binding("top"),
+                                        Binding("total"),
+                                        Binding("weight", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"] * d["t"], 256
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "y",
@@ -494,6 +744,8 @@ _ATTENTION = Kernel(
     ),
     temporaries=(
         Temporary("score", f32, ("b", "h", "s", "t")),
+        Temporary("top", f32, ("b", "h", "s")),
+        Temporary("total", f32, ("b", "h", "s")),
         Temporary("weight", f32, ("b", "h", "s", "t")),
     ),
 )
@@ -742,6 +994,105 @@ _CAUSAL_ATTENTION = Kernel(
             "top",
             schedules=(
                 Schedule(
+                    "reduce",
+                    when=lambda d, _: d["b"] * d["h"] * d["s"] < 64 and d["t"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention.top.reduce",
+                                    (Binding("product"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.causal_attention.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention.top.reduce.edge",
+                                    (Binding("product"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.causal_attention.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -912,11 +1263,161 @@ _CAUSAL_ATTENTION = Kernel(
         ),
         Stage(
             "total",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention.total.reduce",
+                                    (
+                                        Binding("product"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.causal_attention.total.reduce.finish",
+                                    (Binding("total", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention.total.reduce.edge",
+                                    (
+                                        Binding("product"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.causal_attention.total.reduce.finish",
+                                    (Binding("total", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "weight",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "map",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention.weight.map",
+                                    (
+                                        Binding("product"),
+                                        Binding("top"),
+                                        Binding("total"),
+                                        Binding("weight", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"] * d["t"], 1024
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention.weight.map.edge",
+                                    (
+                                        Binding("product"),
+                                        Binding("top"),
+                                        Binding("total"),
+                                        Binding("weight", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"] * d["t"], 256
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "y",
@@ -1018,6 +1519,8 @@ _CAUSAL_ATTENTION = Kernel(
     ),
     temporaries=(
         Temporary("product", f32, ("b", "h", "s", "t")),
+        Temporary("top", f32, ("b", "h", "s")),
+        Temporary("total", f32, ("b", "h", "s")),
         Temporary("weight", f32, ("b", "h", "s", "t")),
     ),
 )
@@ -1293,6 +1796,105 @@ _GROUPED_QUERY_ATTENTION = Kernel(
             "top",
             schedules=(
                 Schedule(
+                    "reduce",
+                    when=lambda d, _: d["b"] * d["h"] * d["s"] < 64 and d["t"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.grouped_query_attention.top.reduce",
+                                    (Binding("product"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.grouped_query_attention.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.grouped_query_attention.top.reduce.edge",
+                                    (Binding("product"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.grouped_query_attention.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -1463,11 +2065,161 @@ _GROUPED_QUERY_ATTENTION = Kernel(
         ),
         Stage(
             "total",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.grouped_query_attention.total.reduce",
+                                    (
+                                        Binding("product"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.grouped_query_attention.total.reduce.finish",
+                                    (Binding("total", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.grouped_query_attention.total.reduce.edge",
+                                    (
+                                        Binding("product"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.grouped_query_attention.total.reduce.finish",
+                                    (Binding("total", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "weight",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "map",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.grouped_query_attention.weight.map",
+                                    (
+                                        Binding("product"),
+                                        Binding("top"),
+                                        Binding("total"),
+                                        Binding("weight", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"] * d["t"], 1024
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.grouped_query_attention.weight.map.edge",
+                                    (
+                                        Binding("product"),
+                                        Binding("top"),
+                                        Binding("total"),
+                                        Binding("weight", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"] * d["t"], 256
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "y",
@@ -1569,6 +2321,8 @@ _GROUPED_QUERY_ATTENTION = Kernel(
     ),
     temporaries=(
         Temporary("product", f32, ("b", "h", "s", "t")),
+        Temporary("top", f32, ("b", "h", "s")),
+        Temporary("total", f32, ("b", "h", "s")),
         Temporary("weight", f32, ("b", "h", "s", "t")),
     ),
     gathers=(

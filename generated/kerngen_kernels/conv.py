@@ -38,6 +38,7 @@ from kerngen.runtime.kernel import (
     Kernel,
     ScalarSpec,
     Schedule,
+    Scratch,
     Stage,
     TensorSpec,
     Variant,
@@ -2288,6 +2289,144 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
         Stage(
             "dk",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["o"]
+                    * d["c"]
+                    * d["height_length"]
+                    * d["width_length"]
+                    < 64
+                    and d["b"] * d["p"] * d["t"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "conv.conv2d_kernel_gradient.reduce",
+                                    (
+                                        Binding("x"),
+                                        Binding("dy"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["o"]
+                                    * d["c"]
+                                    * d["height_length"]
+                                    * d["width_length"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["b"] * d["p"] * d["t"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["b"] * d["p"] * d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(
+                                                        d["b"] * d["p"] * d["t"], 4096
+                                                    ),
+                                                    1,
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                    terms=lambda d: d["b"] * d["p"] * d["t"],
+                                ),
+                                Dispatch(
+                                    "conv.conv2d_kernel_gradient.reduce.finish",
+                                    (Binding("dk", writes=True), Binding("parts")),
+                                    groups=lambda d: d["o"]
+                                    * d["c"]
+                                    * d["height_length"]
+                                    * d["width_length"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["o"]
+                                    * d["c"]
+                                    * d["height_length"]
+                                    * d["width_length"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["b"] * d["p"] * d["t"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "conv.conv2d_kernel_gradient.reduce.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("dy"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["o"]
+                                    * d["c"]
+                                    * d["height_length"]
+                                    * d["width_length"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["b"] * d["p"] * d["t"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["b"] * d["p"] * d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(
+                                                        d["b"] * d["p"] * d["t"], 4096
+                                                    ),
+                                                    1,
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                    terms=lambda d: d["b"] * d["p"] * d["t"],
+                                ),
+                                Dispatch(
+                                    "conv.conv2d_kernel_gradient.reduce.finish",
+                                    (Binding("dk", writes=True), Binding("parts")),
+                                    groups=lambda d: d["o"]
+                                    * d["c"]
+                                    * d["height_length"]
+                                    * d["width_length"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["o"]
+                                    * d["c"]
+                                    * d["height_length"]
+                                    * d["width_length"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["b"] * d["p"] * d["t"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "generic",
                     when=lambda d, _: d["b"] * d["p"] * d["t"] < 16

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Matrix, Vector, check_abi, f32
+from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath
 from kerngen.runtime import reference as ref
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
@@ -21,6 +21,7 @@ from kerngen.runtime.kernel import (
     Kernel,
     ScalarSpec,
     Schedule,
+    Scratch,
     Stage,
     TensorSpec,
     Variant,
@@ -115,6 +116,105 @@ _GEMV = Kernel(
         Stage(
             "y",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["n"] < 64 and d["k"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["k"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "gemv.gemv.reduce",
+                                    (
+                                        Binding("w"),
+                                        Binding("x"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "gemv.gemv.reduce.finish",
+                                    (Binding("y", writes=True), Binding("parts")),
+                                    groups=lambda d: d["n"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "gemv.gemv.reduce.edge",
+                                    (
+                                        Binding("w"),
+                                        Binding("x"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "gemv.gemv.reduce.finish",
+                                    (Binding("y", writes=True), Binding("parts")),
+                                    groups=lambda d: d["n"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "generic",
                     when=lambda d, _: d["k"] < 16,

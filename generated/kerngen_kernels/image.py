@@ -36,6 +36,7 @@ from kerngen.runtime.kernel import (
     RangeCheck,
     ScalarSpec,
     Schedule,
+    Scratch,
     Stage,
     Temporary,
     TensorSpec,
@@ -674,6 +675,101 @@ _GLOBAL_AVG_POOL = Kernel(
         Stage(
             "y",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["b"] * d["c"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "image.global_avg_pool.reduce",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["b"]
+                                    * d["c"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "image.global_avg_pool.reduce.finish",
+                                    (Binding("y", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["c"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["c"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "image.global_avg_pool.reduce.edge",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["b"]
+                                    * d["c"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "image.global_avg_pool.reduce.finish",
+                                    (Binding("y", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["c"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["c"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "generic",
                     when=lambda d, _: d["n"] < 16,

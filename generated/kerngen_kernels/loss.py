@@ -143,6 +143,97 @@ _CROSS_ENTROPY = Kernel(
             "top",
             schedules=(
                 Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy.top.reduce",
+                                    (Binding("logits"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "loss.cross_entropy.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy.top.reduce.edge",
+                                    (Binding("logits"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "loss.cross_entropy.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -307,9 +398,121 @@ _CROSS_ENTROPY = Kernel(
         ),
         Stage(
             "loss",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy.loss.reduce",
+                                    (
+                                        Binding("logits"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "loss.cross_entropy.loss.reduce.finish",
+                                    (
+                                        Binding("logits"),
+                                        Binding("labels"),
+                                        Binding("loss", writes=True),
+                                        Binding("top"),
+                                        Binding("parts"),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy.loss.reduce.edge",
+                                    (
+                                        Binding("logits"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "loss.cross_entropy.loss.reduce.finish",
+                                    (
+                                        Binding("logits"),
+                                        Binding("labels"),
+                                        Binding("loss", writes=True),
+                                        Binding("top"),
+                                        Binding("parts"),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
     ),
+    temporaries=(Temporary("top", f32, ("m",)),),
     gathers=(Gather("logits", 1, "n", ("m",)),),
 )
 
@@ -439,6 +642,97 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
         Stage(
             "top",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy_gradient.top.reduce",
+                                    (Binding("logits"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "loss.cross_entropy_gradient.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy_gradient.top.reduce.edge",
+                                    (Binding("logits"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "loss.cross_entropy_gradient.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "rows",
                     variants=(
@@ -606,12 +900,167 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
         ),
         Stage(
             "class",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy_gradient.class.reduce",
+                                    (
+                                        Binding("logits"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "loss.cross_entropy_gradient.class.reduce.finish",
+                                    (
+                                        Binding("labels"),
+                                        Binding("total", writes=True),
+                                        Binding("class_", writes=True),
+                                        Binding("parts"),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy_gradient.class.reduce.edge",
+                                    (
+                                        Binding("logits"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "loss.cross_entropy_gradient.class.reduce.finish",
+                                    (
+                                        Binding("labels"),
+                                        Binding("total", writes=True),
+                                        Binding("class_", writes=True),
+                                        Binding("parts"),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "gradient",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "map",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy_gradient.gradient.map",
+                                    (
+                                        Binding("logits"),
+                                        Binding("gradient", writes=True),
+                                        Binding("top"),
+                                        Binding("total"),
+                                        Binding("class_"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 1024),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy_gradient.gradient.map.edge",
+                                    (
+                                        Binding("logits"),
+                                        Binding("gradient", writes=True),
+                                        Binding("top"),
+                                        Binding("total"),
+                                        Binding("class_"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 256),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=256,
+                ),
+            ),
         ),
+    ),
+    temporaries=(
+        Temporary("top", f32, ("m",)),
+        Temporary("total", f32, ("m",)),
+        Temporary("class_", u32, ("m",)),
     ),
 )
 
@@ -744,6 +1193,97 @@ _MEAN_CROSS_ENTROPY = Kernel(
         Stage(
             "top",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.mean_cross_entropy.top.reduce",
+                                    (Binding("logits"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "loss.mean_cross_entropy.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "loss.mean_cross_entropy.top.reduce.edge",
+                                    (Binding("logits"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "loss.mean_cross_entropy.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "rows",
                     variants=(
@@ -909,7 +1449,106 @@ _MEAN_CROSS_ENTROPY = Kernel(
         ),
         Stage(
             "total",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.mean_cross_entropy.total.reduce",
+                                    (
+                                        Binding("logits"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "loss.mean_cross_entropy.total.reduce.finish",
+                                    (Binding("total", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "loss.mean_cross_entropy.total.reduce.edge",
+                                    (
+                                        Binding("logits"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "loss.mean_cross_entropy.total.reduce.finish",
+                                    (Binding("total", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "loss",

@@ -14,7 +14,16 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Matrix, Tensor3, Tensor4, Vector, check_abi, f32
+from kerngen.runtime import (
+    Context,
+    Matrix,
+    Tensor3,
+    Tensor4,
+    Vector,
+    check_abi,
+    f32,
+    hostmath,
+)
 from kerngen.runtime import reference as ref
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
@@ -23,6 +32,7 @@ from kerngen.runtime.kernel import (
     Kernel,
     ScalarSpec,
     Schedule,
+    Scratch,
     Stage,
     Temporary,
     TensorSpec,
@@ -152,6 +162,97 @@ _LAYERNORM = Kernel(
         Stage(
             "mean",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm.mean.reduce",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm.mean.reduce.finish",
+                                    (Binding("mean", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm.mean.reduce.edge",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm.mean.reduce.finish",
+                                    (Binding("mean", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "rows",
                     variants=(
@@ -329,13 +430,156 @@ _LAYERNORM = Kernel(
         ),
         Stage(
             "scale",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm.scale.reduce",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm.scale.reduce.finish",
+                                    (Binding("scale", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm.scale.reduce.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm.scale.reduce.finish",
+                                    (Binding("scale", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "y",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "map",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm.y.map",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("bias"),
+                                        Binding("y", writes=True),
+                                        Binding("mean"),
+                                        Binding("scale"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 1024),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm.y.map.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("bias"),
+                                        Binding("y", writes=True),
+                                        Binding("mean"),
+                                        Binding("scale"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 256),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=256,
+                ),
+            ),
         ),
     ),
+    temporaries=(Temporary("mean", f32, ("m",)), Temporary("scale", f32, ("m",))),
 )
 
 
@@ -478,6 +722,97 @@ _LAYERNORM_GRADIENT = Kernel(
         Stage(
             "mean",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_gradient.mean.reduce",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm_gradient.mean.reduce.finish",
+                                    (Binding("mean", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_gradient.mean.reduce.edge",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm_gradient.mean.reduce.finish",
+                                    (Binding("mean", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "rows",
                     variants=(
@@ -661,26 +996,424 @@ _LAYERNORM_GRADIENT = Kernel(
         ),
         Stage(
             "scale",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_gradient.scale.reduce",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm_gradient.scale.reduce.finish",
+                                    (Binding("scale", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_gradient.scale.reduce.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm_gradient.scale.reduce.finish",
+                                    (Binding("scale", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "shift",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_gradient.shift.reduce",
+                                    (
+                                        Binding("gain"),
+                                        Binding("dy"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm_gradient.shift.reduce.finish",
+                                    (Binding("shift", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_gradient.shift.reduce.edge",
+                                    (
+                                        Binding("gain"),
+                                        Binding("dy"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm_gradient.shift.reduce.finish",
+                                    (Binding("shift", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "tilt",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_gradient.tilt.reduce",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("dy"),
+                                        Binding("mean"),
+                                        Binding("scale"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm_gradient.tilt.reduce.finish",
+                                    (Binding("tilt", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_gradient.tilt.reduce.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("dy"),
+                                        Binding("mean"),
+                                        Binding("scale"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm_gradient.tilt.reduce.finish",
+                                    (Binding("tilt", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "z",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "map",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_gradient.z.map",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("dy"),
+                                        Binding("mean"),
+                                        Binding("scale"),
+                                        Binding("g", writes=True),
+                                        Binding("z", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 1024),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_gradient.z.map.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("dy"),
+                                        Binding("mean"),
+                                        Binding("scale"),
+                                        Binding("g", writes=True),
+                                        Binding("z", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 256),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "dx",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "map",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_gradient.dx.map",
+                                    (
+                                        Binding("dx", writes=True),
+                                        Binding("scale"),
+                                        Binding("g"),
+                                        Binding("shift"),
+                                        Binding("z"),
+                                        Binding("tilt"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 1024),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_gradient.dx.map.edge",
+                                    (
+                                        Binding("dx", writes=True),
+                                        Binding("scale"),
+                                        Binding("g"),
+                                        Binding("shift"),
+                                        Binding("z"),
+                                        Binding("tilt"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 256),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=256,
+                ),
+            ),
         ),
     ),
-    temporaries=(Temporary("g", f32, ("m", "n")), Temporary("z", f32, ("m", "n"))),
+    temporaries=(
+        Temporary("mean", f32, ("m",)),
+        Temporary("scale", f32, ("m",)),
+        Temporary("g", f32, ("m", "n")),
+        Temporary("shift", f32, ("m",)),
+        Temporary("z", f32, ("m", "n")),
+        Temporary("tilt", f32, ("m",)),
+    ),
 )
 
 
@@ -831,6 +1564,97 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
         Stage(
             "mean",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.mean.reduce",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.mean.reduce.finish",
+                                    (Binding("mean", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.mean.reduce.edge",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.mean.reduce.finish",
+                                    (Binding("mean", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "rows",
                     variants=(
@@ -996,7 +1820,106 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
         ),
         Stage(
             "scale",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.scale.reduce",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.scale.reduce.finish",
+                                    (Binding("scale", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.scale.reduce.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.scale.reduce.finish",
+                                    (Binding("scale", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "dgain",
@@ -1254,6 +2177,97 @@ _RMSNORM = Kernel(
             "square",
             schedules=(
                 Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm.square.reduce",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.rmsnorm.square.reduce.finish",
+                                    (Binding("square", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm.square.reduce.edge",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.rmsnorm.square.reduce.finish",
+                                    (Binding("square", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -1418,9 +2432,49 @@ _RMSNORM = Kernel(
         ),
         Stage(
             "y",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "map",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm.y.map",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("y", writes=True),
+                                        Binding("square"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 1024),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm.y.map.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("y", writes=True),
+                                        Binding("square"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 256),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=256,
+                ),
+            ),
         ),
     ),
+    temporaries=(Temporary("square", f32, ("m",)),),
 )
 
 
@@ -1547,6 +2601,97 @@ _RMSNORM_GRADIENT = Kernel(
         Stage(
             "scale",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm_gradient.scale.reduce",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.rmsnorm_gradient.scale.reduce.finish",
+                                    (Binding("scale", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm_gradient.scale.reduce.edge",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.rmsnorm_gradient.scale.reduce.finish",
+                                    (Binding("scale", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "rows",
                     variants=(
@@ -1722,13 +2867,158 @@ _RMSNORM_GRADIENT = Kernel(
         ),
         Stage(
             "tilt",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm_gradient.tilt.reduce",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("dy"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.rmsnorm_gradient.tilt.reduce.finish",
+                                    (Binding("tilt", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm_gradient.tilt.reduce.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("dy"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.rmsnorm_gradient.tilt.reduce.finish",
+                                    (Binding("tilt", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "dx",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "map",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm_gradient.dx.map",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                        Binding("scale"),
+                                        Binding("tilt"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 1024),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm_gradient.dx.map.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                        Binding("scale"),
+                                        Binding("tilt"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 256),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=256,
+                ),
+            ),
         ),
     ),
+    temporaries=(Temporary("scale", f32, ("m",)), Temporary("tilt", f32, ("m",))),
 )
 
 
@@ -1857,6 +3147,97 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
         Stage(
             "scale",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm_gain_gradient.scale.reduce",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.rmsnorm_gain_gradient.scale.reduce.finish",
+                                    (Binding("scale", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm_gain_gradient.scale.reduce.edge",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.rmsnorm_gain_gradient.scale.reduce.finish",
+                                    (Binding("scale", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "generic",
                     when=lambda d, _: d["n"] < 16,
@@ -2207,6 +3588,111 @@ _GROUPNORM = Kernel(
             "mean",
             schedules=(
                 Schedule(
+                    "reduce",
+                    when=lambda d, _: d["b"] * d["g"] < 64 and d["c"] * d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.groupnorm.mean.reduce",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["b"]
+                                    * d["g"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["c"] * d["n"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["c"] * d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["c"] * d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                    terms=lambda d: d["c"] * d["n"],
+                                ),
+                                Dispatch(
+                                    "norm.groupnorm.mean.reduce.finish",
+                                    (Binding("mean", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["g"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["g"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["c"] * d["n"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.groupnorm.mean.reduce.edge",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["b"]
+                                    * d["g"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["c"] * d["n"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["c"] * d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["c"] * d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                    terms=lambda d: d["c"] * d["n"],
+                                ),
+                                Dispatch(
+                                    "norm.groupnorm.mean.reduce.finish",
+                                    (Binding("mean", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["g"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["g"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["c"] * d["n"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -2393,12 +3879,176 @@ _GROUPNORM = Kernel(
         ),
         Stage(
             "scale",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.groupnorm.scale.reduce",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["g"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["c"] * d["n"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["c"] * d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["c"] * d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                    terms=lambda d: d["c"] * d["n"],
+                                ),
+                                Dispatch(
+                                    "norm.groupnorm.scale.reduce.finish",
+                                    (Binding("scale", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["g"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["g"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["c"] * d["n"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.groupnorm.scale.reduce.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["g"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["c"] * d["n"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["c"] * d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["c"] * d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                    terms=lambda d: d["c"] * d["n"],
+                                ),
+                                Dispatch(
+                                    "norm.groupnorm.scale.reduce.finish",
+                                    (Binding("scale", writes=True), Binding("parts")),
+                                    groups=lambda d: d["b"] * d["g"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["g"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["c"] * d["n"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "y",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "map",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.groupnorm.y.map",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("bias"),
+                                        Binding("y", writes=True),
+                                        Binding("mean"),
+                                        Binding("scale"),
+                                    ),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["g"] * d["c"] * d["n"], 1024
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.groupnorm.y.map.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("bias"),
+                                        Binding("y", writes=True),
+                                        Binding("mean"),
+                                        Binding("scale"),
+                                    ),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["g"] * d["c"] * d["n"], 256
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=256,
+                ),
+            ),
         ),
+    ),
+    temporaries=(
+        Temporary("mean", f32, ("b", "g")),
+        Temporary("scale", f32, ("b", "g")),
     ),
 )
 
@@ -2730,6 +4380,107 @@ _BATCH_STATISTICS = Kernel(
             "mean",
             schedules=(
                 Schedule(
+                    "reduce",
+                    when=lambda d, _: d["c"] < 64 and d["b"] * d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.batch_statistics.mean.reduce",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["c"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["b"] * d["n"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["b"] * d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["b"] * d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                    terms=lambda d: d["b"] * d["n"],
+                                ),
+                                Dispatch(
+                                    "norm.batch_statistics.mean.reduce.finish",
+                                    (Binding("mean", writes=True), Binding("parts")),
+                                    groups=lambda d: d["c"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["c"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["b"] * d["n"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.batch_statistics.mean.reduce.edge",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["c"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["b"] * d["n"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["b"] * d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["b"] * d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                    terms=lambda d: d["b"] * d["n"],
+                                ),
+                                Dispatch(
+                                    "norm.batch_statistics.mean.reduce.finish",
+                                    (Binding("mean", writes=True), Binding("parts")),
+                                    groups=lambda d: d["c"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["c"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["b"] * d["n"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -2904,7 +4655,122 @@ _BATCH_STATISTICS = Kernel(
         ),
         Stage(
             "variance",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.batch_statistics.variance.reduce",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["c"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["b"] * d["n"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["b"] * d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["b"] * d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                    terms=lambda d: d["b"] * d["n"],
+                                ),
+                                Dispatch(
+                                    "norm.batch_statistics.variance.reduce.finish",
+                                    (
+                                        Binding("variance", writes=True),
+                                        Binding("parts"),
+                                    ),
+                                    groups=lambda d: d["c"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["c"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["b"] * d["n"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.batch_statistics.variance.reduce.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["c"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["b"] * d["n"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["b"] * d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["b"] * d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                    terms=lambda d: d["b"] * d["n"],
+                                ),
+                                Dispatch(
+                                    "norm.batch_statistics.variance.reduce.finish",
+                                    (
+                                        Binding("variance", writes=True),
+                                        Binding("parts"),
+                                    ),
+                                    groups=lambda d: d["c"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["c"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(d["b"] * d["n"], 4096), 1
+                                        ),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
     ),
 )

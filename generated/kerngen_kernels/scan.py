@@ -28,6 +28,7 @@ from kerngen.runtime.kernel import (
     Kernel,
     ScalarSpec,
     Schedule,
+    Scratch,
     Stage,
     Temporary,
     TensorSpec,
@@ -190,6 +191,138 @@ _CUMSUM = Kernel(
         Stage(
             "before",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["n_plus_block_minus_1_div_block"] < 64
+                    and d["n_plus_block_minus_1_div_block"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n_plus_block_minus_1_div_block"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "scan.cumsum.before.reduce",
+                                    (Binding("part"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["n_plus_block_minus_1_div_block"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(
+                                                d["n_plus_block_minus_1_div_block"],
+                                                4096,
+                                            ),
+                                            1,
+                                        ),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n_plus_block_minus_1_div_block"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(
+                                                        d[
+                                                            "n_plus_block_minus_1_div_block"
+                                                        ],
+                                                        4096,
+                                                    ),
+                                                    1,
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "scan.cumsum.before.reduce.finish",
+                                    (Binding("before", writes=True), Binding("parts")),
+                                    groups=lambda d: d[
+                                        "n_plus_block_minus_1_div_block"
+                                    ],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n_plus_block_minus_1_div_block"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(
+                                                d["n_plus_block_minus_1_div_block"],
+                                                4096,
+                                            ),
+                                            1,
+                                        ),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "scan.cumsum.before.reduce.edge",
+                                    (Binding("part"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["n_plus_block_minus_1_div_block"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(
+                                                d["n_plus_block_minus_1_div_block"],
+                                                4096,
+                                            ),
+                                            1,
+                                        ),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n_plus_block_minus_1_div_block"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(
+                                                        d[
+                                                            "n_plus_block_minus_1_div_block"
+                                                        ],
+                                                        4096,
+                                                    ),
+                                                    1,
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "scan.cumsum.before.reduce.finish",
+                                    (Binding("before", writes=True), Binding("parts")),
+                                    groups=lambda d: d[
+                                        "n_plus_block_minus_1_div_block"
+                                    ],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n_plus_block_minus_1_div_block"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(
+                                                d["n_plus_block_minus_1_div_block"],
+                                                4096,
+                                            ),
+                                            1,
+                                        ),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "generic",
                     when=lambda d, _: d["n_plus_block_minus_1_div_block"] < 16,
@@ -729,6 +862,140 @@ _CUMSUM_ROWS = Kernel(
         Stage(
             "before",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] * d["n_plus_block_minus_1_div_block"] < 64
+                    and d["n_plus_block_minus_1_div_block"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n_plus_block_minus_1_div_block"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "scan.cumsum_rows.before.reduce",
+                                    (Binding("part"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * d["n_plus_block_minus_1_div_block"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(
+                                                d["n_plus_block_minus_1_div_block"],
+                                                4096,
+                                            ),
+                                            1,
+                                        ),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n_plus_block_minus_1_div_block"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(
+                                                        d[
+                                                            "n_plus_block_minus_1_div_block"
+                                                        ],
+                                                        4096,
+                                                    ),
+                                                    1,
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "scan.cumsum_rows.before.reduce.finish",
+                                    (Binding("before", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"]
+                                    * d["n_plus_block_minus_1_div_block"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n_plus_block_minus_1_div_block"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(
+                                                d["n_plus_block_minus_1_div_block"],
+                                                4096,
+                                            ),
+                                            1,
+                                        ),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "scan.cumsum_rows.before.reduce.edge",
+                                    (Binding("part"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * d["n_plus_block_minus_1_div_block"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(
+                                                d["n_plus_block_minus_1_div_block"],
+                                                4096,
+                                            ),
+                                            1,
+                                        ),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n_plus_block_minus_1_div_block"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(
+                                                        d[
+                                                            "n_plus_block_minus_1_div_block"
+                                                        ],
+                                                        4096,
+                                                    ),
+                                                    1,
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "scan.cumsum_rows.before.reduce.finish",
+                                    (Binding("before", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"]
+                                    * d["n_plus_block_minus_1_div_block"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n_plus_block_minus_1_div_block"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(
+                                            ceil_div(
+                                                d["n_plus_block_minus_1_div_block"],
+                                                4096,
+                                            ),
+                                            1,
+                                        ),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "generic",
                     when=lambda d, _: d["n_plus_block_minus_1_div_block"] < 16,

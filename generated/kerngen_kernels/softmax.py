@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Matrix, Vector, check_abi, f32
+from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath
 from kerngen.runtime import reference as ref
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
@@ -23,7 +23,9 @@ from kerngen.runtime.kernel import (
     Dispatch,
     Kernel,
     Schedule,
+    Scratch,
     Stage,
+    Temporary,
     TensorSpec,
     Variant,
 )
@@ -122,6 +124,97 @@ _SOFTMAX = Kernel(
         Stage(
             "top",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax.top.reduce",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "softmax.softmax.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax.top.reduce.edge",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "softmax.softmax.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "rows",
                     variants=(
@@ -249,13 +342,152 @@ _SOFTMAX = Kernel(
         ),
         Stage(
             "total",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax.total.reduce",
+                                    (
+                                        Binding("x"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "softmax.softmax.total.reduce.finish",
+                                    (Binding("total", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax.total.reduce.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "softmax.softmax.total.reduce.finish",
+                                    (Binding("total", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "y",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "map",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax.y.map",
+                                    (
+                                        Binding("x"),
+                                        Binding("y", writes=True),
+                                        Binding("top"),
+                                        Binding("total"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 1024),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax.y.map.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("y", writes=True),
+                                        Binding("top"),
+                                        Binding("total"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 256),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=256,
+                ),
+            ),
         ),
     ),
+    temporaries=(Temporary("top", f32, ("m",)), Temporary("total", f32, ("m",))),
 )
 
 
@@ -360,6 +592,105 @@ _SOFTMAX_GRADIENT = Kernel(
         Stage(
             "along",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax_gradient.along.reduce",
+                                    (
+                                        Binding("y"),
+                                        Binding("dy"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "softmax.softmax_gradient.along.reduce.finish",
+                                    (Binding("along", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax_gradient.along.reduce.edge",
+                                    (
+                                        Binding("y"),
+                                        Binding("dy"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "softmax.softmax_gradient.along.reduce.finish",
+                                    (Binding("along", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "rows",
                     variants=(
@@ -525,9 +856,49 @@ _SOFTMAX_GRADIENT = Kernel(
         ),
         Stage(
             "dx",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "map",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax_gradient.dx.map",
+                                    (
+                                        Binding("y"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                        Binding("along"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 1024),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax_gradient.dx.map.edge",
+                                    (
+                                        Binding("y"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                        Binding("along"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 256),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=256,
+                ),
+            ),
         ),
     ),
+    temporaries=(Temporary("along", f32, ("m",)),),
 )
 
 
@@ -636,6 +1007,97 @@ _LOG_SOFTMAX = Kernel(
         Stage(
             "top",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax.top.reduce",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "softmax.log_softmax.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax.top.reduce.edge",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "softmax.log_softmax.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "rows",
                     variants=(
@@ -763,13 +1225,152 @@ _LOG_SOFTMAX = Kernel(
         ),
         Stage(
             "total",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax.total.reduce",
+                                    (
+                                        Binding("x"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "softmax.log_softmax.total.reduce.finish",
+                                    (Binding("total", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax.total.reduce.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "softmax.log_softmax.total.reduce.finish",
+                                    (Binding("total", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "y",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "map",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax.y.map",
+                                    (
+                                        Binding("x"),
+                                        Binding("y", writes=True),
+                                        Binding("top"),
+                                        Binding("total"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 1024),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax.y.map.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("y", writes=True),
+                                        Binding("top"),
+                                        Binding("total"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 256),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=256,
+                ),
+            ),
         ),
     ),
+    temporaries=(Temporary("top", f32, ("m",)), Temporary("total", f32, ("m",))),
 )
 
 
@@ -874,6 +1475,97 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
         Stage(
             "total",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax_gradient.total.reduce",
+                                    (Binding("dy"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "softmax.log_softmax_gradient.total.reduce.finish",
+                                    (Binding("total", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax_gradient.total.reduce.edge",
+                                    (Binding("dy"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "softmax.log_softmax_gradient.total.reduce.finish",
+                                    (Binding("total", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "rows",
                     variants=(
@@ -1039,9 +1731,49 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
         ),
         Stage(
             "dx",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "map",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax_gradient.dx.map",
+                                    (
+                                        Binding("y"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                        Binding("total"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 1024),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax_gradient.dx.map.edge",
+                                    (
+                                        Binding("y"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                        Binding("total"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 256),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=256,
+                ),
+            ),
         ),
     ),
+    temporaries=(Temporary("total", f32, ("m",)),),
 )
 
 
@@ -1148,6 +1880,97 @@ _LOGSUMEXP = Kernel(
         Stage(
             "top",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.logsumexp.top.reduce",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "softmax.logsumexp.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.logsumexp.top.reduce.edge",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "softmax.logsumexp.top.reduce.finish",
+                                    (Binding("top", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "rows",
                     variants=(
@@ -1273,9 +2096,117 @@ _LOGSUMEXP = Kernel(
         ),
         Stage(
             "y",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.logsumexp.y.reduce",
+                                    (
+                                        Binding("x"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "softmax.logsumexp.y.reduce.finish",
+                                    (
+                                        Binding("y", writes=True),
+                                        Binding("top"),
+                                        Binding("parts"),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.logsumexp.y.reduce.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("top"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "softmax.logsumexp.y.reduce.finish",
+                                    (
+                                        Binding("y", writes=True),
+                                        Binding("top"),
+                                        Binding("parts"),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
     ),
+    temporaries=(Temporary("top", f32, ("m",)),),
 )
 
 

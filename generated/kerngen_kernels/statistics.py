@@ -25,6 +25,7 @@ from kerngen.runtime.kernel import (
     RangeCheck,
     ScalarSpec,
     Schedule,
+    Scratch,
     Stage,
     Temporary,
     TensorSpec,
@@ -135,6 +136,97 @@ _ROW_MEAN = Kernel(
         Stage(
             "average",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.row_mean.reduce",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.row_mean.reduce.finish",
+                                    (Binding("average", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.row_mean.reduce.edge",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.row_mean.reduce.finish",
+                                    (Binding("average", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "generic",
                     when=lambda d, _: d["n"] < 16,
@@ -388,6 +480,97 @@ _ROW_VARIANCE = Kernel(
             "mean",
             schedules=(
                 Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.row_variance.mean.reduce",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.row_variance.mean.reduce.finish",
+                                    (Binding("mean", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.row_variance.mean.reduce.edge",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.row_variance.mean.reduce.finish",
+                                    (Binding("mean", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -512,9 +695,115 @@ _ROW_VARIANCE = Kernel(
         ),
         Stage(
             "variance",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.row_variance.variance.reduce",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.row_variance.variance.reduce.finish",
+                                    (
+                                        Binding("variance", writes=True),
+                                        Binding("parts"),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.row_variance.variance.reduce.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.row_variance.variance.reduce.finish",
+                                    (
+                                        Binding("variance", writes=True),
+                                        Binding("parts"),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
     ),
+    temporaries=(Temporary("mean", f32, ("m",)),),
 )
 
 
@@ -635,6 +924,97 @@ _STANDARDIZE = Kernel(
         Stage(
             "mean",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.standardize.mean.reduce",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.standardize.mean.reduce.finish",
+                                    (Binding("mean", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.standardize.mean.reduce.edge",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.standardize.mean.reduce.finish",
+                                    (Binding("mean", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "rows",
                     variants=(
@@ -762,13 +1142,158 @@ _STANDARDIZE = Kernel(
         ),
         Stage(
             "deviation",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.standardize.deviation.reduce",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.standardize.deviation.reduce.finish",
+                                    (
+                                        Binding("deviation", writes=True),
+                                        Binding("parts"),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.standardize.deviation.reduce.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.standardize.deviation.reduce.finish",
+                                    (
+                                        Binding("deviation", writes=True),
+                                        Binding("parts"),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "y",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "map",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.standardize.y.map",
+                                    (
+                                        Binding("x"),
+                                        Binding("y", writes=True),
+                                        Binding("mean"),
+                                        Binding("deviation"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 1024),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.standardize.y.map.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("y", writes=True),
+                                        Binding("mean"),
+                                        Binding("deviation"),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 256),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=0,
+                    invocations=256,
+                ),
+            ),
         ),
     ),
+    temporaries=(Temporary("mean", f32, ("m",)), Temporary("deviation", f32, ("m",))),
 )
 
 
@@ -1234,6 +1759,97 @@ _HISTOGRAM = Kernel(
             "counts",
             schedules=(
                 Schedule(
+                    "reduce",
+                    when=lambda d, _: d["bins_length"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.histogram.counts.reduce",
+                                    (Binding("bin"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["bins_length"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.histogram.counts.reduce.finish",
+                                    (Binding("counts", writes=True), Binding("parts")),
+                                    groups=lambda d: d["bins_length"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["bins_length"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.histogram.counts.reduce.edge",
+                                    (Binding("bin"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["bins_length"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.histogram.counts.reduce.finish",
+                                    (Binding("counts", writes=True), Binding("parts")),
+                                    groups=lambda d: d["bins_length"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["bins_length"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+                Schedule(
                     "generic",
                     when=lambda d, _: d["n"] < 16,
                     variants=(
@@ -1501,6 +2117,97 @@ _BINCOUNT = Kernel(
         Stage(
             "counts",
             schedules=(
+                Schedule(
+                    "reduce",
+                    when=lambda d, _: d["bins_length"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.bincount.reduce",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["bins_length"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.bincount.reduce.finish",
+                                    (Binding("counts", writes=True), Binding("parts")),
+                                    groups=lambda d: d["bins_length"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["bins_length"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.bincount.reduce.edge",
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["bins_length"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.bincount.reduce.finish",
+                                    (Binding("counts", writes=True), Binding("parts")),
+                                    groups=lambda d: d["bins_length"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["bins_length"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
                 Schedule(
                     "generic",
                     when=lambda d, _: d["n"] < 16,
@@ -1925,6 +2632,105 @@ _COSINE_SIMILARITY = Kernel(
             "product",
             schedules=(
                 Schedule(
+                    "reduce",
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.cosine_similarity.product.reduce",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.cosine_similarity.product.reduce.finish",
+                                    (Binding("product", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.cosine_similarity.product.reduce.edge",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.cosine_similarity.product.reduce.finish",
+                                    (Binding("product", writes=True), Binding("parts")),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -2087,12 +2893,214 @@ _COSINE_SIMILARITY = Kernel(
         ),
         Stage(
             "squares_a",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.cosine_similarity.squares_a.reduce",
+                                    (Binding("a"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.cosine_similarity.squares_a.reduce.finish",
+                                    (
+                                        Binding("squares_a", writes=True),
+                                        Binding("parts"),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.cosine_similarity.squares_a.reduce.edge",
+                                    (Binding("a"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.cosine_similarity.squares_a.reduce.finish",
+                                    (
+                                        Binding("squares_a", writes=True),
+                                        Binding("parts"),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
         Stage(
             "y",
-            schedules=(),
+            schedules=(
+                Schedule(
+                    "reduce",
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.cosine_similarity.y.reduce",
+                                    (Binding("b"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 1024
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.cosine_similarity.y.reduce.finish",
+                                    (
+                                        Binding("y", writes=True),
+                                        Binding("product"),
+                                        Binding("squares_a"),
+                                        Binding("parts"),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.cosine_similarity.y.reduce.edge",
+                                    (Binding("b"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 4096), 1
+                                                ),
+                                                1024,
+                                            )
+                                            * 256
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.cosine_similarity.y.reduce.finish",
+                                    (
+                                        Binding("y", writes=True),
+                                        Binding("product"),
+                                        Binding("squares_a"),
+                                        Binding("parts"),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                        1024,
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=1024,
+                    invocations=256,
+                ),
+            ),
         ),
+    ),
+    temporaries=(
+        Temporary("product", f32, ("m",)),
+        Temporary("squares_a", f32, ("m",)),
     ),
 )
 
@@ -2217,22 +3225,142 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
             "d",
             schedules=(
                 Schedule(
-                    "reduce",
+                    "rows",
                     when=lambda d, _: d["m"] == 1,
                     variants=(
                         Variant(
-                            "aligned",
-                            when=lambda d: d["n"] % 4 == 0,
+                            "upto32",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
                             dispatches=(
                                 Dispatch(
-                                    "statistics.pairwise_squared_distances.reduce",
+                                    "statistics.pairwise_squared_distances.rows.upto32",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("d", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["k"], 64),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto128",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 128,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.pairwise_squared_distances.rows.upto128",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("d", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["k"], 32),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto512",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 512,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.pairwise_squared_distances.rows.upto512",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("d", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["k"], 8),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto2048",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 2048,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.pairwise_squared_distances.rows.upto2048",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("d", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["k"], 2),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto4096",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 4096,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.pairwise_squared_distances.rows.upto4096",
                                     (
                                         Binding("a"),
                                         Binding("b"),
                                         Binding("d", writes=True),
                                     ),
                                     groups=lambda d: d["m"] * d["k"],
-                                    turns=lambda d: ceil_div(d["n"], 512),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.pairwise_squared_distances.rows",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("d", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"] * d["k"],
+                                    turns=lambda d: ceil_div(d["n"], 1024),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge_upto32",
+                            when=lambda d: d["n"] <= 32,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.pairwise_squared_distances.rows.edge_upto32",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("d", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["k"], 32),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge_upto128",
+                            when=lambda d: d["n"] <= 128,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.pairwise_squared_distances.rows.edge_upto128",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("d", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["k"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge_upto1024",
+                            when=lambda d: d["n"] <= 1024,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.pairwise_squared_distances.rows.edge_upto1024",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("d", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["k"], 2),
                                 ),
                             ),
                         ),
@@ -2240,20 +3368,20 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "statistics.pairwise_squared_distances.reduce.edge",
+                                    "statistics.pairwise_squared_distances.rows.edge",
                                     (
                                         Binding("a"),
                                         Binding("b"),
                                         Binding("d", writes=True),
                                     ),
                                     groups=lambda d: d["m"] * d["k"],
-                                    turns=lambda d: ceil_div(d["n"], 128),
+                                    turns=lambda d: ceil_div(d["n"], 256),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=512,
-                    invocations=128,
+                    workgroup_bytes=1024,
+                    invocations=256,
                 ),
                 Schedule(
                     "gemm",

@@ -33,8 +33,9 @@ SHORT_COLUMN: Final = 32
 MANY_RESULTS: Final = 16384
 """So many results keep a device busy with one invocation each."""
 
+FEW_ROWS: Final = 64
 LONG_ROW: Final = 32768
-"""Above this many elements, a single row is work for more than one workgroup."""
+"""Fewer rows than that, of more elements, are work for several workgroups each."""
 
 
 @final
@@ -79,20 +80,39 @@ def _candidates(task: Task) -> Iterator[Choice]:
                 "gemv", "a product with one row reads the matrix once", one_row
             )
         else:
-            yield Choice("reduce", "there is one row, and no tile to fill", one_row)
+            yield Choice(_alone(task), "there is one row, and no tile to fill", one_row)
         yield Choice("gemm", "two factors, each read once per tile")
         return
     if not is_contiguous_at_all(task):
         yield Choice("generic", "nothing is read in runs along memory")
         return
+    alone = _alone(task)
+    if alone == "rows":
+        yield _in_parts(task, task.domain, reduction_of(task).indices)
     short = SHORT_COLUMN if is_columnwise(task) else SHORT_ROW
     if task.domain:
         yield Choice("generic", f"below {short} terms in a row", _short(task, short))
     if not fits_gemv(task):
         yield Choice("gemv", "a product of a matrix and a vector")
         return
-    strategy = "reduce" if is_columnwise(task) or not task.domain else "rows"
-    yield Choice(strategy, "a reduction over contiguous memory")
+    yield Choice(alone, "a reduction over contiguous memory")
+
+
+def _alone(task: Task) -> str:
+    """Return what suits a reduction over contiguous memory."""
+    return "reduce" if is_columnwise(task) or not task.domain else "rows"
+
+
+def _in_parts(
+    task: Task, rows: tuple[Index, ...], columns: tuple[Index, ...]
+) -> Choice:
+    """Give few and long rows to several workgroups each, one stage after the other."""
+    guard = _compare(_size(columns), ">", LONG_ROW)
+    if rows:
+        few = _compare(_size(rows), "<", FEW_ROWS)
+        guard = Binary("and", few, guard, Scalar.BOOL)
+    strategy = "map" if task.reduction is None else "reduce"
+    return Choice(strategy, "few rows, too long for a workgroup each", guard)
 
 
 def _short(task: Task, most: int) -> Expr:
@@ -111,12 +131,12 @@ def _short(task: Task, most: int) -> Expr:
 
 
 def _together(task: Task) -> Iterator[Choice]:
-    """Yield `rows` for several stages; a single row must not be long."""
+    """Yield `rows` for several stages, unless the rows are few and long."""
     run = _run_together(task)
     if run is not None:
-        short = None if run.rows else _compare(_size(run.columns), "<=", LONG_ROW)
+        yield _in_parts(task, run.rows, run.columns)
         reason = f"{len(run.stages)} stages share their rows"
-        yield Choice("rows", reason, short, reach=len(run.stages))
+        yield Choice("rows", reason, reach=len(run.stages))
 
 
 def _run_together(task: Task) -> Run | None:

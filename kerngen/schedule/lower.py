@@ -18,7 +18,7 @@ from kerngen.schedule.faults import (
     StrategyDoesNotFit,
     UnknownStage,
 )
-from kerngen.schedule.guards import NOTHING, Facts, learning, outcome
+from kerngen.schedule.guards import EVERY_WAY, NO_WAY, Ways, assuming, either
 from kerngen.schedule.program import (
     KernelProgram,
     ScheduledStage,
@@ -86,12 +86,12 @@ def _reason(schedule: Schedule, kernel: Kernel) -> str:
 class _Scheduler:
     """Schedules the stages of a kernel, one after the other.
 
-    `arriving` holds what is known of guards at each stage that some choices for the
-    earlier ones lead to; the others always run with earlier ones.
+    `ways` holds how choices for the earlier ones lead to each; to one that always runs
+    with an earlier stage, none do.
     """
 
     tasks: tuple[Task, ...]
-    arriving: dict[int, Facts] = field(default_factory=lambda: {0: NOTHING})
+    ways: dict[int, Ways] = field(default_factory=lambda: {0: EVERY_WAY})
 
     def stages(self) -> Iterator[StageProgram]:
         """Yield every stage with its schedules, and why it has no others."""
@@ -106,28 +106,21 @@ class _Scheduler:
 
     def _schedules(self, number: int) -> Iterator[ScheduledStage]:
         """Yield the schedules of a stage that some outcome of the guards chooses."""
-        facts = self.arriving.get(number)
-        if facts is None:
-            return
+        ways = self.ways.get(number, NO_WAY)
         made: dict[_Key, ScheduledStage] = {}
-        for candidate in self._candidates(number):
+        for candidate in self._candidates(number) if ways else ():
             guard = candidate.choice.guard
-            holds = outcome(guard, facts)
-            if holds is False:
+            chosen = assuming(ways, guard, holds=True)
+            if not chosen:
                 continue
             schedule = _schedule(candidate, made)
             after = number + schedule.covers
-            self._arrive(after, learning(facts, guard, holds=True))
-            is_last = holds and schedule.runs_everywhere
-            yield replace(schedule, guard=None) if is_last else schedule
-            if is_last:
-                return
+            self.ways[after] = either(chosen, self.ways.get(after, NO_WAY))
             if schedule.runs_everywhere:
-                facts = learning(facts, guard, holds=False)
-
-    def _arrive(self, number: int, facts: Facts) -> None:
-        """Keep what is known on every way to a stage."""
-        self.arriving[number] = facts & self.arriving.get(number, facts)
+                ways = assuming(ways, guard, holds=False)
+            yield schedule if ways else replace(schedule, guard=None)
+            if not ways:
+                return
 
     def _candidates(self, number: int) -> Iterator[_Candidate]:
         """Yield the user's schedules that fit, and the compiler's own behind them."""

@@ -10,6 +10,7 @@ from kerngen.schedule.columnwise import lower_columnwise
 from kerngen.schedule.gemm import fits_gemm, lower_gemm
 from kerngen.schedule.gemv import fits_gemv, lower_gemv
 from kerngen.schedule.orientation import is_columnwise
+from kerngen.schedule.parts import lower_parts
 from kerngen.schedule.per_element import (
     fits_generic,
     fits_map,
@@ -18,7 +19,6 @@ from kerngen.schedule.per_element import (
 )
 from kerngen.schedule.program import Variant
 from kerngen.schedule.rows import covers_rows, fits_rows, lower_rows
-from kerngen.schedule.rowwise import lower_rowwise
 from kerngen.schedule.task import Options, Task
 
 
@@ -50,7 +50,7 @@ def _fits_reduce(task: Task) -> str:
 
 def _lower_reduce(task: Task, options: Options) -> Iterator[Variant]:
     del options
-    return lower_columnwise(task) if is_columnwise(task) else lower_rowwise(task)
+    return lower_columnwise(task) if is_columnwise(task) else lower_parts(task)
 
 
 STRATEGIES: Final = {

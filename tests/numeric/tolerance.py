@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from kerngen.ir.builtins import BUILTINS, Accuracy
 from kerngen.runtime.hostmath import ceil_div
-from kerngen.schedule import columnwise, rows, rowwise
+from kerngen.schedule import columnwise, parts, rows, rowwise
 
 from .approx import ROUNDED, Approx, Arithmetic, Array
 from .oracles import ERF
@@ -47,11 +47,20 @@ def serial(count: int) -> int:
     return max(count - 1, 0)
 
 
-def rows_or_columns(count: int) -> int:
-    """A running total per lane, then a tree; lanes share a row, or fewer a column."""
+def columns(count: int) -> int:
+    """A running total per lane, then a tree; few lanes share a column."""
     lanes = columnwise.LANES_PER_GROUP // columnwise.COLUMNS
-    columns = (ceil_div(count, n) + ceil_log2(n) for n in (lanes, 4 * lanes))
-    return max(_lanes(count, rowwise.ROW_LANES), *columns)
+    return max(ceil_div(count, n) + ceil_log2(n) for n in (lanes, 4 * lanes))
+
+
+def rows_or_columns(count: int) -> int:
+    """The same, or all lanes of a workgroup share a row."""
+    return max(_lanes(count, rowwise.ROW_LANES), columns(count))
+
+
+def parts_or_columns(count: int) -> int:
+    """The same, or many workgroups share it."""
+    return max(whole(count), columns(count))
 
 
 def whole_rows(count: int) -> int:
@@ -65,9 +74,9 @@ def whole_rows(count: int) -> int:
 
 def whole(count: int) -> int:
     """Many workgroups leave one partial result each; one workgroup adds those up."""
-    parts = min(max(ceil_div(count, rowwise.PART), 1), rowwise.MAX_PARTS)
-    first = _lanes(ceil_div(count, parts), rowwise.TOTAL_LANES)
-    return first + _lanes(parts, rowwise.TOTAL_LANES)
+    pieces = min(max(ceil_div(count, parts.PART), 1), parts.MAX_PARTS)
+    first = _lanes(ceil_div(count, pieces), parts.PART_LANES)
+    return first + _lanes(pieces, parts.PART_LANES)
 
 
 def _lanes(count: int, lanes: int) -> int:
@@ -103,7 +112,7 @@ SUMMATIONS: Mapping[tuple[str, bool], Summation] = {
     ("generic", True): SERIAL,
     ("gemm", False): SERIAL,
     ("gemv", False): Summation(rows_or_columns, longest=1500),
-    ("reduce", False): Summation(rows_or_columns, longest=1500),
+    ("reduce", False): Summation(parts_or_columns, longest=1500),
     ("rows", False): Summation(whole_rows, longest=1500),
     ("rows", True): Summation(whole_rows, longest=1500),
     ("reduce", True): Summation(whole, longest=20000),

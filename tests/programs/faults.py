@@ -170,7 +170,7 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "a dropped part of a total",
-        "kerngen.schedule.rowwise:_finish_shader",
+        "kerngen.schedule.parts:_finish_shader",
         "t.count_up(part.name, shader.lane, count,",
         "t.count_up(part.name, shader.lane + 1, count,",
     ),

@@ -31,23 +31,35 @@ LARGE = "gemm tile(256, 128, 16) micro(8, 8)"
 SCHEDULES: Mapping[str, tuple[str, dict[str, list[str]]]] = {
     "a guard holds everywhere or nowhere": (
         f"{SOFTMAX} schedule f when n < 8 {{ generic }}",
-        {"top": ["generic when", "rows"], "total": ["generic"], "y": ["generic"]},
+        {
+            "top": ["generic when", "reduce when", "rows"],
+            "total": ["generic when", "reduce"],
+            "y": ["generic when", "map"],
+        },
     ),
     "a stage that was left alone leaves the others together": (
         f"{SOFTMAX} schedule f.top when n > 4096 {{ generic }}",
-        {"top": ["generic when", "rows"], "total": ["rows"], "y": []},
+        {
+            "top": ["generic when", "reduce when", "rows"],
+            "total": ["reduce when", "rows"],
+            "y": ["map"],
+        },
     ),
     "stages that are reached by two ways": (
         f"{SOFTMAX} schedule f when n < 8 {{ rows }} schedule f when m < 8 {{ generic }}",
         {
-            "top": ["rows when", "generic when", "rows"],
-            "total": ["generic"],
-            "y": ["generic"],
+            "top": ["rows when", "generic when", "reduce when", "rows"],
+            "total": ["generic when", "reduce"],
+            "y": ["generic when", "map"],
         },
     ),
-    "what runs nothing together falls back to the best alone": (
+    "a long vector goes stage by stage": (
         VECTOR,
-        {"top": ["rows when", "reduce"], "total": ["reduce"], "y": ["map"]},
+        {"top": ["reduce when", "rows"], "total": ["reduce"], "y": ["map"]},
+    ),
+    "what always runs together": (
+        f"{SOFTMAX} schedule f {{ rows }}",
+        {"top": ["rows"], "total": [], "y": []},
     ),
     "the compiler's own choice, asked for": (
         f"{PRODUCT} schedule f when m == 1 {{ gemv }}",

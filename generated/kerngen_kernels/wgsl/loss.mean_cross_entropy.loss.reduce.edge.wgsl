@@ -21,8 +21,13 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let count = min(max((u.m + 4095u) >> 12u, 1u), 1024u);
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= count) {
+        return;
+    }
     var loss_sum = 0.0;
-    for (var i = workgroup.x * 256u + lane; i < u.m; i += grid.x * 256u) {
+    for (var i = group * 256u + lane; i < u.m; i += count * 256u) {
         loss_sum += log(total[i]) - (logits[i * u.n + min(labels[i], u.n - 1u)] - top[i]);
     }
     partial[lane] = loss_sum;
@@ -34,6 +39,6 @@ fn main(
         workgroupBarrier();
     }
     if (lane == 0u) {
-        parts[workgroup.x] = partial[0u];
+        parts[group] = partial[0u];
     }
 }

@@ -21,8 +21,13 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let count = min(max((u.m + 4095u) >> 12u, 1u), 1024u);
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= count) {
+        return;
+    }
     var loss_sum = vec4f(0.0);
-    for (var i = (workgroup.x * 256u + lane) * 4u; i < u.m; i += grid.x * 256u * 4u) {
+    for (var i = (group * 256u + lane) * 4u; i < u.m; i += count * 256u * 4u) {
         let logits_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
         let logits_at_ = min(labels[i >> 2u], vec4u(u.n - 1u));
         loss_sum += log(total[i >> 2u]) - (vec4f(logits[logits_at.x * u.n + logits_at_.x], logits[logits_at.y * u.n + logits_at_.y], logits[logits_at.z * u.n + logits_at_.z], logits[logits_at.w * u.n + logits_at_.w]) - top[i >> 2u]);
@@ -36,6 +41,6 @@ fn main(
         workgroupBarrier();
     }
     if (lane == 0u) {
-        parts[workgroup.x] = partial[0u];
+        parts[group] = partial[0u];
     }
 }

@@ -18,8 +18,13 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let count = min(max((u.n + 4095u) >> 12u, 1u), 1024u);
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= count) {
+        return;
+    }
     var product_sum = 0.0;
-    for (var i = workgroup.x * 256u + lane; i < u.n; i += grid.x * 256u) {
+    for (var i = group * 256u + lane; i < u.n; i += count * 256u) {
         product_sum += x[i] * y[i];
     }
     partial[lane] = product_sum;
@@ -31,6 +36,6 @@ fn main(
         workgroupBarrier();
     }
     if (lane == 0u) {
-        parts[workgroup.x] = partial[0u];
+        parts[group] = partial[0u];
     }
 }

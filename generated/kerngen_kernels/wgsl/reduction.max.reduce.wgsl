@@ -17,8 +17,13 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let count = min(max((u.n + 4095u) >> 12u, 1u), 1024u);
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= count) {
+        return;
+    }
     var largest_max = vec4f(-3.4028234663852886e+38);
-    for (var i = (workgroup.x * 256u + lane) * 4u; i < u.n; i += grid.x * 256u * 4u) {
+    for (var i = (group * 256u + lane) * 4u; i < u.n; i += count * 256u * 4u) {
         largest_max = max(largest_max, x[i >> 2u]);
     }
     partial[lane] = max(max(largest_max.x, largest_max.y), max(largest_max.z, largest_max.w));
@@ -30,6 +35,6 @@ fn main(
         workgroupBarrier();
     }
     if (lane == 0u) {
-        parts[workgroup.x] = partial[0u];
+        parts[group] = partial[0u];
     }
 }

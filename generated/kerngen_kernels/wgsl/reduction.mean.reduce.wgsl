@@ -17,8 +17,13 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let count = min(max((u.n + 4095u) >> 12u, 1u), 1024u);
+    let group = workgroup.y * grid.x + workgroup.x;
+    if (group >= count) {
+        return;
+    }
     var average_sum = vec4f(0.0);
-    for (var i = (workgroup.x * 256u + lane) * 4u; i < u.n; i += grid.x * 256u * 4u) {
+    for (var i = (group * 256u + lane) * 4u; i < u.n; i += count * 256u * 4u) {
         average_sum += x[i >> 2u];
     }
     partial[lane] = average_sum.x + average_sum.y + (average_sum.z + average_sum.w);
@@ -30,6 +35,6 @@ fn main(
         workgroupBarrier();
     }
     if (lane == 0u) {
-        parts[workgroup.x] = partial[0u];
+        parts[group] = partial[0u];
     }
 }
