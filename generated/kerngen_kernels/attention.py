@@ -250,7 +250,7 @@ _ATTENTION = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["b"] * d["h"] * d["s"] < 64 and d["t"] > 32768,
+                    when=lambda d, _: d["b"] * d["h"] * d["s"] < 64 and d["t"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -995,7 +995,7 @@ _CAUSAL_ATTENTION = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["b"] * d["h"] * d["s"] < 64 and d["t"] > 32768,
+                    when=lambda d, _: d["b"] * d["h"] * d["s"] < 64 and d["t"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -1797,7 +1797,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["b"] * d["h"] * d["s"] < 64 and d["t"] > 32768,
+                    when=lambda d, _: d["b"] * d["h"] * d["s"] < 64 and d["t"] > 65536,
                     variants=(
                         Variant(
                             "aligned",

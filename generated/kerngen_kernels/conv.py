@@ -2296,7 +2296,7 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
                     * d["height_length"]
                     * d["width_length"]
                     < 64
-                    and d["b"] * d["p"] * d["t"] > 32768,
+                    and d["b"] * d["p"] * d["t"] > 65536,
                     variants=(
                         Variant(
                             "aligned",

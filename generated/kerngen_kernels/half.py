@@ -1361,7 +1361,7 @@ _GEMV = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["n"] < 64 and d["k"] > 32768,
+                    when=lambda d, _: d["n"] < 64 and d["k"] > 65536,
                     variants=(
                         Variant(
                             "aligned",

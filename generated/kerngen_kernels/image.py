@@ -677,7 +677,7 @@ _GLOBAL_AVG_POOL = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["b"] * d["c"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["b"] * d["c"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",

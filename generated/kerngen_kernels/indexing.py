@@ -781,7 +781,7 @@ _ARGMAX = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -1211,7 +1211,7 @@ _ARGMIN = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",

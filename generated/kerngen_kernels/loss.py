@@ -144,7 +144,7 @@ _CROSS_ENTROPY = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -644,7 +644,7 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -1195,7 +1195,7 @@ _MEAN_CROSS_ENTROPY = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",

@@ -164,7 +164,7 @@ _LAYERNORM = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -724,7 +724,7 @@ _LAYERNORM_GRADIENT = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -1566,7 +1566,7 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -2178,7 +2178,7 @@ _RMSNORM = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -2603,7 +2603,7 @@ _RMSNORM_GRADIENT = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -3149,7 +3149,7 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -3589,7 +3589,7 @@ _GROUPNORM = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["b"] * d["g"] < 64 and d["c"] * d["n"] > 32768,
+                    when=lambda d, _: d["b"] * d["g"] < 64 and d["c"] * d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -4381,7 +4381,7 @@ _BATCH_STATISTICS = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["c"] < 64 and d["b"] * d["n"] > 32768,
+                    when=lambda d, _: d["c"] < 64 and d["b"] * d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",

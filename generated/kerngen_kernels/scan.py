@@ -194,7 +194,7 @@ _CUMSUM = Kernel(
                 Schedule(
                     "reduce",
                     when=lambda d, _: d["n_plus_block_minus_1_div_block"] < 64
-                    and d["n_plus_block_minus_1_div_block"] > 32768,
+                    and d["n_plus_block_minus_1_div_block"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -865,7 +865,7 @@ _CUMSUM_ROWS = Kernel(
                 Schedule(
                     "reduce",
                     when=lambda d, _: d["m"] * d["n_plus_block_minus_1_div_block"] < 64
-                    and d["n_plus_block_minus_1_div_block"] > 32768,
+                    and d["n_plus_block_minus_1_div_block"] > 65536,
                     variants=(
                         Variant(
                             "aligned",

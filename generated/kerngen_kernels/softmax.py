@@ -126,7 +126,7 @@ _SOFTMAX = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -594,7 +594,7 @@ _SOFTMAX_GRADIENT = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -1009,7 +1009,7 @@ _LOG_SOFTMAX = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -1477,7 +1477,7 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -1882,7 +1882,7 @@ _LOGSUMEXP = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",

@@ -138,7 +138,7 @@ _ROW_MEAN = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -481,7 +481,7 @@ _ROW_VARIANCE = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -926,7 +926,7 @@ _STANDARDIZE = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -1760,7 +1760,7 @@ _HISTOGRAM = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["bins_length"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["bins_length"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -2119,7 +2119,7 @@ _BINCOUNT = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["bins_length"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["bins_length"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",
@@ -2633,7 +2633,7 @@ _COSINE_SIMILARITY = Kernel(
             schedules=(
                 Schedule(
                     "reduce",
-                    when=lambda d, _: d["m"] < 64 and d["n"] > 32768,
+                    when=lambda d, _: d["m"] < 64 and d["n"] > 65536,
                     variants=(
                         Variant(
                             "aligned",

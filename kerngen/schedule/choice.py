@@ -34,7 +34,7 @@ MANY_RESULTS: Final = 16384
 """So many results keep a device busy with one invocation each."""
 
 FEW_ROWS: Final = 64
-LONG_ROW: Final = 32768
+LONG_ROW: Final = 65536
 """Fewer rows than that, of more elements, are work for several workgroups each."""
 
 

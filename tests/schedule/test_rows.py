@@ -380,7 +380,7 @@ def leases(ctx: gpu.Context) -> int:
     return pool.hits + pool.misses
 
 
-@pytest.mark.parametrize("n", [32_768, 32_769])
+@pytest.mark.parametrize("n", [65_536, 65_537])
 def test_only_what_is_bound_is_allocated(ctx: gpu.Context, n: int) -> None:
     """A long vector goes stage by stage, through temporaries; a short one needs none."""
     with built(VECTOR) as (kernel,):
@@ -388,8 +388,8 @@ def test_only_what_is_bound_is_allocated(ctx: gpu.Context, n: int) -> None:
         before, taken = ctx.counters.snapshot(), leases(ctx)
         (y,) = kernel.launch(ctx, (x,), (), (None,))
         after = ctx.counters - before
-        assert after.dispatches == (5 if n > 32_768 else 1)
-        assert leases(ctx) - taken == (5 if n > 32_768 else 1)
+        assert after.dispatches == (5 if n > 65_536 else 1)
+        assert leases(ctx) - taken == (5 if n > 65_536 else 1)
         np.testing.assert_allclose(y.numpy(), 1 / n, rtol=1e-4)
 
 
@@ -406,7 +406,7 @@ def test_only_what_is_bound_is_allocated(ctx: gpu.Context, n: int) -> None:
 def test_few_and_long_rows_go_in_parts(ctx: gpu.Context, name: str) -> None:
     case = CASES[name]
     with built(case.text) as (kernel,):
-        for n in (32_772, 32_773):
+        for n in (65_540, 65_541):
             before = ctx.counters.snapshot()
             check(ctx, case, kernel, 3, n)
             assert (ctx.counters - before).dispatches > case.covers
