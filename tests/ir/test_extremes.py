@@ -12,7 +12,7 @@ from kerngen.ir.extremes import corners, stays_inside
 from kerngen.ir.nodes import Binary, Constant, DimValue, Expr, Extent, Index, IndexValue
 from kerngen.ir.types import Scalar
 
-DIMS = ("m", "n")
+DIMS: tuple[str, ...] = ("m", "n")
 LENGTHS = range(1, 5)
 NUMBERS = st.integers(-3, 3)
 EXTENTS = st.sampled_from([*DIMS, 1, 3])
