@@ -72,12 +72,15 @@ def test_bit_tests(ctx: gpu.Context, name: str, extra: int) -> None:
 def test_remainders(ctx: gpu.Context, extra: int) -> None:
     """Only drivers that take negative numbers for large ones need the helper."""
     special = [0, 1, -1, 2, -2, 7, -7, 1000, -1000, 2**31 - 1, -(2**31)]
-    x, y = (np.array(v).astype(np.int32) for v in zip(*product(special, special)))
+    x, y = (
+        np.array(v).astype(np.int32)
+        for v in zip(*product(special, special), strict=True)
+    )
     x, y = x[: 120 + extra], y[: 120 + extra]
     text = "kernel f(x: i32[n], y: i32[n]) -> z: i32[n] { z[i] = x[i] % y[i]; }"
     with built(text) as (kernel,):
         (z,) = kernel.launch(ctx, (ctx.tensor(x), ctx.tensor(y)), (), (None,))
-        expected = [int(math.fmod(a, b)) if b else 0 for a, b in zip(x, y)]
+        expected = [int(math.fmod(a, b)) if b else 0 for a, b in zip(x, y, strict=True)]
         assert z.numpy().tolist() == expected
 
 
