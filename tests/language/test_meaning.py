@@ -42,7 +42,7 @@ def fitting(case: Case, strategy: str) -> str:
 def fits(case: Case, strategy: str) -> bool:
     """Whether the strategy suits a stage; any other fault of a case is an error."""
     try:
-        compile_text(fitting(case, strategy), "case.kern")
+        compile_text(fitting(case, strategy), "case.kern", formatted=False)
     except CompileError as error:
         if [fault.code for fault in error.diagnostics] != ["KG0751"]:
             raise

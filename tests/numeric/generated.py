@@ -21,7 +21,8 @@ _numbers = count()
 def built(text: str) -> Generator[tuple[Kernel, ...]]:
     """Build a source in a folder that lasts as long as the block; give its kernels."""
     name = f"built_{next(_numbers)}"
-    with imported(name, compile_text(text, f"{name}.kern").files) as kernels:
+    compiled = compile_text(text, f"{name}.kern", formatted=False)
+    with imported(name, compiled.files) as kernels:
         yield kernels
 
 
