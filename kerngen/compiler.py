@@ -15,6 +15,7 @@ from kerngen.output.naming import module_name
 from kerngen.schedule.lower import lower
 from kerngen.schedule.program import KernelProgram
 from kerngen.source.diagnostic import Faults
+from kerngen.syntax.depth import deep_recursion
 from kerngen.syntax.library import Library
 
 
@@ -54,6 +55,10 @@ class Compiler:
 
         Raises `CompileError` with every diagnostic that the first failing stage found.
         """
+        with deep_recursion():
+            return self._compile(name)
+
+    def _compile(self, name: str) -> CompiledModule:
         # Texts to syntax trees, and these to typed kernels: with the functions that the
         # file uses of others, and the schedules that others give to its kernels.
         module = self._checker.module(name)

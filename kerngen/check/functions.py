@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kerngen.check import faults_names
 from kerngen.check.calls import REDUCTIONS
@@ -21,6 +22,7 @@ from kerngen.ir.nodes import Expr, Function, LocalValue
 from kerngen.ir.types import CASTS, VECTORS, Scalar
 from kerngen.source.diagnostic import Faults
 from kerngen.syntax import ast
+from kerngen.syntax.depth import LONGEST_CHAIN, continues
 
 MOST_NESTED = 64
 """How deep the expressions of functions nest, calls included: within Python's stack."""
@@ -125,28 +127,39 @@ def _declare(
 
 def _check_depth(faults: Faults, ordered: list[ast.FunctionItem]) -> None:
     """Report functions beyond the limit; those that call them are not reported too."""
-    depths: dict[str, int] = {}
+    depths: dict[str, _Depth] = {}
     for item in ordered:
         bodies = (*(let.value for let in item.lets), item.body)
-        depth = max(_depth(body, depths) for body in bodies)
+        found = [_depth(body, depths) for body in bodies]
+        depth = _Depth(max(d.nesting for d in found), max(d.height for d in found))
         name = item.name
-        if depth > MOST_NESTED:
+        if depth.nesting > MOST_NESTED or depth.height > LONGEST_CHAIN:
             faults.add(
                 faults_names.CallsTooDeep(
                     span=name.span, name=name.name, limit=MOST_NESTED
                 )
             )
-            depth = 0
+            depth = _Depth(0, 0)
         depths[name.name] = depth
 
 
-def _depth(expr: ast.Expr, depths: dict[str, int]) -> int:
+class _Depth(NamedTuple):
+    """How deep an expression nests: with chains as one level, and with each operator."""
+
+    nesting: int
+    height: int
+
+
+def _depth(expr: ast.Expr, depths: dict[str, _Depth]) -> _Depth:
     """Return how deep an expression nests, with the functions that it calls."""
-    called = 0
+    nesting, height = 0, 0
     if isinstance(expr, ast.Call):
-        called = depths.get(expr.function.name, 0)
-    inner = (_depth(child, depths) for child in subexpressions(expr))
-    return 1 + max(called, *inner, 0)
+        nesting, height = depths.get(expr.function.name, _Depth(0, 0))
+    for child in subexpressions(expr):
+        inner = _depth(child, depths)
+        nesting = max(nesting, inner.nesting - continues(expr, child))
+        height = max(height, inner.height)
+    return _Depth(nesting + 1, height + 1)
 
 
 def _callees_first(

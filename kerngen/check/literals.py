@@ -57,10 +57,14 @@ def _adapting(builtin: Builtin) -> list[int]:
 
 
 def _joined(*nodes: ast.Expr) -> Scalar | None:
-    kinds = [flexible(node) for node in nodes]
-    if None in kinds:
-        return None
-    return Scalar.F32 if Scalar.F32 in kinds else Scalar.I32
+    """Join the kinds of operands; the last first, for chains are long to the left."""
+    joined = Scalar.I32
+    for node in reversed(nodes):
+        kind = flexible(node)
+        if kind is None:
+            return None
+        joined = Scalar.F32 if Scalar.F32 in (kind, joined) else Scalar.I32
+    return joined
 
 
 def literal(

@@ -1,25 +1,67 @@
-"""The limit on how deep expressions nest.
+"""Limits on how deep expressions nest, and how long chains of one operator are.
 
-Later stages walk expressions by recursion.  The limit keeps them well within Python's
-own, so that nothing a user writes can end in a RecursionError.
+Later stages walk expressions by recursion.  The limits keep that within bounds, so that
+nothing a user writes can end in a RecursionError, nor what is generated from it: Tint
+and type checkers have limits of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Final, final
 
-from kerngen.source.diagnostic import Faults
+from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.syntax import ast
-from kerngen.syntax.faults import NestedTooDeep
+from kerngen.syntax.faults import LongChain, NestedTooDeep
 
-LIMIT = 128
+LIMIT: Final = 128
+"""How deep an expression nests, where a chain such as `a + b + c` is one level."""
+
+LONGEST_CHAIN: Final = 240
+"""How deep it nests where each operator is a level: pyright reads 256."""
+
+_FRAMES: Final = 4000
+"""Python's own stack, at some frames per level of an expression and of its calls."""
+
+_CHAINS: Final[dict[ast.BinaryOp, str]] = {
+    "+": "sum",
+    "-": "sum",
+    "*": "product",
+    "and": "and",
+    "or": "or",
+    "&": "&",
+    "|": "|",
+    "^": "^",
+}
+"""Operators that are written without parentheses, one after the other."""
+
+
+@contextmanager
+def deep_recursion() -> Generator[None]:
+    """Give recursive passes the stack that expressions within the limits need."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _FRAMES))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def continues(expr: ast.Expr, first: ast.Expr) -> bool:
+    """Whether an expression goes on with the chain that its first operand is."""
+    if not isinstance(expr, ast.Binary) or expr.left is not first:
+        return False
+    chain = _CHAINS.get(expr.op)
+    return isinstance(first, ast.Binary) and chain == _CHAINS.get(first.op, "")
 
 
 def split_by_depth(
     items: tuple[ast.Item, ...], faults: Faults
 ) -> tuple[tuple[ast.Item, ...], tuple[ast.Item, ...]]:
-    """Tell the items within `LIMIT` from those beyond; report one place in each."""
+    """Tell the items within the limits from those beyond; report one place in each."""
     deep = {id(item) for item in items if _reported(item, faults)}
     return (
         tuple(item for item in items if id(item) not in deep),
@@ -27,17 +69,50 @@ def split_by_depth(
     )
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A node, how deep it lies, and the chain that it belongs to, if to one."""
+
+    node: object
+    nesting: int = 0
+    height: int = 0
+    chain: ast.Expr | None = None
+
+    def fault(self) -> Diagnostic | None:
+        """Return what is wrong with it."""
+        if not isinstance(self.node, ast.Expr):
+            return None
+        if self.nesting > LIMIT:
+            return NestedTooDeep(span=self.node.span, limit=LIMIT)
+        if self.height > LONGEST_CHAIN:
+            whole = self.chain or self.node
+            return LongChain(span=whole.span, limit=LONGEST_CHAIN)
+        return None
+
+    def below(self) -> Iterator[_Place]:
+        """Yield the nodes that it is made of."""
+        node = self.node
+        for child in _children(node):
+            if not isinstance(child, ast.Expr):
+                yield _Place(child, self.nesting, self.height)
+            elif isinstance(node, ast.Expr) and continues(node, child):
+                chain = self.chain or node
+                yield _Place(child, self.nesting, self.height + 1, chain)
+            else:
+                yield _Place(child, self.nesting + 1, self.height + 1)
+
+
 def _reported(item: ast.Item, faults: Faults) -> bool:
-    """Whether an expression of an item lies deeper than `LIMIT`; then report it."""
-    pending: list[tuple[object, int]] = [(item, 0)]
+    """Whether an expression of an item lies beyond a limit; then report it."""
+    pending = [_Place(item)]
     while pending:
-        node, depth = pending.pop()
-        if isinstance(node, ast.Expr):
-            depth += 1
-            if depth > LIMIT:
-                faults.add(NestedTooDeep(span=node.span, limit=LIMIT))
-                return True
-        pending.extend((child, depth) for child in _children(node))
+        place = pending.pop()
+        fault = place.fault()
+        if fault is not None:
+            faults.add(fault)
+            return True
+        pending.extend(place.below())
     return False
 
 

@@ -170,6 +170,33 @@ class NestedTooDeep(Diagnostic):
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class LongChain(Diagnostic):
+    """A chain of operators longer than the later stages are made to walk."""
+
+    code: ClassVar[str] = "KG0134"
+    rule: ClassVar[str] = "A chain of operators is no longer than the limit."
+
+    limit: int
+
+    @property
+    def headline(self) -> str:
+        """States the limit."""
+        return (
+            "This chain of operators is too long: with what it joins, it nests more than "
+            f"{self.limit} levels deep."
+        )
+
+    @property
+    def hint(self) -> str:
+        """Suggests to name a part, or to let an index run."""
+        return (
+            "Name a part of it with 'let'; what repeats itself is a reduction, such as "
+            "'sum[i < 9] ...'."
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class MalformedNumber(Diagnostic):
     """A number with a suffix, a foreign prefix or a bare point."""
 

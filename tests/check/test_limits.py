@@ -34,6 +34,13 @@ def test_functions_of_the_limit_compile_in_an_expression_of_the_limit() -> None:
     assert codes_of(chain(MOST_NESTED - 1) + kernel(deep)) == []
 
 
+def test_a_long_chain_is_not_deep() -> None:
+    function = f"fn f(x: f32) -> f32 {{ {' * '.join('x' * 150)} }}\n"
+    value = " + ".join(["x[i]"] * 150)
+    reduced = value.replace("i", "j")
+    assert codes_of(function + kernel(f"f({value}) + sum[j] ({reduced})")) == []
+
+
 def test_functions_beyond_the_limit_are_one_fault() -> None:
     assert codes_of(chain(MOST_NESTED) + kernel("g0(x[i])")) == ["KG0216"]
 

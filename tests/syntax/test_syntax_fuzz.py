@@ -13,7 +13,7 @@ from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.render import render, to_json
 from kerngen.source.text import Source
 from kerngen.syntax import ast
-from kerngen.syntax.depth import LIMIT
+from kerngen.syntax.depth import LIMIT, LONGEST_CHAIN
 from kerngen.syntax.parser import parse
 
 from .parsing import codes_of, parse_expression, parse_text
@@ -111,7 +111,7 @@ def value(text: str) -> str:
         "x[" * MANY + "i" + "]" * MANY,
         "x" + "[i]" * MANY,
         "x" + ".y" * MANY,
-        "x" + " + x" * MANY,
+        "x" + " / x" * MANY,
         "if x { y } else " * MANY + "{ z }",
         "if x { " * MANY + "y" + " } else { z }" * MANY,
     ],
@@ -120,9 +120,16 @@ def test_what_is_nested_too_deep_is_refused(text: str) -> None:
     assert codes_of(value(text)) == ["KG0107"]
 
 
-def test_the_limit_is_exact() -> None:
+@pytest.mark.parametrize("operator", ["+", "*", "and", "|"])
+def test_a_chain_that_is_too_long_is_refused(operator: str) -> None:
+    assert codes_of(value("x" + f" {operator} x" * MANY)) == ["KG0134"]
+
+
+def test_the_limits_are_exact() -> None:
     assert parse_text(value("-" * (LIMIT - 1) + "x")).items
     assert codes_of(value("-" * LIMIT + "x")) == ["KG0107"]
+    assert parse_text(value("x" + " - x + x" * ((LONGEST_CHAIN - 1) // 2))).items
+    assert codes_of(value("x" + " + x" * LONGEST_CHAIN)) == ["KG0134"]
 
 
 def test_each_item_is_held_to_the_limit() -> None:
