@@ -1655,7 +1655,7 @@ def grouped_query_attention_reference(
             g = ref.index(h)
             sum_over_p += (
                 q[:, :, :, p, None]
-                * k[:, :, :, p][:, ref.clamp(ref.idiv(g, ref.idiv(ref.i32(h), r)), r)][
+                * ref.take(k[:, :, :, p], ref.idiv(g, ref.idiv(ref.i32(h), r)), 1)[
                     :, :, None, :
                 ]
             )
@@ -1677,7 +1677,7 @@ def grouped_query_attention_reference(
             g = ref.index(h)
             sum_over_j += (
                 weight[:, :, :, j_, None]
-                * v[:, :, j_][:, ref.clamp(ref.idiv(g, ref.idiv(ref.i32(h), r)), r)][
+                * ref.take(v[:, :, j_], ref.idiv(g, ref.idiv(ref.i32(h), r)), 1)[
                     :, :, None, :
                 ]
             )
@@ -2447,12 +2447,12 @@ def rotary_reference(
         j = ref.index(d)
         y: NDArray[Any] = np.where(
             j < r,
-            x * cosine[:, ref.clamp(j + 0, r)]
-            - x[:, :, :, ref.clamp(j + r, d)] * sine[:, ref.clamp(j + 0, r)],
+            x * ref.take(cosine, j + 0, 1)
+            - ref.take(x, j + r, 3) * ref.take(sine, j + 0, 1),
             np.where(
                 j < ref.i32(2) * r,
-                x * cosine[:, ref.clamp(j - r, r)]
-                + x[:, :, :, ref.clamp(j - r, d)] * sine[:, ref.clamp(j - r, r)],
+                x * ref.take(cosine, j - r, 1)
+                + ref.take(x, j - r, 3) * ref.take(sine, j - r, 1),
                 x,
             ),
         )
@@ -2525,7 +2525,6 @@ _ROTARY = Kernel(
     ),
     gathers=(
         Gather("cosine", 1, "r", ("b", "h", "s", "d")),
-        Gather("x", 3, "d", ("b", "h", "s", "d")),
         Gather("sine", 1, "r", ("b", "h", "s", "d")),
     ),
 )
@@ -2645,12 +2644,10 @@ def rotary_interleaved_reference(
             x,
             np.where(
                 ref.irem(j, 2) == 0,
-                x * cosine[:, ref.clamp(ref.idiv(j, 2), r)]
-                - x[:, :, :, ref.clamp(j + 1, d)]
-                * sine[:, ref.clamp(ref.idiv(j, 2), r)],
-                x * cosine[:, ref.clamp(ref.idiv(j, 2), r)]
-                + x[:, :, :, ref.clamp(j - 1, d)]
-                * sine[:, ref.clamp(ref.idiv(j, 2), r)],
+                x * ref.take(cosine, ref.idiv(j, 2), 1)
+                - ref.take(x, j + 1, 3) * ref.take(sine, ref.idiv(j, 2), 1),
+                x * ref.take(cosine, ref.idiv(j, 2), 1)
+                + ref.take(x, j - 1, 3) * ref.take(sine, ref.idiv(j, 2), 1),
             ),
         )
         return y
@@ -2722,7 +2719,6 @@ _ROTARY_INTERLEAVED = Kernel(
     ),
     gathers=(
         Gather("cosine", 1, "r", ("b", "h", "s", "d")),
-        Gather("x", 3, "d", ("b", "h", "s", "d")),
         Gather("sine", 1, "r", ("b", "h", "s", "d")),
     ),
 )

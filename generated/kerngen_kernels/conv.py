@@ -218,7 +218,7 @@ def conv1d_reference(
                 j = ref.index(y_axis_2)
                 sum_over_q_v += k[:, q, v, None] * ref.where(
                     _on_axis(j * step + ref.i32(v) * skip - edge, ref.i32(w)),
-                    x[:, q][:, ref.clamp(j * step + ref.i32(v) * skip - edge, w)][
+                    ref.take(x[:, q], j * step + ref.i32(v) * skip - edge, 1)[
                         :, None, :
                     ],
                     0.0,
@@ -520,12 +520,13 @@ def conv2d_reference(
                             i[:, None] * step + ref.i32(u) * skip - edge, ref.i32(h)
                         )
                         & _on_axis(j * step + ref.i32(v) * skip - edge, ref.i32(w)),
-                        x[
+                        ref.at(
+                            x,
                             n[:, None, None, None],
                             q,
-                            ref.clamp(i[:, None] * step + ref.i32(u) * skip - edge, h),
-                            ref.clamp(j * step + ref.i32(v) * skip - edge, w),
-                        ],
+                            i[:, None] * step + ref.i32(u) * skip - edge,
+                            j * step + ref.i32(v) * skip - edge,
+                        ),
                         0.0,
                     )
         y: NDArray[Any] = sum_over_q_u_v
@@ -844,12 +845,13 @@ def conv2d_bias_reference(
                             i[:, None] * step + ref.i32(u) * skip - edge, ref.i32(h)
                         )
                         & _on_axis(j * step + ref.i32(v) * skip - edge, ref.i32(w)),
-                        x[
+                        ref.at(
+                            x,
                             n[:, None, None, None],
                             q,
-                            ref.clamp(i[:, None] * step + ref.i32(u) * skip - edge, h),
-                            ref.clamp(j * step + ref.i32(v) * skip - edge, w),
-                        ],
+                            i[:, None] * step + ref.i32(u) * skip - edge,
+                            j * step + ref.i32(v) * skip - edge,
+                        ),
                         0.0,
                     )
         y: NDArray[Any] = bias[:, None, None] + sum_over_q_u_v
@@ -1182,7 +1184,9 @@ def conv2d_grouped_reference(
     real = ref.real(x, k)
     x = real(x)
     k = real(k)
-    b, channels, h, w = x.shape
+    b = x.shape[0]
+    h = x.shape[2]
+    w = x.shape[3]
     o, c, r, s = k.shape
     groups = int(groups)
     stride = int(stride)
@@ -1211,14 +1215,13 @@ def conv2d_grouped_reference(
                             i[:, None] * step + ref.i32(u) * skip - edge, ref.i32(h)
                         )
                         & _on_axis(j * step + ref.i32(v) * skip - edge, ref.i32(w)),
-                        x[
+                        ref.at(
+                            x,
                             n[:, None, None, None],
-                            ref.clamp(
-                                ref.idiv(f[:, None, None], each) * c + q, channels
-                            ),
-                            ref.clamp(i[:, None] * step + ref.i32(u) * skip - edge, h),
-                            ref.clamp(j * step + ref.i32(v) * skip - edge, w),
-                        ],
+                            ref.idiv(f[:, None, None], each) * c + q,
+                            i[:, None] * step + ref.i32(u) * skip - edge,
+                            j * step + ref.i32(v) * skip - edge,
+                        ),
                         0.0,
                     )
         y: NDArray[Any] = sum_over_q_u_v
@@ -1531,12 +1534,13 @@ def depthwise_conv2d_reference(
                 sum_over_u_v += k[:, u, v, None, None] * ref.where(
                     _on_axis(i[:, None] * step + ref.i32(u) * skip - edge, ref.i32(h))
                     & _on_axis(j * step + ref.i32(v) * skip - edge, ref.i32(w)),
-                    x[
+                    ref.at(
+                        x,
                         n[:, None, None, None],
                         q[:, None, None],
-                        ref.clamp(i[:, None] * step + ref.i32(u) * skip - edge, h),
-                        ref.clamp(j * step + ref.i32(v) * skip - edge, w),
-                    ],
+                        i[:, None] * step + ref.i32(u) * skip - edge,
+                        j * step + ref.i32(v) * skip - edge,
+                    ),
                     0.0,
                 )
         y: NDArray[Any] = sum_over_u_v
@@ -1890,14 +1894,13 @@ def conv2d_input_gradient_reference(
                         & (j + edge >= ref.i32(v) * skip)
                         & (ref.idiv(i[:, None] + edge - ref.i32(u) * skip, step) < p)
                         & (ref.idiv(j + edge - ref.i32(v) * skip, step) < t),
-                        dy[
+                        ref.at(
+                            dy,
                             n[:, None, None, None],
                             f,
-                            ref.clamp(
-                                ref.idiv(i[:, None] + edge - ref.i32(u) * skip, step), p
-                            ),
-                            ref.clamp(ref.idiv(j + edge - ref.i32(v) * skip, step), t),
-                        ],
+                            ref.idiv(i[:, None] + edge - ref.i32(u) * skip, step),
+                            ref.idiv(j + edge - ref.i32(v) * skip, step),
+                        ),
                         0.0,
                     )
         dx: NDArray[Any] = sum_over_f_u_v
@@ -2253,12 +2256,13 @@ def conv2d_kernel_gradient_reference(
                             ref.i32(i) * step + u[:, None] * skip - edge, ref.i32(h)
                         )
                         & _on_axis(ref.i32(j) * step + v * skip - edge, ref.i32(w)),
-                        x[
+                        ref.at(
+                            x,
                             n,
                             q[:, None, None],
-                            ref.clamp(ref.i32(i) * step + u[:, None] * skip - edge, h),
-                            ref.clamp(ref.i32(j) * step + v * skip - edge, w),
-                        ],
+                            ref.i32(i) * step + u[:, None] * skip - edge,
+                            ref.i32(j) * step + v * skip - edge,
+                        ),
                         0.0,
                     )
         dk: NDArray[Any] = sum_over_n_i_j

@@ -215,12 +215,13 @@ def max_pool2d_reference(
                     ref.where(
                         _on_axis(i[:, None] * step + u - edge, ref.i32(h))
                         & _on_axis(j * step + v - edge, ref.i32(w)),
-                        x[
+                        ref.at(
+                            x,
                             n[:, None, None, None],
                             q[:, None, None],
-                            ref.clamp(i[:, None] * step + u - edge, h),
-                            ref.clamp(j * step + v - edge, w),
-                        ],
+                            i[:, None] * step + u - edge,
+                            j * step + v - edge,
+                        ),
                         LOWEST,
                     ),
                     out=max_over_u_v,
@@ -471,12 +472,13 @@ def avg_pool2d_reference(
                 q = ref.index(c)
                 i = ref.index(y_axis_2)
                 j = ref.index(y_axis_3)
-                sum_over_u_v += x[
+                sum_over_u_v += ref.at(
+                    x,
                     n[:, None, None, None],
                     q[:, None, None],
                     i[:, None] * step + u,
                     j * step + v,
-                ]
+                )
         y: NDArray[Any] = sum_over_u_v / area
         return y
 
@@ -1032,12 +1034,13 @@ def upsample_nearest_reference(x: NDArray[Any], *, factor: int = 2) -> NDArray[A
         q = ref.index(c)
         i = ref.index(h_times_factor)
         j = ref.index(w_times_factor)
-        y: NDArray[Any] = x[
+        y: NDArray[Any] = ref.at(
+            x,
             n[:, None, None, None],
             q[:, None, None],
-            ref.clamp(ref.idiv(i[:, None], f), h),
-            ref.clamp(ref.idiv(j, f), w),
-        ]
+            ref.idiv(i[:, None], f),
+            ref.idiv(j, f),
+        )
         return y
 
 
@@ -1250,31 +1253,35 @@ def upsample_bilinear_reference(x: NDArray[Any], *, factor: int = 2) -> NDArray[
         #   f), column[j] / (2 * f) + 1];
         n = ref.index(b)
         q = ref.index(c)
-        upper = (real(ref.i32(2) * f) - right) * x[
+        upper = (real(ref.i32(2) * f) - right) * ref.at(
+            x,
             n[:, None, None, None],
             q[:, None, None],
-            ref.clamp(ref.idiv(row[:, None], ref.i32(2) * f), h),
-            ref.clamp(ref.idiv(column, ref.i32(2) * f), w),
-        ] + right * x[
+            ref.idiv(row[:, None], ref.i32(2) * f),
+            ref.idiv(column, ref.i32(2) * f),
+        ) + right * ref.at(
+            x,
             n[:, None, None, None],
             q[:, None, None],
-            ref.clamp(ref.idiv(row[:, None], ref.i32(2) * f), h),
-            ref.clamp(ref.idiv(column, ref.i32(2) * f) + 1, w),
-        ]
+            ref.idiv(row[:, None], ref.i32(2) * f),
+            ref.idiv(column, ref.i32(2) * f) + 1,
+        )
         # let lower[n < b, q < c, i < h * factor, j < w * factor] = (f32(2 * f) - right[j]) *
         #   x[n, q, row[i] / (2 * f) + 1, column[j] / (2 * f)] + right[j] * x[n, q, row[i] / (2
         #   * f) + 1, column[j] / (2 * f) + 1];
-        lower = (real(ref.i32(2) * f) - right) * x[
+        lower = (real(ref.i32(2) * f) - right) * ref.at(
+            x,
             n[:, None, None, None],
             q[:, None, None],
-            ref.clamp(ref.idiv(row[:, None], ref.i32(2) * f) + 1, h),
-            ref.clamp(ref.idiv(column, ref.i32(2) * f), w),
-        ] + right * x[
+            ref.idiv(row[:, None], ref.i32(2) * f) + 1,
+            ref.idiv(column, ref.i32(2) * f),
+        ) + right * ref.at(
+            x,
             n[:, None, None, None],
             q[:, None, None],
-            ref.clamp(ref.idiv(row[:, None], ref.i32(2) * f) + 1, h),
-            ref.clamp(ref.idiv(column, ref.i32(2) * f) + 1, w),
-        ]
+            ref.idiv(row[:, None], ref.i32(2) * f) + 1,
+            ref.idiv(column, ref.i32(2) * f) + 1,
+        )
         # y[n, q, i, j] = ((f32(2 * f) - down[i]) * upper[n, q, i, j] + down[i] * lower[n, q, i,
         #   j]) / f32(4 * f * f);
         y: NDArray[Any] = (

@@ -109,10 +109,9 @@ def embedding_reference(table: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
     real = ref.real(table)
     table = real(table)
     ids = ref.u32(ids)
-    v = table.shape[0]
     with np.errstate(all="ignore"):
         # y[i, j] = table[ids[i], j];
-        y: NDArray[Any] = table[ref.clamp(ids, v)]
+        y: NDArray[Any] = ref.take(table, ids, 0)
         return y
 
 
@@ -602,11 +601,11 @@ def pick_reference(x: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
     real = ref.real(x)
     x = real(x)
     ids = ref.u32(ids)
-    m, n = x.shape
+    m = x.shape[0]
     with np.errstate(all="ignore"):
         # y[i] = x[i, ids[i]];
         i = ref.index(m)
-        y: NDArray[Any] = x[i, ref.clamp(ids, n)]
+        y: NDArray[Any] = ref.at(x, i, ids)
         return y
 
 

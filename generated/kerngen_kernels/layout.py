@@ -575,9 +575,9 @@ def split_heads_reference(x: NDArray[Any], *, heads: int) -> NDArray[Any]:
         # y[q, g, i, p] = x[q, i, g * (e / i32(heads)) + p];
         g = ref.index(heads_length)
         p = ref.index(e_div_heads)
-        y: NDArray[Any] = x[
-            :, :, g[:, None] * ref.idiv(e, ref.i32(heads)) + p
-        ].transpose(0, 2, 1, 3)
+        y: NDArray[Any] = ref.take(
+            x, g[:, None] * ref.idiv(e, ref.i32(heads)) + p, 2
+        ).transpose(0, 2, 1, 3)
         return y
 
 
@@ -766,12 +766,9 @@ def merge_heads_reference(x: NDArray[Any]) -> NDArray[Any]:
         q = ref.index(b)
         p = ref.index(h_times_d)
         i = ref.index(s)
-        y: NDArray[Any] = x[
-            q[:, None, None],
-            ref.clamp(ref.idiv(p, d), h),
-            i[:, None],
-            ref.clamp(ref.irem(p, d), d),
-        ]
+        y: NDArray[Any] = ref.at(
+            x, q[:, None, None], ref.idiv(p, d), i[:, None], ref.irem(p, d)
+        )
         return y
 
 
@@ -918,14 +915,17 @@ def slice_rows_reference(x: NDArray[Any], *, start: int, count: int) -> NDArray[
     _SLICE_ROWS.check((x,), (start, count))
     real = ref.real(x)
     x = real(x)
+    n = x.shape[1]
     start = int(start)
     count = int(count)
     count_length = count
     with np.errstate(all="ignore"):
         # y[i, j] = x[i + i32(start), j];
-        y: NDArray[Any] = x[
-            hostmath.wrap_i32(start) : hostmath.wrap_i32(start) + count_length
-        ].copy()
+        y: NDArray[Any] = np.empty((count_length, n), real.dtype)
+        if y.size:
+            y = x[
+                hostmath.wrap_i32(start) : hostmath.wrap_i32(start) + count_length
+            ].copy()
         return y
 
 
@@ -1088,14 +1088,17 @@ def slice_columns_reference(x: NDArray[Any], *, start: int, count: int) -> NDArr
     _SLICE_COLUMNS.check((x,), (start, count))
     real = ref.real(x)
     x = real(x)
+    m = x.shape[0]
     start = int(start)
     count = int(count)
     count_length = count
     with np.errstate(all="ignore"):
         # y[i, j] = x[i, j + i32(start)];
-        y: NDArray[Any] = x[
-            :, hostmath.wrap_i32(start) : hostmath.wrap_i32(start) + count_length
-        ].copy()
+        y: NDArray[Any] = np.empty((m, count_length), real.dtype)
+        if y.size:
+            y = x[
+                :, hostmath.wrap_i32(start) : hostmath.wrap_i32(start) + count_length
+            ].copy()
         return y
 
 
@@ -1251,7 +1254,7 @@ def flip_rows_reference(x: NDArray[Any]) -> NDArray[Any]:
     with np.errstate(all="ignore"):
         # y[i, j] = x[m - 1 - i, j];
         i = ref.index(m)
-        y: NDArray[Any] = x[ref.i32(m) - 1 - i]
+        y: NDArray[Any] = ref.take(x, ref.i32(m) - 1 - i, 0)
         return y
 
 
@@ -1393,7 +1396,7 @@ def flip_columns_reference(x: NDArray[Any]) -> NDArray[Any]:
     with np.errstate(all="ignore"):
         # y[i, j] = x[i, n - 1 - j];
         j = ref.index(n)
-        y: NDArray[Any] = x[:, ref.i32(n) - 1 - j]
+        y: NDArray[Any] = ref.take(x, ref.i32(n) - 1 - j, 1)
         return y
 
 
@@ -1544,7 +1547,7 @@ def roll_rows_reference(x: NDArray[Any], *, shift: int) -> NDArray[Any]:
         back = hostmath.irem(m - hostmath.irem(shift, m), m)
         # y[i, j] = x[(i + back) % m, j];
         i = ref.index(m)
-        y: NDArray[Any] = x[ref.clamp(ref.irem(i + back, m), m)]
+        y: NDArray[Any] = ref.take(x, ref.irem(i + back, m), 0)
         return y
 
 
@@ -1596,7 +1599,6 @@ _ROLL_ROWS = Kernel(
             ),
         ),
     ),
-    gathers=(Gather("x", 0, "m", ("m", "n")),),
 )
 
 
@@ -1692,7 +1694,7 @@ def roll_columns_reference(x: NDArray[Any], *, shift: int) -> NDArray[Any]:
         back = hostmath.irem(n - hostmath.irem(shift, n), n)
         # y[i, j] = x[i, (j + back) % n];
         j = ref.index(n)
-        y: NDArray[Any] = x[:, ref.clamp(ref.irem(j + back, n), n)]
+        y: NDArray[Any] = ref.take(x, ref.irem(j + back, n), 1)
         return y
 
 
@@ -1744,7 +1746,6 @@ _ROLL_COLUMNS = Kernel(
             ),
         ),
     ),
-    gathers=(Gather("x", 1, "n", ("m", "n")),),
 )
 
 
@@ -1930,7 +1931,7 @@ def pad_constant_reference(
             & (i[:, None] < ref.i32(above) + m)
             & (j >= before)
             & (j < ref.i32(before) + n),
-            x[ref.clamp(i[:, None] - above, m), ref.clamp(j - before, n)],
+            ref.at(x, i[:, None] - above, j - before),
             value,
         )
         return y
@@ -2169,10 +2170,11 @@ def pad_edge_reference(
         # y[i, j] = x[clamp(i - i32(top), 0, m - 1), clamp(j - i32(left), 0, n - 1)];
         i = ref.index(m_plus_top_plus_bottom)
         j = ref.index(n_plus_left_plus_right)
-        y: NDArray[Any] = x[
-            ref.clamp(np.clip(i[:, None] - ref.i32(top), 0, ref.i32(m) - 1), m),
-            ref.clamp(np.clip(j - ref.i32(left), 0, ref.i32(n) - 1), n),
-        ]
+        y: NDArray[Any] = ref.at(
+            x,
+            np.clip(i[:, None] - ref.i32(top), 0, ref.i32(m) - 1),
+            np.clip(j - ref.i32(left), 0, ref.i32(n) - 1),
+        )
         return y
 
 
@@ -2403,17 +2405,11 @@ def pad_reflect_reference(
         #   i32(left))), ];
         i = ref.index(m_plus_top_plus_bottom)
         j = ref.index(n_plus_left_plus_right)
-        y: NDArray[Any] = x[
-            ref.clamp(
-                ref.i32(m)
-                - 1
-                - np.abs(ref.i32(m) - 1 - np.abs(i[:, None] - ref.i32(top))),
-                m,
-            ),
-            ref.clamp(
-                ref.i32(n) - 1 - np.abs(ref.i32(n) - 1 - np.abs(j - ref.i32(left))), n
-            ),
-        ]
+        y: NDArray[Any] = ref.at(
+            x,
+            ref.i32(m) - 1 - np.abs(ref.i32(m) - 1 - np.abs(i[:, None] - ref.i32(top))),
+            ref.i32(n) - 1 - np.abs(ref.i32(n) - 1 - np.abs(j - ref.i32(left))),
+        )
         return y
 
 
@@ -2601,8 +2597,8 @@ def join_rows_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
         i = ref.index(m_plus_k)
         y: NDArray[Any] = np.where(
             i[:, None] < m,
-            a[ref.clamp(np.minimum(i, ref.i32(m) - 1), m)],
-            b[ref.clamp(i - m, k)],
+            ref.take(a, np.minimum(i, ref.i32(m) - 1), 0),
+            ref.take(b, i - m, 0),
         )
         return y
 
@@ -2767,9 +2763,7 @@ def join_columns_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
         # y[i, j] = if j < n { a[i, min(j, n - 1)] } else { b[i, j - n] };
         j = ref.index(n_plus_k)
         y: NDArray[Any] = np.where(
-            j < n,
-            a[:, ref.clamp(np.minimum(j, ref.i32(n) - 1), n)],
-            b[:, ref.clamp(j - n, k)],
+            j < n, ref.take(a, np.minimum(j, ref.i32(n) - 1), 1), ref.take(b, j - n, 1)
         )
         return y
 
@@ -2934,7 +2928,7 @@ def repeat_rows_reference(x: NDArray[Any], *, times: int) -> NDArray[Any]:
     with np.errstate(all="ignore"):
         # y[i, j] = x[i / i32(times), j];
         i = ref.index(m_times_times)
-        y: NDArray[Any] = x[ref.clamp(ref.idiv(i, ref.i32(times)), m)]
+        y: NDArray[Any] = ref.take(x, ref.idiv(i, ref.i32(times)), 0)
         return y
 
 
@@ -3097,9 +3091,7 @@ def tile_reference(x: NDArray[Any], *, down: int = 1, across: int = 1) -> NDArra
         # y[i, j] = x[i % m, j % n];
         i = ref.index(m_times_down)
         j = ref.index(n_times_across)
-        y: NDArray[Any] = x[
-            ref.clamp(ref.irem(i[:, None], m), m), ref.clamp(ref.irem(j, n), n)
-        ]
+        y: NDArray[Any] = ref.at(x, ref.irem(i[:, None], m), ref.irem(j, n))
         return y
 
 

@@ -112,7 +112,7 @@ def cross_entropy_reference(logits: NDArray[Any], labels: NDArray[Any]) -> NDArr
     real = ref.real(logits)
     logits = real(logits)
     labels = ref.u32(labels)
-    m, n = logits.shape
+    m = logits.shape[0]
     with np.errstate(all="ignore"):
         # let top[i] = max[j] logits[i, j];
         top = np.max(logits, axis=1, initial=ref.LOWEST_F32)
@@ -120,7 +120,7 @@ def cross_entropy_reference(logits: NDArray[Any], labels: NDArray[Any]) -> NDArr
         total = np.sum(np.exp(logits - top[:, None]), axis=1)
         # loss[i] = log(total[i]) - (logits[i, labels[i]] - top[i]);
         i = ref.index(m)
-        loss: NDArray[Any] = np.log(total) - (logits[i, ref.clamp(labels, n)] - top)
+        loss: NDArray[Any] = np.log(total) - (ref.at(logits, i, labels) - top)
         return loss
 
 
@@ -1161,7 +1161,7 @@ def mean_cross_entropy_reference(
     real = ref.real(logits)
     logits = real(logits)
     labels = ref.u32(labels)
-    m, n = logits.shape
+    m = logits.shape[0]
     with np.errstate(all="ignore"):
         # let top[i] = max[j] logits[i, j];
         top = np.max(logits, axis=1, initial=ref.LOWEST_F32)
@@ -1169,7 +1169,7 @@ def mean_cross_entropy_reference(
         total = np.sum(np.exp(logits - top[:, None]), axis=1)
         # let each[i] = log(total[i]) - (logits[i, labels[i]] - top[i]);
         i = ref.index(m)
-        each = np.log(total) - (logits[i, ref.clamp(labels, n)] - top)
+        each = np.log(total) - (ref.at(logits, i, labels) - top)
         # loss = sum[i] each[i] / f32(max(m, 1));
         loss: NDArray[Any] = np.asarray(np.sum(each) / real(np.maximum(ref.i32(m), 1)))
         return loss

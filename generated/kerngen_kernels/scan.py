@@ -125,7 +125,7 @@ def cumsum_reference(x: NDArray[Any], *, block: int = 256) -> NDArray[Any]:
         sum_over_t = np.zeros((n_plus_block_minus_1_div_block,), real.dtype)
         for t in range(block_length):
             c = ref.index(n_plus_block_minus_1_div_block)
-            sum_over_t += np.where(c * size + t < n, x[ref.clamp(c * size + t, n)], 0.0)
+            sum_over_t += np.where(c * size + t < n, ref.take(x, c * size + t, 0), 0.0)
         part = sum_over_t
         # let before[c < (n + block - 1) / block] = sum[d < (n + block - 1) / block] if d < c {
         #   part[d] } else { 0.0 };
@@ -140,12 +140,9 @@ def cumsum_reference(x: NDArray[Any], *, block: int = 256) -> NDArray[Any]:
         sum_over_t_ = np.zeros((n,), real.dtype)
         for t in range(block_length):
             sum_over_t_ += np.where(
-                t <= ref.irem(i, size), x[ref.clamp(i - ref.irem(i, size) + t, n)], 0.0
+                t <= ref.irem(i, size), ref.take(x, i - ref.irem(i, size) + t, 0), 0.0
             )
-        y: NDArray[Any] = (
-            before[ref.clamp(ref.idiv(i, size), n_plus_block_minus_1_div_block)]
-            + sum_over_t_
-        )
+        y: NDArray[Any] = ref.take(before, ref.idiv(i, size), 0) + sum_over_t_
         return y
 
 
@@ -536,7 +533,6 @@ _CUMSUM = Kernel(
     gathers=(
         Gather("x", 0, "n", ("n_plus_block_minus_1_div_block", "block_length")),
         Gather("before", 0, "n_plus_block_minus_1_div_block", ("n",)),
-        Gather("x", 0, "n", ("n", "block_length")),
     ),
     guard_scalars=("block",),
 )
@@ -636,9 +632,7 @@ def cumsum_short_rows_reference(x: NDArray[Any]) -> NDArray[Any]:
         sum_over_p = np.zeros((m, n), real.dtype)
         for p in range(n):
             j = ref.index(n)
-            sum_over_p += np.where(
-                p <= j, x[:, ref.clamp(ref.i32(p) + 0, n)][:, None], 0.0
-            )
+            sum_over_p += np.where(p <= j, ref.take(x, ref.i32(p) + 0, 1)[:, None], 0.0)
         y: NDArray[Any] = sum_over_p
         return y
 
@@ -681,7 +675,6 @@ _CUMSUM_SHORT_ROWS = Kernel(
             ),
         ),
     ),
-    gathers=(Gather("x", 1, "n", ("m", "n")),),
 )
 
 
@@ -792,9 +785,7 @@ def cumsum_rows_reference(x: NDArray[Any], *, block: int = 64) -> NDArray[Any]:
         sum_over_t = np.zeros((m, n_plus_block_minus_1_div_block), real.dtype)
         for t in range(block_length):
             c = ref.index(n_plus_block_minus_1_div_block)
-            sum_over_t += np.where(
-                c * size + t < n, x[:, ref.clamp(c * size + t, n)], 0.0
-            )
+            sum_over_t += np.where(c * size + t < n, ref.take(x, c * size + t, 1), 0.0)
         part = sum_over_t
         # let before[i < m, c < (n + block - 1) / block] = sum[d < (n + block - 1) / block] if d
         #   < c { part[i, d] } else { 0.0 };
@@ -809,14 +800,9 @@ def cumsum_rows_reference(x: NDArray[Any], *, block: int = 64) -> NDArray[Any]:
         sum_over_t_ = np.zeros((m, n), real.dtype)
         for t in range(block_length):
             sum_over_t_ += np.where(
-                t <= ref.irem(j, size),
-                x[:, ref.clamp(j - ref.irem(j, size) + t, n)],
-                0.0,
+                t <= ref.irem(j, size), ref.take(x, j - ref.irem(j, size) + t, 1), 0.0
             )
-        y: NDArray[Any] = (
-            before[:, ref.clamp(ref.idiv(j, size), n_plus_block_minus_1_div_block)]
-            + sum_over_t_
-        )
+        y: NDArray[Any] = ref.take(before, ref.idiv(j, size), 1) + sum_over_t_
         return y
 
 
@@ -1206,7 +1192,6 @@ _CUMSUM_ROWS = Kernel(
     gathers=(
         Gather("x", 1, "n", ("m", "n_plus_block_minus_1_div_block", "block_length")),
         Gather("before", 1, "n_plus_block_minus_1_div_block", ("m", "n")),
-        Gather("x", 1, "n", ("m", "n", "block_length")),
     ),
     guard_scalars=("block",),
 )

@@ -48,7 +48,7 @@ class KernelPrinter:
         self._guards = HostPrinter(self._guard_value, names.constants, functions)
         self._integers = replace(self._guards, wraps=True)
         self._hosts = {host.name: host.value for host in self._kernel.hosts}
-        self._checked = checks_of(program.staged)
+        self._checked = checks_of(self._kernel)
         self._read: dict[str, None] = {}
 
     def write(self) -> None:

@@ -12,6 +12,7 @@ from kerngen.emit.docs import write_comment
 from kerngen.emit.host_expr import HostPrinter
 from kerngen.emit.python_code import Code
 from kerngen.emit.reference_expr import ReferencePrinter
+from kerngen.emit.reference_runs import read_regardless
 from kerngen.emit.reference_scope import TYPED, Scope
 from kerngen.emit.signature import output_tensors, tensor_parameters
 from kerngen.emit.writer import Writer
@@ -54,7 +55,26 @@ def reference_body(kernel: Kernel, scope: Scope) -> str:
 
 
 def _write_statement(scope: Scope, statement: Statement, *, is_first: bool) -> None:
+    """Write a statement; one that could read where there is nothing, if it is empty.
+
+    Before:  y[i, j] = x[0] * z[i];
+    After:   y: NDArray[Any] = np.empty((m, n), real.dtype)
+             if y.size:
+                 y = ref.filled(x[0] * z[:, None], (m, n), real.dtype)
+    """
     write_comment(scope.writer, statement.text)
+    if not read_regardless(statement.value, statement.indices):
+        _write_assignment(scope, statement, is_first=is_first)
+        return
+    name = scope.names[statement.target.name]
+    if is_first and statement.target.role is not Role.UPDATE:
+        empty = f"np.empty({_shape_and_type(scope, statement)})"
+        scope.writer.line(f"{name}: NDArray[Any] = {empty}")
+    with scope.block(f"if {name}.size:"):
+        _write_assignment(scope, statement, is_first=False)
+
+
+def _write_assignment(scope: Scope, statement: Statement, *, is_first: bool) -> None:
     target = statement.target
     value = ReferencePrinter(scope).array(statement.value, statement.indices)
     name = scope.names[target.name]
@@ -70,13 +90,16 @@ def _new_array(scope: Scope, statement: Statement, value: Code) -> str:
     """Return the value as an array of the target's shape that nothing else can reach."""
     target = statement.target
     if not free_indices(statement.value).issuperset(statement.indices):
-        shape = scope.shape(statement.indices)
-        return f"ref.filled({value.text}, {shape}, {scope.kept(target)})"
+        return f"ref.filled({value.text}, {_shape_and_type(scope, statement)})"
     if target.is_half:
         return f"np.array({value.text}, {scope.kept(target)})"
     if target.rank == 0 and target.role is Role.OUTPUT:
         return f"np.{'asarray' if value.fresh else 'array'}({value.text})"
     return value.text if value.fresh else f"{value.atom}.copy()"
+
+
+def _shape_and_type(scope: Scope, statement: Statement) -> str:
+    return f"{scope.shape(statement.indices)}, {scope.kept(statement.target)}"
 
 
 # Hosts

@@ -1,12 +1,15 @@
-"""Print reads of tensors: views where subscripts are bare, gathers where they aren't."""
+"""Print reads of tensors: views where subscripts are bare, gathers where they aren't.
+
+Gathers clamp.  Affine subscripts are checked before, so that it changes nothing there.
+"""
 
 from __future__ import annotations
 
-from kerngen.emit.python_code import Code
+from kerngen.emit.python_code import Code, call
 from kerngen.emit.reference_axes import align, subscript
 from kerngen.emit.reference_runs import Frame, Run, read_axes, run_of, run_text
 from kerngen.emit.reference_scope import Printer, Scope
-from kerngen.ir.nodes import Clamped, Index, Load, Role, Subscript, Tensor
+from kerngen.ir.nodes import Index, Load, Role, Subscript, Tensor
 from kerngen.ir.reads import free_indices
 from kerngen.ir.walk import subscript_value
 
@@ -84,22 +87,21 @@ def _take(printer: Printer, load: Load, gather: Subscript, frame: Frame) -> Code
     Subscript one axis by an array; its axes replace that axis.
 
     Before:  table[ids[t], d], frame (t, d)
-    After:   table[ref.clamp(ids, v)]
+    After:   ref.take(table, ids, 0)
     """
     scope = printer.scope
     own = free_indices(subscript_value(gather))
     inner = tuple(index for index in frame if index in own)
-    axes: list[Index] = []
-    parts: list[str] = []
-    for axis, run in enumerate(_runs(scope, load)):
-        if run is None:
-            parts.append(_place(printer, load, axis, inner))
-            axes += inner
-        elif run.index is not None:
-            parts.append(":")
-            axes.append(run.index)
-    taken = subscript(sliced(scope, load), parts)
-    return align(Code(taken.text, fresh=bool(inner)), axes, frame)
+    kept = [run for run in _runs(scope, load) if run is None or run.index]
+    axis = kept.index(None)
+    before, after = (
+        tuple(run.index for run in part if run and run.index)
+        for part in (kept[:axis], kept[axis + 1 :])
+    )
+    place = printer.print(subscript_value(gather), inner)
+    arguments = [sliced(scope, load).text, place.text, str(axis)]
+    taken = call("ref.take", arguments, fresh=bool(inner))
+    return align(taken, (*before, *inner, *after), frame)
 
 
 def _gather(printer: Printer, load: Load, frame: Frame) -> Code:
@@ -107,19 +109,10 @@ def _gather(printer: Printer, load: Load, frame: Frame) -> Code:
     Subscript every axis by an array laid along the frame.
 
     Before:  logits[i, labels[i]], frame (i)
-    After:   logits[i, ref.clamp(labels, n)]
+    After:   ref.at(logits, i, labels)
     """
-    axes = range(load.tensor.rank)
-    parts = [_place(printer, load, axis, frame) for axis in axes]
-    array = _whole(printer.scope, load.tensor).atom
+    values = map(subscript_value, load.subscripts)
+    places = [printer.print(value, frame).text for value in values]
+    array = _whole(printer.scope, load.tensor).text
     fresh = any(index in frame for index in free_indices(load))
-    return Code(f"{array}[{', '.join(parts)}]", fresh=fresh)
-
-
-def _place(printer: Printer, load: Load, axis: int, frame: Frame) -> str:
-    """Return the places that a subscript stands for, laid along the frame."""
-    subscript = load.subscripts[axis]
-    part = printer.print(subscript_value(subscript), frame).text
-    if not isinstance(subscript, Clamped):
-        return part
-    return f"ref.clamp({part}, {printer.scope.extent(load.tensor.extents[axis])})"
+    return call("ref.at", [array, *places], fresh=fresh)

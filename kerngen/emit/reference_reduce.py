@@ -6,7 +6,9 @@ than what the kernel reads or writes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from functools import reduce as fold
 
 from kerngen.emit.python_code import Code, tuple_text
@@ -16,7 +18,7 @@ from kerngen.emit.reference_axes import (
 )
 from kerngen.emit.reference_letters import letters_for
 from kerngen.emit.reference_load import sliced
-from kerngen.emit.reference_runs import Frame, read_axes
+from kerngen.emit.reference_runs import Frame, read_axes, read_regardless
 from kerngen.emit.reference_scope import Printer
 from kerngen.ir.nodes import Binary, Expr, Index, Load, Reduce, ReduceKind
 from kerngen.ir.reads import free_indices
@@ -45,12 +47,14 @@ def print_reduce(printer: Printer, expr: Reduce, frame: Frame) -> Code:
         return printer.print(_product([*constant, rest], expr.type), frame)
     outer = tuple(index for index in frame if index in free_indices(expr))
     if expr.kind == "sum" and _is_einsum(printer, expr, varying, frame):
-        return align(_einsum(printer, expr, varying, outer), outer, frame)
+        product = partial(_einsum, printer, expr, varying, outer)
+        return align(_unless_empty(printer, expr, outer, product), outer, frame)
     wanted = frozenset((*outer, *expr.indices))
     inner = find_carrier(expr.body, wanted, printer.scope.loops)
     if inner is not None:
-        kept = [index for index in inner if index in outer]
-        return align(_over_axes(printer, expr, inner), kept, frame)
+        kept = tuple(index for index in inner if index in outer)
+        reduced = partial(_over_axes, printer, expr, inner)
+        return align(_unless_empty(printer, expr, kept, reduced), kept, frame)
     return align(_by_loops(printer, expr, outer), outer, frame)
 
 
@@ -70,7 +74,12 @@ def _split_factors(expr: Reduce, frame: Frame) -> tuple[list[Expr], list[Expr]]:
     if expr.kind != "sum":
         return [], factors
     axes = {*frame, *expr.indices}
-    constant = [factor for factor in factors if axes.isdisjoint(free_indices(factor))]
+    constant = [
+        factor
+        for factor in factors
+        if axes.isdisjoint(free_indices(factor))
+        and not read_regardless(factor, expr.indices)
+    ]
     varying = [factor for factor in factors if factor not in constant]
     return (constant, varying) if varying else ([], factors)
 
@@ -149,6 +158,28 @@ def _over_axes(printer: Printer, expr: Reduce, inner: Frame) -> Code:
     return Code(f"np.{expr.kind}({', '.join(arguments)})", fresh=True)
 
 
+def _unless_empty(
+    printer: Printer, expr: Reduce, outer: Frame, value: Callable[[], Code]
+) -> Code:
+    """
+    Compute a reduction only where there is something to reduce, if that matters.
+
+    Before:  sum[p] a[p] * b[0, p]
+    After:   sum_over_p = np.zeros((), real.dtype)
+             if k:
+                 sum_over_p = np.einsum("p,p->", a, b[0], optimize=True)
+    """
+    scope = printer.scope
+    indices = read_regardless(expr.body, expr.indices)
+    if not indices:
+        return value()
+    total = _write_empty(printer, expr, outer)
+    lengths = dict.fromkeys(scope.extent(index.extent) for index in indices)
+    with scope.block(f"if {' and '.join(lengths)}:"):
+        scope.writer.line(f"{total} = {value().text}")
+    return Code(total, fresh=True)
+
+
 def _by_loops(printer: Printer, expr: Reduce, outer: Frame) -> Code:
     """
     Accumulate one slice after the other.
@@ -158,12 +189,19 @@ def _by_loops(printer: Printer, expr: Reduce, outer: Frame) -> Code:
                  np.maximum(c_max, a[:, p, None] + b[p], out=c_max)
     """
     scope = printer.scope
+    total = _write_empty(printer, expr, outer)
+    with scope.loops_over(expr.indices):
+        part = printer.print(expr.body, outer)
+        scope.writer.line(_ACCUMULATE[expr.kind].format(total=total, part=part.text))
+    return Code(total, fresh=True)
+
+
+def _write_empty(printer: Printer, expr: Reduce, outer: Frame) -> str:
+    """Write what a reduction of nothing gives; return its new name."""
+    scope = printer.scope
     total = scope.fresh(f"{expr.kind}_over_{'_'.join(i.name for i in expr.indices)}")
     empty = _EMPTY[expr.kind].format(
         shape=scope.shape(outer), dtype=scope.dtype(expr.type), type=expr.type.name
     )
     scope.writer.line(f"{total} = {empty}")
-    with scope.loops_over(expr.indices):
-        part = printer.print(expr.body, outer)
-        scope.writer.line(_ACCUMULATE[expr.kind].format(total=total, part=part.text))
-    return Code(total, fresh=True)
+    return total

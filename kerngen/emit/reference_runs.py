@@ -27,7 +27,10 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
+from kerngen.ir.reads import free_indices
+from kerngen.ir.subscript_checks import checked, may_be_empty
 from kerngen.ir.types import Scalar
+from kerngen.ir.walk import subscript_value
 
 Frame: TypeAlias = tuple[Index, ...]
 
@@ -71,6 +74,20 @@ def read_axes(expr: Expr, loops: Container[Index]) -> Frame | None:
     if None in runs:
         return None
     return tuple(run.index for run in runs if run and run.index)
+
+
+def read_regardless(expr: Expr, indices: Frame) -> Frame:
+    """Return those of the indices that some run does not depend on, if it is checked.
+
+    Where such an index has no value, nothing is read, and so nothing is checked; but
+    arrays would be read there all the same, and be too short.
+    """
+    missed: set[Index] = set()
+    for subscript, _ in checked(expr, ()):
+        own = free_indices(subscript_value(subscript))
+        if run_of(subscript, own.difference(indices)):
+            missed.update(index for index in indices if index not in own)
+    return tuple(i for i in indices if i in missed and may_be_empty(i.extent))
 
 
 def run_text(scope: Scope, run: Run, extent: Extent) -> str:

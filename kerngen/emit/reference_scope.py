@@ -114,13 +114,19 @@ class Scope:
 
     @contextmanager
     def _loop(self, index: Index) -> Generator[None]:
-        """Write a loop over an index; what is defined in it is unknown after it."""
+        """Write a loop over an index."""
         name = self._local("loop", index.name)
-        ranges = set(self._ranges)
         self.loops[index] = name
-        with self.writer.block(f"for {name} in range({self.extent(index.extent)}):"):
+        with self.block(f"for {name} in range({self.extent(index.extent)}):"):
             yield
         del self.loops[index]
+
+    @contextmanager
+    def block(self, head: str) -> Generator[None]:
+        """Write a block; what is defined in it is unknown after it."""
+        ranges = set(self._ranges)
+        with self.writer.block(head):
+            yield
         self._ranges = ranges
 
     def _local(self, kind: str, index: str) -> str:

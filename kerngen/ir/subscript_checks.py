@@ -17,13 +17,14 @@ from kerngen.ir.nodes import (
     Affine,
     Expr,
     Extent,
+    Index,
     IndexValue,
+    Kernel,
     Load,
     Reduce,
     Subscript,
     Tensor,
 )
-from kerngen.ir.stages import StagedKernel
 from kerngen.ir.walk import children
 
 
@@ -58,55 +59,62 @@ class RangeCheck:
 Check: TypeAlias = Gather | RangeCheck
 
 
-def checks_of(staged: StagedKernel) -> tuple[Check, ...]:
+def checks_of(kernel: Kernel) -> tuple[Check, ...]:
     """Return every check of a kernel once, in order.
 
-    Statements say what the user wrote; stages are what runs: one may run where its
-    statement is empty.
+    Statements say what they read, as the user wrote them.  Stages read no more where it
+    counts: one that runs although its statement is empty computes what nobody reads.
     """
-    statements = (
+    checks = (
         check
-        for statement in staged.kernel.body
-        for check in _checks(
-            statement.value, tuple(index.extent for index in statement.indices)
-        )
-        if isinstance(check, RangeCheck)
+        for statement in kernel.body
+        for _, check in checked(statement.value, _extents(statement.indices))
     )
-    stages = (
-        check
-        for stage in staged.stages
-        for step in stage.steps
-        for check in _checks(step.value, tuple(index.extent for index in stage.domain))
-    )
-    return tuple(dict.fromkeys((*statements, *stages)))
+    return tuple(dict.fromkeys(checks))
 
 
-def _checks(expr: Expr, around: tuple[Extent, ...]) -> Iterator[Check]:
+def checked(
+    expr: Expr, around: tuple[Extent, ...]
+) -> Iterator[tuple[Subscript, Check]]:
+    """Yield every subscript to check, with its check."""
     if isinstance(expr, Reduce):
-        inner = (*around, *(index.extent for index in expr.indices))
-        yield from _checks(expr.body, inner)
+        yield from checked(expr.body, (*around, *_extents(expr.indices)))
         return
     if isinstance(expr, Load):
         distinct = tuple(dict.fromkeys(around))
         for axis, subscript in enumerate(expr.subscripts):
-            yield from _check(expr.tensor, axis, subscript, distinct)
+            check = _check(expr.tensor, axis, subscript, distinct)
+            if check is not None:
+                yield subscript, check
     for child in children(expr):
-        yield from _checks(child, around)
+        yield from checked(child, around)
+
+
+def _extents(indices: tuple[Index, ...]) -> tuple[Extent, ...]:
+    return tuple(index.extent for index in indices)
+
+
+def may_be_empty(extent: Extent) -> bool:
+    """Whether an axis has no elements in some call."""
+    return isinstance(extent, str) or extent == 0
 
 
 def _check(
     tensor: Tensor, axis: int, subscript: Subscript, around: tuple[Extent, ...]
-) -> Iterator[Check]:
+) -> Check | None:
+    """Return how to check a subscript; None where it can't leave its axis."""
     extent = tensor.extents[axis]
     if isinstance(subscript, IndexValue) and subscript.index.extent == extent:
-        return
+        return None
     form = subscript_form(subscript)
     if form is None:
-        yield Gather(tensor.name, axis, extent, around)
-    elif not stays_inside(form, extent):
-        terms = tuple((index.extent, c) for index, c in form.terms.items())
-        text = _text(subscript)
-        yield RangeCheck(tensor.name, axis, extent, form.offset, terms, around, text)
+        needed = may_be_empty(extent) and extent not in around
+        return Gather(tensor.name, axis, extent, around) if needed else None
+    if stays_inside(form, extent):
+        return None
+    terms = tuple((index.extent, c) for index, c in form.terms.items())
+    text = _text(subscript)
+    return RangeCheck(tensor.name, axis, extent, form.offset, terms, around, text)
 
 
 def _text(subscript: Subscript) -> str:

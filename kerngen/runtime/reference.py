@@ -81,9 +81,21 @@ def index(length: int) -> Array:
     return np.arange(length, dtype=np.int32)
 
 
-def clamp(subscript: ArrayLike, length: int) -> Array:
-    """Return a subscript clamped to an axis of `length`."""
-    return np.clip(np.asarray(subscript, dtype=np.int64), 0, length - 1)
+def take(x: Array, places: ArrayLike, axis: int) -> Array:
+    """Return what stands at places along an axis, clamped to it; zeros if it is empty."""
+    wide = np.asarray(places, np.int64)
+    if x.shape[axis]:
+        return np.take(x, wide, axis, mode="clip")
+    return np.zeros((*x.shape[:axis], *wide.shape, *x.shape[axis + 1 :]), x.dtype)
+
+
+def at(x: Array, *places: ArrayLike) -> Array:
+    """Return the elements at places, clamped to their axes; zeros if there are none."""
+    wide = [np.asarray(place, np.int64) for place in places]
+    if x.size:
+        pairs = zip(wide, x.shape, strict=True)
+        return _array(x[tuple(np.clip(part, 0, length - 1) for part, length in pairs)])
+    return np.zeros(np.broadcast_shapes(*(part.shape for part in wide)), x.dtype)
 
 
 def filled(value: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> Array:

@@ -1,4 +1,4 @@
-"""What emitted references refuse, when they are called directly."""
+"""What emitted references refuse when they are called directly, and what they don't."""
 
 from __future__ import annotations
 
@@ -83,6 +83,35 @@ def test_what_does_not_fit_is_refused(
     with pytest.raises(gpu.ShapeError) as caught:
         loaded(text).f_reference(*arrays, **scalars)
     assert str(caught.value).startswith(f"f: {message}")
+
+
+LET = "let a[i < m, j] = x[1] * f32(i) * w[j];"
+NOTHING_READ = [
+    ("y: f32[m, n] { y[i, j] = x[0] * z[i]; }", (0, 2)),
+    ("y: f32[m, n] { y[i, j] = x[i + 1] * z[i]; }", (2, 3)),
+    ("y: f32[n, m] { y[j, i] = x[i32(z[i])] * x[k - 1]; }", (0, 2)),
+    ("y: f32[n, m] { y[j, i] = x[m - i]; }", (0, 2)),
+    ("y: f32[m, n] { y[i, j] = z[i]; y[i, j] += x[2]; }", (0, 2)),
+    (f"y: f32[m] {{ {LET} y[i] = z[i] + 0.0 * f32(i) + sum[j] a[i, j]; }}", (1, 2)),
+    ("y: f32[m] { y[i] = z[i] + sum[j] w[j] * x[1]; }", (1, 2)),
+    ("y: f32[m] { y[i] = z[i] + sum[j] w[j] * x[j + 1] * x[0]; }", (0, 2)),
+    ("y: f32[m] { y[i] = z[i] + sum[j, p] w[j] * x[p] * z[9]; }", (1, 2)),
+    ("y: f32[m] { y[i] = z[i] + sum[j] w[j] * max[p < 2] x[p + 1]; }", (2, 2)),
+    ("y: f32[m] { y[i] = z[i]; y[i] += sum[j] z[i] * x[i32(w[j])]; }", (0, 2)),
+]
+"""Kernels that read beyond `x`, had `n` a value; each with the lengths of `x` and `z`."""
+
+
+@pytest.mark.parametrize(("text", "lengths"), NOTHING_READ)
+def test_what_is_empty_reads_nothing(text: str, lengths: tuple[int, int]) -> None:
+    k, m = lengths
+    x, z, w = np.ones(k), np.full(m, 3.0), np.ones(0)
+    kernel = loaded(f"kernel f(x: f32[k], z: f32[m], w: f32[n]) -> {text}")
+    got = kernel.f_reference(x, z, w)
+    if got.ndim == 1:
+        np.testing.assert_array_equal(got, z)
+    else:
+        assert sorted(got.shape) == [0, m]
 
 
 def test_scalars_are_refused_as_by_the_binding() -> None:

@@ -193,18 +193,25 @@ def test_real_copies_only_to_convert() -> None:
 
 
 @given(hnp.arrays(np.int32, 8, elements=st.integers(-9, 9)), st.integers(1, 6))
-def test_clamp(subscript: Array, length: int) -> None:
-    expected = [min(max(s, 0), length - 1) for s in subscript.tolist()]
-    assert ref.clamp(subscript, length).tolist() == expected
+def test_gathers_clamp(places: Array, length: int) -> None:
+    x = np.arange(3 * length).reshape(3, length)
+    clamped = [min(max(s, 0), length - 1) for s in places.tolist()]
+    assert ref.take(x, places, 1).tolist() == x[:, clamped].tolist()
+    assert ref.at(x, 1, places).tolist() == x[1, clamped].tolist()
 
 
-def test_clamp_of_u32_beyond_i32() -> None:
-    assert ref.clamp(np.array([MASK, 0], np.uint32), 5).tolist() == [4, 0]
+def test_gathers_clamp_u32_beyond_i32() -> None:
+    places = np.array([MASK, 0], np.uint32)
+    assert ref.take(np.arange(5), places, 0).tolist() == [4, 0]
+    assert ref.at(np.arange(5), places).tolist() == [4, 0]
 
 
-def test_a_gather_from_an_empty_axis_is_an_error() -> None:
-    with pytest.raises(IndexError):
-        np.zeros(0)[ref.clamp(np.array([0], np.int32), 0)]
+def test_gathers_from_an_empty_axis_keep_their_shape() -> None:
+    x = np.zeros((2, 0, 3), np.float32)
+    places = np.zeros((4, 5), np.int32)
+    assert ref.take(x, places, 1).shape == (2, 4, 5, 3)
+    assert ref.at(x, 1, places, 0).shape == (4, 5)
+    assert ref.at(x, 1, places, 0).dtype == np.float32
 
 
 def test_filled_is_new_and_broadcast() -> None:

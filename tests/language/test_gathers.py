@@ -37,13 +37,24 @@ def test_an_empty_domain_checks_nothing(
         assert y.numpy().shape == (rows, columns)
 
 
-def test_what_runs_for_an_empty_statement_is_checked_too(ctx: gpu.Context) -> None:
+def test_a_statement_that_is_empty_checks_no_reduction_in_it(
+    ctx: gpu.Context,
+) -> None:
     sum_ = "y[i] = z[i] + sum[j] x[ids[j]];"
     text = f"kernel f(x: f32[v], ids: i32[q], z: f32[m]) -> y: f32[m] {{ {sum_} }}"
     with built(text) as (kernel,):
         empty, ids = ctx.empty((0,), f32), ctx.vector(np.zeros(2, np.int32), i32)
+        (y,) = kernel.launch(ctx, (empty, ids, empty), (), (None,))
+        assert y.numpy().shape == (0,)
+
+
+def test_a_let_that_nothing_reads_is_checked(ctx: gpu.Context) -> None:
+    let = "let e[t] = x[ids[t]]; y[i] = 1.0;"
+    text = f"kernel f(x: f32[v], ids: i32[n]) -> y: f32[n] {{ {let} }}"
+    with built(text) as (kernel,):
+        ids = ctx.vector(np.zeros(2, np.int32), i32)
         with pytest.raises(gpu.ShapeError, match="axis 0 of 'x'"):
-            kernel.launch(ctx, (empty, ids, empty), (), (None,))
+            kernel.launch(ctx, (ctx.empty((0,), f32), ids), (), (None,))
 
 
 def test_a_gather_of_a_let_is_refused_too(ctx: gpu.Context) -> None:

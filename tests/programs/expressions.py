@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -191,9 +192,6 @@ class Body:
         bare = isinstance(subscript, ast.Name) and subscript.name in self.scope.indices
         if bare:
             return lambda at: array.inside(run(at), axis)
-        if not array.shape[axis]:
-            # A ShapeError, unless nothing is read after all; references fail either way.
-            raise numbers.UndecidedError("a read of an empty axis")
         if not self.scope.clamps and self._is_affine(subscript):
             return lambda at: array.inside(run(at), axis)
         return lambda at: array.clamped(run(at), axis)
@@ -291,7 +289,16 @@ class Body:
         inner = replace(self, scope=replace(self.scope, clamps=True))
         then, otherwise = inner.together(want, expr.then, expr.otherwise)
         c, a, b = condition.run, then.run, otherwise.run
-        return Compiled(then.type, lambda at: a(at) if c(at) else b(at))
+
+        def run(at: At) -> Value:
+            chosen, other = (a, b) if c(at) else (b, a)
+            with suppress(numbers.UndecidedError):
+                # What it reads must be there; its value does not matter.
+                other(at)
+            value: Value = chosen(at)
+            return value
+
+        return Compiled(then.type, run)
 
     # Calls
 

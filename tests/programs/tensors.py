@@ -64,7 +64,9 @@ class Array:
         return place
 
     def clamped(self, place: int, axis: int) -> int:
-        """Return the nearest place inside an axis."""
+        """Return the nearest place inside an axis, which must have one."""
+        if not self.shape[axis]:
+            raise IllegalCallError("a read of an empty axis")
         return min(max(place, 0), self.shape[axis] - 1)
 
 
