@@ -30,7 +30,7 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
-from kerngen.ir.types import F16_MAX, Scalar, Storage
+from kerngen.ir.types import F16_MAX, Scalar
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.identities import accumulate, identity
 from kerngen.schedule.loads import lower_load
@@ -141,9 +141,9 @@ class Lowerer:
 
     def _halved(self, operand: Expr) -> Value:
         """Round as a tensor of f16 does."""
-        value = self.storable(operand)
-        half = t.call(wgsl_type(Storage.F16, value.lanes), value.expr)
-        return Value(t.call(wgsl_type(Scalar.F32, value.lanes), half), value.wide)
+        value = self.lower(operand)
+        name = self.shader.helper("nearest_f16", value.lanes)
+        return Value(t.call(name, value.expr), value.wide)
 
     def storable(self, expr: Expr) -> Value:
         """Return a value that can become an f16.

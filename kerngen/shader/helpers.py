@@ -92,6 +92,22 @@ fn remainder{S}(x: {I}, y: {I}) -> {I} {{
 }}
 """
 
+_NEAREST_F16 = """\
+// The nearest value that an f16 holds, by the bits: a conversion to f16 and back is what
+// drivers leave out.  Below 2^-14 the values are multiples of 2^-24.
+fn nearest_f16{S}(x: {T}) -> {T} {{
+    let bits = bitcast<{U}>(x);
+    let size = bits & {U}(0x7fffffffu);
+    let even = (bits >> {U}(13u)) & {U}(1u);
+    let near = (bits + {U}(0xfffu) + even) & {U}(0xffffe000u);
+    let infinite = bits - size + {U}(0x7f800000u);
+    let held = select(near, infinite, size >= {U}(0x477ff000u));
+    let usual = bitcast<{T}>(select(held, bits, size > {U}(0x7f800000u)));
+    let small = round(x * 16777216.0) * 5.9604644775390625e-8;
+    return select(usual, small, size < {U}(0x38800000u));
+}}
+"""
+
 HELPERS = {
     "erf": _ERF,
     "log1p": _LOG1P,
@@ -100,5 +116,9 @@ HELPERS = {
     "is_nan": _IS_NAN,
     "is_finite": _IS_FINITE,
     "remainder": _REMAINDER,
+    "nearest_f16": _NEAREST_F16,
 }
-"""The text of each helper, by the name of its built-in; `remainder` is for `%`."""
+"""The text of each helper, by the name of its built-in.
+
+`remainder` is for `%`, and `nearest_f16` for what is written to an f16 and read again.
+"""

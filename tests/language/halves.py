@@ -10,6 +10,16 @@ import numpy as np
 
 from tests.language.cases import Array, Case, Inputs
 
+BETWEEN = np.array(
+    [
+        *(2048.25, 2049, 2049.5, 2051, -1 / 3, 1e-9, 3e-8, -1e-7, 1e-5, 6.1e-5),
+        *(6.1035e-5, 2**-14, 65504, 65519, 65520, -65520, 7e4, 3e38, np.inf, np.nan),
+        *(0.0, -0.0, 2**-25, 3 * 2**-25, -np.inf, 1.00048828125, 1.00146484375),
+    ],
+    np.float32,
+)
+"""Numbers that no f16 holds, with the extremes of those that one does."""
+
 
 def _half(draw: Inputs, *shape: int) -> Array:
     return draw.f32(*shape).astype(np.float16)
@@ -20,7 +30,8 @@ def _wide(x: Array) -> Array:
 
 
 def _kept(x: Array) -> Array:
-    return x.astype(np.float16)
+    with np.errstate(over="ignore"):
+        return x.astype(np.float16)
 
 
 def _clamped(x: Array, at: Array) -> Array:
@@ -55,6 +66,12 @@ HALVES = (
         " y[i] = 2.0 * x[i] + 2048.25; z[i] = y[i] - 2048.0; }",
         lambda draw, n: (draw.f32(n),),
         lambda x: (_kept(2 * x + 2048), 2 * x),
+    ),
+    Case(
+        "rounds_to_the_nearest",
+        "kernel f(x: f32[n]) -> y: f16[n], z: f32[n] { y[i] = x[i]; z[i] = y[i]; }",
+        lambda _, n: (np.resize(BETWEEN, n),),
+        lambda x: (_kept(x), _wide(_kept(x))),
     ),
     Case(
         "rounds_at_every_write",
