@@ -312,7 +312,7 @@ class Body:
             no, yes = self.together(want, *expr.arguments[:2])
             chosen = self.of(expr.arguments[2]).run
             a, b = no.run, yes.run
-            return Compiled(no.type, lambda at: b(at) if chosen(at) else a(at))
+            return Compiled(no.type, lambda at: [a(at), b(at)][chosen(at)])
         if name in GENERIC:
             parts = self.together(want, *expr.arguments)
         elif name in BITS:

@@ -249,8 +249,10 @@ class Grammar:
         return binary(self.dice.pick("&|^"), left, right)
 
     def shift(self, type_: Type, place: Place) -> Piece:
-        """A shift by any count."""
+        """A shift by any count; a number that nothing else gives a type names its own."""
         left = self.of(type_, place.inner)
+        if not place.typed and not _VALUE.search(left.text):
+            left = call(type_, [left])
         if self.dice.chance(50):
             count = Piece(self.dice.pick(("1", "3", "31", "33")), literal=True)
         else:
