@@ -50,12 +50,15 @@ def check_count(
     actual = len(node.arguments)
     if actual == expected:
         return True
+    name = node.function.name
+    nested = name in REDUCTIONS and actual > expected
     ex.env.faults.add(
         faults_names.ArgumentCount(
             span=node.span,
-            function=of or node.function.name,
+            function=of or name,
             expected=expected,
             actual=actual,
+            remedy=f"Nest calls: '{name}(a, {name}(b, c))'." if nested else "",
         )
     )
     for argument in node.arguments:

@@ -44,7 +44,8 @@ class CurrentStatement:
     `bound` are the indices that its reductions bind, `unbound` those reported because
     nothing does; where the left is faulty, that is not held against the right.
     `doubtful` are indices, by where they are bound, that got their range from a faulty
-    read; `left` the tensors of which a subscript is known to leave its axis.
+    read; `left` the tensors of which a subscript is known to leave its axis; it
+    `takes_dims` for indices if that is reported.
     """
 
     bound: set[str] = field(default_factory=set[str])
@@ -52,6 +53,7 @@ class CurrentStatement:
     doubtful: set[Span] = field(default_factory=set[Span])
     left: set[Tensor] = field(default_factory=set[Tensor])
     left_is_faulty: bool = False
+    takes_dims: bool = False
     target: str = ""
     in_let: bool = False
 
@@ -64,6 +66,7 @@ class CurrentStatement:
         self.doubtful.clear()
         self.left.clear()
         self.left_is_faulty = False
+        self.takes_dims = False
 
 
 @final

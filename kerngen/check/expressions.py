@@ -182,10 +182,12 @@ class Expressions:
             return self._shift(node, want)
         compares = node.op in _EQUALITY or node.op in _ORDER
         sides = (node.left, node.right)
-        left, right = self.check_together(sides, None if compares else want)
+        wanted = None if compares else want
+        left, right = self.check_together(sides, wanted)
         if left is None or right is None:
             return None
-        if not self._one_type(node.op, node, (node.left, left), (node.right, right)):
+        operands = (node.left, left), (node.right, right)
+        if not self._one_type(node.op, node, *operands, want=wanted):
             return None
         accepted: tuple[Scalar, ...] = _NUMBERS
         if node.op in _EQUALITY:
@@ -203,6 +205,8 @@ class Expressions:
         node: ast.Expr,
         first: tuple[ast.Expr, Expr],
         second: tuple[ast.Expr, Expr],
+        *,
+        want: Scalar | None = None,
     ) -> bool:
         """Whether two operands have one type; if not, that is a fault."""
         (left_node, left), (right_node, right) = first, second
@@ -216,7 +220,9 @@ class Expressions:
                 right=right.type.spelling,
                 left_span=left_node.span,
                 right_span=right_node.span,
-                remedy=unification((left_node, left.type), (right_node, right.type)),
+                remedy=unification(
+                    (left_node, left.type), (right_node, right.type), want
+                ),
             )
         )
         return False

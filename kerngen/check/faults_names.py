@@ -177,6 +177,9 @@ class Recursion(Worded):
     code: ClassVar[str] = "KG0207"
     rule: ClassVar[str] = "Functions are not recursive."
     says: ClassVar[str] = "The function '{name}' calls itself: {chain}."
+    advice: ClassVar[str] = (
+        "What repeats is a reduction in a kernel, such as 'prod[i < n] ...'."
+    )
 
     name: str
     chain: str
@@ -220,10 +223,12 @@ class ArgumentCount(Worded):
     code: ClassVar[str] = "KG0210"
     rule: ClassVar[str] = "A call has as many arguments as its function has parameters."
     says: ClassVar[str] = "'{function}' takes {wanted}, got {actual}."
+    advice: ClassVar[str] = "{remedy}"
 
     function: str
     expected: int
     actual: int
+    remedy: str = ""
 
     @property
     def wanted(self) -> str:

@@ -18,10 +18,12 @@ class WriteToInput(WordedBeside):
     says: ClassVar[str] = "'{name}' is an input; it can't be written."
     beside: ClassVar[str] = "declared without 'mut'"
     advice: ClassVar[str] = (
-        "Declare it 'mut {name}' to change it in place, or write to an output."
+        "Declare it 'mut {name}' to change it in place, or make it an output: "
+        "'-> {name}: {type}'."
     )
 
     name: str
+    type: str
 
 
 @final

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from kerngen.check.faults_indices import RangeNotFound
 from kerngen.check.lengths import check_length, length_text
-from kerngen.check.scope import FaultySymbol, IndexSymbol, TensorSymbol, one_line
+from kerngen.check.scope import (
+    FaultySymbol,
+    IndexSymbol,
+    TensorSymbol,
+    ValueSymbol,
+    one_line,
+)
 from kerngen.check.traverse import bare_subscripts, used_in_subscripts, walk_syntax
-from kerngen.ir.nodes import Index
+from kerngen.ir.nodes import DimValue, Index
 from kerngen.syntax import ast
 
 if TYPE_CHECKING:
@@ -59,7 +65,11 @@ def introduce(
 ) -> None:
     """Declare an index; where its name is taken, its uses are not looked at."""
     ex.env.indices.setdefault(name.name, name.span)
-    if not ex.scope.declare(name, symbol):
+    before = ex.scope.get(name.name)
+    is_dim = isinstance(before, ValueSymbol) and isinstance(before.value, DimValue)
+    told = is_dim and ex.env.current.takes_dims
+    ex.env.current.takes_dims |= is_dim
+    if told or not ex.scope.declare(name, symbol):
         ex.scope.put(name.name, FaultySymbol("an index", name.span))
 
 

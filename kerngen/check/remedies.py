@@ -28,8 +28,12 @@ def whole_literal(node: ast.Expr) -> int | None:
     return None
 
 
-def unification(left: tuple[ast.Expr, Scalar], right: tuple[ast.Expr, Scalar]) -> str:
-    """Return the hint that brings two operands to one type."""
+def unification(
+    left: tuple[ast.Expr, Scalar],
+    right: tuple[ast.Expr, Scalar],
+    want: Scalar | None = None,
+) -> str:
+    """Return the hint that brings two operands to one type, to `want` if one has it."""
     (a, a_type), (b, b_type) = left, right
     if Scalar.BOOL in (a_type, b_type):
         node, wanted = (a, b_type) if a_type is Scalar.BOOL else (b, a_type)
@@ -37,6 +41,11 @@ def unification(left: tuple[ast.Expr, Scalar], right: tuple[ast.Expr, Scalar]) -
     for (node, _), (_, other) in ((left, right), (right, left)):
         if other.is_integer and whole_literal(node) is not None:
             return f"Write '{whole_literal(node)}'."
+    if want is not None and want.is_integer and want in (a_type, b_type):
+        node = b if a_type is want else a
+        if not isinstance(node, ast.Number):
+            text = one_line(node.span.text)
+            return f"Convert one side: '{want.spelling}({text})'."
     if Scalar.F32 in (a_type, b_type):
         node = b if a_type is Scalar.F32 else a
         return _as_float(node)

@@ -137,7 +137,9 @@ class Scope:
 
 def closest(name: str, known: Iterator[str] | list[str] | tuple[str, ...]) -> str:
     """Return the known name that is most like a misspelt one, or nothing."""
-    matches = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    names = list(known)
+    alike = [other for other in names if other.lower() == name.lower()]
+    matches = alike or get_close_matches(name, names, n=1, cutoff=0.6)
     return matches[0] if matches else ""
 
 

@@ -8,9 +8,7 @@ from typing import assert_never, final
 from kerngen.check import faults_names, faults_statements
 from kerngen.check.environment import Environment
 from kerngen.check.expressions import Expressions
-from kerngen.check.faults_indices import DimAsIndex
 from kerngen.check.faults_types import LiteralRange
-from kerngen.check.faults_unsupported import MemberTargetUnsupported
 from kerngen.check.hosts import check_host
 from kerngen.check.parameters import KINDS
 from kerngen.check.ranges import bind_indices, introduce
@@ -21,11 +19,10 @@ from kerngen.check.scope import (
     Symbol,
     TensorSymbol,
     ValueSymbol,
-    closest,
-    did_you_mean,
     one_line,
 )
-from kerngen.check.subscripts import example_read, report_count
+from kerngen.check.subscripts import example_read, report_count, report_dim
+from kerngen.check.targets import as_sum, elementwise, free_indices, written_tensor
 from kerngen.check.text import statement_text
 from kerngen.check.traverse import walk_syntax
 from kerngen.ir.evaluate import constant_value
@@ -45,6 +42,7 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.types import F16_MAX, Scalar
 from kerngen.syntax import ast
+from kerngen.syntax.foreign import REDUCTIONS
 
 _OPERATORS: dict[ast.AssignOp, BinaryOp] = {
     "+=": "+",
@@ -144,7 +142,7 @@ class Body:
     # Assignments
 
     def _assign(self, node: ast.Assignment) -> None:
-        symbol = self._target(node)
+        symbol = written_tensor(self.env, self.scope, node)
         inner = Expressions(self.env, Scope(self.env.faults, self.scope))
         indices = self._left(inner, node, symbol)
         self.env.current.left_is_faulty |= symbol is None
@@ -154,57 +152,6 @@ class Body:
         self.env.written.add(symbol.tensor.name)
         if indices is not None and value is not None:
             self._add(node, symbol.tensor, indices, value)
-
-    def _target(self, node: ast.Assignment) -> TensorSymbol | None:
-        """Return the tensor that is written, if it may be."""
-        name = node.name
-        symbol = self.scope.get(name.name)
-        if node.members:
-            self.env.faults.add(
-                MemberTargetUnsupported(span=node.members[0].span, target=name.name)
-            )
-            self.env.written.add(name.name)
-            return None
-        match symbol:
-            case TensorSymbol(tensor=tensor):
-                if tensor.role in {Role.UPDATE, Role.OUTPUT}:
-                    return symbol
-                if tensor.role is Role.INPUT:
-                    self.env.faults.add(
-                        faults_statements.WriteToInput(
-                            span=name.span, other=symbol.span, name=name.name
-                        )
-                    )
-                else:
-                    self._report_target(name, symbol.kind)
-            case FaultySymbol():
-                pass
-            case None:
-                self._report_unknown_target(node)
-            case _:
-                self._report_target(name, symbol.kind)
-        return None
-
-    def _report_target(self, name: ast.Identifier, kind: str) -> None:
-        remedy = "A let is a value; define another one." if kind == "a let" else ""
-        self.env.faults.add(
-            faults_statements.WriteToValue(
-                span=name.span, name=name.name, kind=kind, remedy=remedy
-            )
-        )
-
-    def _report_unknown_target(self, node: ast.Assignment) -> None:
-        """Record a misspelt target; what was meant then counts as written."""
-        name = node.name
-        target = name.span.source.text[name.span.start : node.value.span.start]
-        suggestion = closest(name.name, self.scope.names())
-        self.env.written.add(suggestion)
-        remedy = did_you_mean(suggestion)
-        if not remedy and node.op == "=":
-            remedy = f"To name a value, write 'let {one_line(target)} ...;'."
-        self.env.faults.add(
-            faults_names.UnknownName(span=name.span, name=name.name, remedy=remedy)
-        )
 
     def _value(
         self,
@@ -219,13 +166,7 @@ class Body:
             return None
         tensor = symbol.tensor
         if node.op != "=" and self._unwritten(tensor) and indices is not None:
-            fault = faults_statements.ReadBeforeWrite(
-                span=node.name.span,
-                other=symbol.span,
-                name=tensor.name,
-                remedy=faults_statements.WRITE_FIRST,
-            )
-            self.env.faults.add(fault)
+            self._report_unwritten(node, symbol)
         place = f"An element of '{tensor.name}'"
         value = inner.check_as(node.value, tensor.element, place)
         if value is not None and node.op == "=" and tensor.is_half:
@@ -235,6 +176,20 @@ class Body:
         before = Load(tensor, tuple(IndexValue(index) for index in indices))
         combined = Binary(_OPERATORS[node.op], before, value, tensor.element)
         return inner.finish(combined, node.value.span)
+
+    def _report_unwritten(self, node: ast.Assignment, symbol: TensorSymbol) -> None:
+        """Record an update of nothing; where a sum was meant, its indices are known."""
+        summed = as_sum(self.scope, node)
+        if summed:
+            self.env.current.unbound.update(free_indices(self.scope, node))
+        self.env.faults.add(
+            faults_statements.ReadBeforeWrite(
+                span=node.name.span,
+                other=symbol.span,
+                name=symbol.tensor.name,
+                remedy=summed or faults_statements.WRITE_FIRST,
+            )
+        )
 
     def _check_half(self, value: Expr, node: ast.Expr) -> None:
         """Refuse a constant that no f16 holds."""
@@ -258,10 +213,12 @@ class Body:
         indices: list[Index] = []
         fits = symbol is not None and len(node.subscripts) == symbol.tensor.rank
         if symbol is not None and not fits:
+            self.env.current.left_is_faulty = True
+        if symbol is not None and not fits and not self._calls_foreign(node):
             target = node.name.span
             span = target.to(node.subscripts[-1].span) if node.subscripts else target
-            report_count(inner, symbol, span, len(node.subscripts))
-            self.env.current.left_is_faulty = True
+            example = elementwise(self.scope, node, symbol)
+            report_count(inner, symbol, span, len(node.subscripts), example)
         for axis, subscript in enumerate(node.subscripts):
             name = self._left_index(inner, node, subscript)
             if name is None:
@@ -277,6 +234,14 @@ class Body:
         complete = fits and len(indices) == len(node.subscripts)
         return tuple(indices) if complete else None
 
+    def _calls_foreign(self, node: ast.Assignment) -> bool:
+        """Whether a function of whole tensors is called, which is told by itself."""
+        return any(
+            isinstance(part, ast.Call)
+            and part.function.name in REDUCTIONS.keys() - self.env.functions.keys()
+            for part in walk_syntax(node.value)
+        )
+
     def _left_index(
         self, inner: Expressions, node: ast.Assignment, subscript: ast.Expr
     ) -> ast.Identifier | None:
@@ -289,8 +254,7 @@ class Body:
             case None:
                 return ast.Identifier(subscript.name, subscript.span)
             case ValueSymbol(value=DimValue()):
-                fault = DimAsIndex(span=subscript.span, name=subscript.name)
-                self.env.faults.add(fault)
+                report_dim(self.env, subscript)
             case IndexSymbol():
                 self.env.faults.add(
                     faults_statements.RepeatedLeftIndex(
@@ -335,7 +299,10 @@ class Body:
         symbol = self.scope.get(target)
         if isinstance(symbol, TensorSymbol):
             example = example_read(symbol.tensor)
-        return "an expression", f"Write '{example} = ...', and compute on the right."
+        where = "compute on the right"
+        if isinstance(subscript, ast.Binary) and "*" in one_line(subscript.span.text):
+            where = "choose on the right, by '/' and '%' of the index"
+        return "an expression", f"Write '{example} = ...', and {where}."
 
 
 def _as_gather(node: ast.Assignment, read: ast.Subscript) -> str:

@@ -7,6 +7,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Final
 
 from kerngen.check import faults_indices
+from kerngen.check.environment import Environment
 from kerngen.check.outside import leaves
 from kerngen.check.remedies import conversion
 from kerngen.check.scope import (
@@ -56,7 +57,8 @@ def check_subscripts(
     if not subscripts and tensor.rank > 0 and ex.env.current.left_is_faulty:
         return None
     if len(subscripts) != tensor.rank:
-        report_count(ex, symbol, span, len(subscripts))
+        example = _completed(ex, tensor, subscripts)
+        report_count(ex, symbol, span, len(subscripts), example)
         return None
     _check_axes(ex, symbol, subscripts)
     places = [
@@ -69,7 +71,33 @@ def check_subscripts(
     return known
 
 
-def report_count(ex: Expressions, symbol: TensorSymbol, span: Span, count: int) -> None:
+def _completed(
+    ex: Expressions, tensor: Tensor, subscripts: tuple[ast.Expr, ...]
+) -> str:
+    """Return a read with the subscripts given, and indices that fit the other axes."""
+    if len(subscripts) > tensor.rank:
+        return example_read(tensor)
+    names = [one_line(subscript.span.text) for subscript in subscripts]
+    symbols = [ex.scope.get(name) for name in ex.scope.names()]
+    indices = [symbol.index for symbol in symbols if isinstance(symbol, IndexSymbol)]
+    for extent in tensor.extents[len(names) :]:
+        fitting = (i.name for i in indices if i.extent == extent)
+        unused = (name for name in (*fitting, *INDEX_NAMES) if name not in names)
+        names.append(next(unused))
+    return f"{tensor.name}[{', '.join(names)}]" if names else tensor.name
+
+
+def report_dim(env: Environment, node: ast.Name) -> None:
+    """Record a dim where an index was meant; once per statement."""
+    if not env.current.takes_dims:
+        fault = faults_indices.DimAsIndex(span=node.span, name=node.name)
+        env.faults.add(fault)
+    env.current.takes_dims = True
+
+
+def report_count(
+    ex: Expressions, symbol: TensorSymbol, span: Span, count: int, example: str
+) -> None:
     """Record a wrong number of subscripts."""
     ex.env.faults.add(
         faults_indices.SubscriptCount(
@@ -78,7 +106,7 @@ def report_count(ex: Expressions, symbol: TensorSymbol, span: Span, count: int) 
             tensor=symbol.tensor.name,
             rank=symbol.tensor.rank,
             count=count,
-            example=example_read(symbol.tensor),
+            example=example,
         )
     )
 
@@ -182,10 +210,9 @@ def _check_subscript(
             _report_unbound(ex, node)
             return None
         if isinstance(symbol, ValueSymbol) and isinstance(symbol.value, DimValue):
-            fault = faults_indices.DimAsIndex(span=node.span, name=node.name)
-            ex.env.faults.add(fault)
+            report_dim(ex.env, node)
             return None
-    value = ex.check(node)
+    value = ex.check(node, Scalar.I32)
     if value is None:
         return None
     if not value.type.is_integer:

@@ -87,12 +87,15 @@ def resolve_scalar(
     allowed = written.axes is None and (allow_bool or type_ is not Scalar.BOOL)
     if isinstance(type_, Scalar) and allowed:
         return type_
+    remedy = "Use 'f32', 'i32' or 'u32'."
+    if written.axes is not None:
+        remedy = f"Take '{type_.spelling}', and pass an element, as in 'f(x[i])'."
     faults.add(
         TypeNotAllowed(
             span=written.span,
             place=place,
             type=" ".join(written.span.text.split()),
-            remedy="Use 'f32', 'i32' or 'u32'.",
+            remedy=remedy,
         )
     )
     return None

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from kerngen.check.environment import Environment
+from collections.abc import Mapping
+from typing import Final
+
+from kerngen.check.environment import Environment, Place
 from kerngen.check.faults_indices import IndexAsValue
 from kerngen.check.faults_names import UnknownName, UsedBeforeDefinition
 from kerngen.check.scope import Scope, closest, did_you_mean
 from kerngen.syntax import ast, foreign
+
+_INTRODUCED: Final[Mapping[Place, str]] = {
+    "kernel": "Make it a parameter, or a value of its own: 'let' before, or a 'const'.",
+    "function": "Make it a parameter of the function.",
+    "constant": "A constant is made of literals and other constants.",
+}
 
 
 def report_unknown(env: Environment, scope: Scope, node: ast.Name) -> None:
@@ -22,8 +31,9 @@ def report_unknown(env: Environment, scope: Scope, node: ast.Name) -> None:
         env.faults.add(IndexAsValue(span=node.span, name=name))
         return
     else:
-        remedy = did_you_mean(closest(name, scope.names()))
+        remedy = did_you_mean(closest(name, [*scope.names(), *env.later]))
         if name in foreign.VALUES:
             remedy = f"Write {foreign.VALUES[name]}."
+        remedy = remedy or _INTRODUCED[env.place]
         env.faults.add(UnknownName(span=node.span, name=name, remedy=remedy))
     env.reported.add(name)

@@ -50,7 +50,7 @@ class Unread:
             ):
                 return name in self.items or name in near
             case NeverWritten(name=name) | ReadBeforeWrite(name=name):
-                return name in near
+                return name in near or "return" in near
             case NothingWritten() | RangeNotFound():
                 return bool(near)
             case _:

@@ -174,12 +174,22 @@ def _assign_or_compare(mistake: Mistake) -> Diagnostic | None:
         in_value = mistake.opening is not None and mistake.opening.text != "{"
         compares = in_value or "if" in (x.text for x in mistake.statement())
         remedy_ = "To compare, write '=='."
+        if _is_open_target(mistake):
+            remedy_ = "Close the '[' before it."
         if not compares:
             remedy_ = "To compare, write '=='; each target has a statement of its own."
         return habits.AssignmentInExpression(span=mistake.span, remedy=remedy_)
     if mistake.kind == "EQUAL" and "ASSIGN" in mistake.accepts:
         return habits.ComparisonAsStatement(span=mistake.span)
     return None
+
+
+def _is_open_target(mistake: Mistake) -> bool:
+    """Whether this ends the left side of a statement, but for a bracket."""
+    if mistake.opening is None or mistake.opening.text != "[":
+        return False
+    at = mistake.preceding.index(mistake.opening)
+    return at < 2 or mistake.preceding[at - 2].text in {";", "{", "}", "let"}
 
 
 def _semicolon(mistake: Mistake) -> Diagnostic | None:
@@ -211,9 +221,13 @@ def _reserved_word(mistake: Mistake) -> Diagnostic | None:
         return habits.MisplacedMut(span=mistake.span, remedy=mut_remedy(mistake))
     starts = mistake.kind in wording.ITEMS | {"LET", "HOST"} and mistake.starts_line
     is_word = mistake.kind in wording.KEYWORDS and not starts
-    if is_word and "NAME" in mistake.accepts:
-        return habits.ReservedWord(span=mistake.span, word=mistake.span.text)
-    return None
+    if not is_word or "NAME" not in mistake.accepts:
+        return None
+    word = mistake.span.text
+    remedy_ = f"Choose another name, such as '{word}_'."
+    if mistake.kind in wording.ITEMS and mistake.starts_statement:
+        remedy_ = f"Move the '{word}' out of the kernel, to the top of the file."
+    return habits.ReservedWord(span=mistake.span, word=word, remedy=remedy_)
 
 
 def _index_not_bare(mistake: Mistake) -> Diagnostic | None:

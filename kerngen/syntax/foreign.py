@@ -51,6 +51,11 @@ OPERATORS = {
 
 _CHOICE = "'if c { a } else { b }'"
 _LOOP = "an index on the left, as in 'y[i] = ...;', which ranges over its axis"
+_NO_BARRIER = "nothing: each statement sees all that those before it wrote"
+_GATHER = (
+    "a sum of what belongs to each element: "
+    "'h[b] = sum[i] if i32(ids[i]) == b { 1.0 } else { 0.0 };'"
+)
 _PLAIN_ITEM = "'fn' or 'kernel'"
 
 WORDS = {
@@ -92,6 +97,15 @@ WORDS = {
     "mod": "'%'",
     "div": "'/'",
     "in": "the bare index: it ranges over its axis, or over 'i < n' in 'sum[i < n]'",
+    "print": "an output for it",
+    "printf": "an output for it",
+    "assert": "a check in Python, before the call",
+    "barrier": _NO_BARRIER,
+    "workgroupBarrier": _NO_BARRIER,
+    "storageBarrier": _NO_BARRIER,
+    "__syncthreads": _NO_BARRIER,
+    "atomicAdd": _GATHER,
+    "atomic_add": _GATHER,
 }
 
 EXPRESSION_WORDS = {
@@ -229,6 +243,17 @@ FUNCTIONS = {
     "size": "the name of the dim, 'n' in 'x: f32[n]'",
     "range": "an index, which ranges over its axis",
     "arange": "the index itself: 'y[i] = f32(i);'",
+    "program_id": "an index: 'y[i] = ...;' computes every element",
+    "get_global_id": "an index: 'y[i] = ...;' computes every element",
+    "load": "the element, 'x[i]'",
+    "store": "'y[i] = ...;'",
+    "astype": "a cast like a call, 'f32(x)'",
+    "reshape": "the subscripts that are meant, as in 'x[i * w + j]'",
+    "roll": "the subscripts that are meant, as in 'x[(i + n - 1) % n]'",
+    "pad": "'if 0 <= i and i < n { x[i] } else { 0.0 }'",
+    "concatenate": "'if i < m { a[min(i, m - 1)] } else { b[i - m] }'",
+    "rand": "a hash of a seed and the index, as the standard kernels' random.kern has",
+    "random": "a hash of a seed and the index, as the standard kernels' random.kern has",
     "zeros": "'y[i] = 0.0;'",
     "ones": "'y[i] = 1.0;'",
 }

@@ -10,12 +10,12 @@ import re
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import habits
-from kerngen.syntax.foreign import REDUCTIONS, TYPES, Reduced
+from kerngen.syntax.foreign import FUNCTIONS, REDUCTIONS, TYPES, Reduced
 from kerngen.syntax.lexemes import Lexeme
 from kerngen.syntax.mistake import Mistake
 
 _OWN_TYPE = re.compile(r"(?:[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh])")
-_TYPE_FIRST = re.compile(r"(\w+)\s*(\[[^\[\]]*\])?[\s*&]*(\w*)")
+_TYPE_FIRST = re.compile(r"(\w+)\s*(\[[^\[\]]*\])?[\s*&]*(\w*)(\[[^\[\]]*\])?")
 _GENERIC = re.compile(r"(\w+)\s*<\s*(\w*)")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]\s*\[([^\[\]]*)\]")
 _VALUE_STARTS = frozenset({"NAME", "INT", "FLOAT", "OPEN_PAREN"})
@@ -47,7 +47,7 @@ def name_and_type(mistake: Mistake) -> Diagnostic | None:
     if _OWN_TYPE.fullmatch(before.text) or before.text in TYPES:
         match = _TYPE_FIRST.match(mistake.text_from(before))
         assert match is not None
-        type_ = f"{_ours(match[1])}{match[2] or ''}"
+        type_ = f"{_ours(match[1])}{match[2] or match[4] or ''}"
         if what == "An output" and type_ == match[1] == _ours(match[1]):
             type_ += "[]"
         remedy = f"Write '{match[3] or 'y'}: {type_}'."
@@ -276,7 +276,10 @@ def method_call(mistake: Mistake) -> Diagnostic | None:
     name = mistake.before
     if mistake.kind != "OPEN_PAREN" or name is None or mistake.text_before(2) != ".":
         return None
-    return habits.MethodCall(span=mistake.lexeme_span(name), name=name.text)
+    instead = FUNCTIONS.get(name.text, f"'{name.text}(x)'")
+    if name.text in REDUCTIONS:
+        instead = Reduced().by(name.text)
+    return habits.MethodCall(span=mistake.lexeme_span(name), instead=instead)
 
 
 def division_comment(mistake: Mistake) -> Diagnostic | None:

@@ -77,9 +77,10 @@ class ReservedWord(Worded):
     code: ClassVar[str] = "KG0113"
     rule: ClassVar[str] = "Keywords and 'sum', 'prod', 'max', 'min' can't name values."
     says: ClassVar[str] = "'{word}' is a word of the language and can't be a name here."
-    advice: ClassVar[str] = "Choose another name, such as '{word}_'."
+    advice: ClassVar[str] = "{remedy}"
 
     word: str
+    remedy: str
 
 
 @final
@@ -322,6 +323,6 @@ class MethodCall(Worded):
     code: ClassVar[str] = "KG0133"
     rule: ClassVar[str] = "A function is called by its name alone."
     says: ClassVar[str] = "A function is called by its name alone."
-    advice: ClassVar[str] = "Write '{name}(x)'."
+    advice: ClassVar[str] = "Write {instead}."
 
-    name: str
+    instead: str

@@ -13,6 +13,7 @@ _Condition: TypeAlias = Callable[[Mistake], bool]
 
 _VALUES = frozenset({"NAME", "INT", "FLOAT", "OPEN_PAREN"})
 _CASTS = frozenset({*TYPES, "f32", "i32", "u32"})
+_CLOSING = frozenset({"CLOSE_PAREN", "CLOSE_BRACKET"})
 _AFTER_TARGET = frozenset({"ASSIGN", "ASSIGN_OP"})
 
 
@@ -47,6 +48,16 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "Remove it: the braces before it are closed.",
     ),
     (
+        lambda m: _in_file(m) and m.kind == "SEMICOLON",
+        "Remove it: what ends with a brace has no ';'.",
+    ),
+    (
+        lambda m: _in_schedule(m)
+        and m.kind == "OPEN_PAREN"
+        and m.text_before(2) == "{",
+        "A strategy comes before its options: 'gemm tile(64, 64, 16)'.",
+    ),
+    (
         lambda m: _in_schedule(m) and m.kind in {"COMMA", "SEMICOLON"},
         "Options follow each other without commas: 'gemm tile(64, 64, 16) micro(4, 4)'.",
     ),
@@ -77,6 +88,26 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     (
         lambda m: m.accepts >= {"CLOSE_PAREN", "COMMA"} and m.kind in {"NAME", "MUT"},
         "A ',' separates parameters and arguments.",
+    ),
+    (
+        lambda m: m.kind == "COLON" and "OPEN_BRACE" in m.accepts,
+        "Remove it: a body stands in braces alone.",
+    ),
+    (
+        lambda m: m.text_before(1) == "let" and m.kind == "OPEN_PAREN",
+        "A 'let' names one value: write one for each.",
+    ),
+    (
+        lambda m: m.kind == "OPEN_BRACKET" and "FLOAT" in m.accepts,
+        "There are no lists: pass a tensor, or choose by 'if k == 0 { ... } else { ... }'.",
+    ),
+    (
+        lambda m: m.kind == "PIPE" and "FLOAT" in m.accepts,
+        "A function is an item: 'fn f(x: f32) -> f32 { ... }'.",
+    ),
+    (
+        lambda m: m.kind in _CLOSING and m.follows_value,
+        "Remove it: what it would close is not open.",
     ),
     (
         lambda m: m.accepts >= _AFTER_TARGET and m.kind == "COMMA",
@@ -135,7 +166,11 @@ _BINDERS: tuple[tuple[_Condition, str], ...] = (
         "A range ends before its bound: write 'i < n + 1' for 'i <= n'.",
     ),
     (
-        lambda m: m.kind == "INT" and _compared(m),
+        lambda m: m.kind == "INT" and not _compared(m),
+        "Name the index, and give its range: 'let w[k < 3]', 'sum[k < 3]'.",
+    ),
+    (
+        lambda m: m.kind == "INT",
         "Indices begin at 0; a range gives their end: 'sum[i < n]'.",
     ),
     (

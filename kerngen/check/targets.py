@@ -1,0 +1,148 @@
+"""What a statement writes: whether it may, and what to write instead."""
+
+from __future__ import annotations
+
+from kerngen.check import faults_names, faults_statements
+from kerngen.check.environment import Environment
+from kerngen.check.faults_unsupported import MemberTargetUnsupported
+from kerngen.check.lengths import length_text
+from kerngen.check.scope import (
+    FaultySymbol,
+    Scope,
+    Symbol,
+    TensorSymbol,
+    ValueSymbol,
+    closest,
+    did_you_mean,
+    one_line,
+)
+from kerngen.check.subscripts import example_read
+from kerngen.check.traverse import bare_subscripts, walk_syntax
+from kerngen.ir.nodes import Role
+from kerngen.syntax import ast
+
+_LONGEST_EXAMPLE = 80
+
+
+def written_tensor(
+    env: Environment, scope: Scope, node: ast.Assignment
+) -> TensorSymbol | None:
+    """Return the tensor that is written, if it may be; if not, that is a fault."""
+    name = node.name
+    symbol = scope.get(name.name)
+    if node.members:
+        env.faults.add(
+            MemberTargetUnsupported(span=node.members[0].span, target=name.name)
+        )
+        env.written.add(name.name)
+        return None
+    match symbol:
+        case TensorSymbol(tensor=tensor) if tensor.role in {Role.UPDATE, Role.OUTPUT}:
+            return symbol
+        case TensorSymbol(tensor=tensor) if tensor.role is Role.INPUT:
+            _report_input(env, name, symbol)
+        case FaultySymbol():
+            pass
+        case None:
+            _report_unknown(env, scope, node)
+        case _:
+            remedy = _value_remedy(scope, node, symbol)
+            fault = faults_statements.WriteToValue(
+                span=name.span, name=name.name, kind=symbol.kind, remedy=remedy
+            )
+            env.faults.add(fault)
+    return None
+
+
+def _report_input(env: Environment, name: ast.Identifier, symbol: TensorSymbol) -> None:
+    axes = ", ".join(length_text(env, extent) for extent in symbol.tensor.extents)
+    env.faults.add(
+        faults_statements.WriteToInput(
+            span=name.span,
+            other=symbol.span,
+            name=name.name,
+            type=f"{symbol.tensor.storage.spelling}[{axes}]",
+        )
+    )
+
+
+def _report_unknown(env: Environment, scope: Scope, node: ast.Assignment) -> None:
+    """Record a misspelt target; what was meant then counts as written."""
+    name = node.name
+    suggestion = closest(name.name, scope.names())
+    env.written.add(suggestion)
+    env.reported.add(name.name)
+    remedy = did_you_mean(suggestion)
+    if not remedy:
+        introduced = as_sum(scope, node) if node.op == "+=" else ""
+        target = _text_of_target(node)
+        remedy = introduced or f"To name a value, write 'let {target} = ...;'."
+    env.faults.add(
+        faults_names.UnknownName(span=name.span, name=name.name, remedy=remedy)
+    )
+
+
+def _value_remedy(scope: Scope, node: ast.Assignment, symbol: Symbol) -> str:
+    name = node.name.name
+    match symbol:
+        case TensorSymbol():
+            summed = as_sum(scope, node)
+            return summed or "A let is a value and never changes: define another one."
+        case ValueSymbol(kind="a host"):
+            return "A host is a value and never changes: define another one."
+        case ValueSymbol(kind="a scalar", value=value):
+            written = f"'mut {name}: {value.type.spelling}[]'"
+            return f"A number that a kernel changes is a tensor of rank 0: {written}."
+        case _:
+            return ""
+
+
+def free_indices(scope: Scope, node: ast.Assignment) -> tuple[str, ...]:
+    """Return the indices on the right that stand for nothing, each once."""
+    known = {part.name for part in node.subscripts if isinstance(part, ast.Name)}
+    for part in walk_syntax(node.value):
+        if isinstance(part, ast.Reduction):
+            known.update(binder.name.name for binder in part.binders)
+    names = (part.name for _, _, part in bare_subscripts(node.value))
+    found = dict.fromkeys(name for name in names if scope.get(name) is None)
+    return tuple(name for name in found if name not in known)
+
+
+def as_sum(scope: Scope, node: ast.Assignment) -> str:
+    """Return the hint for one who adds up as if in a loop over free indices."""
+    free = free_indices(scope, node)
+    if node.op != "+=" or not free:
+        return ""
+    symbol = scope.get(node.name.name)
+    is_output = isinstance(symbol, TensorSymbol) and symbol.tensor.role is Role.OUTPUT
+    value = one_line(node.value.span.text, limit=_LONGEST_EXAMPLE)
+    if isinstance(node.value, ast.Binary) and node.value.op != "*":
+        value = f"({value})"
+    written = f"{'' if is_output else 'let '}{_text_of_target(node)}"
+    return f"To add up, write '{written} = sum[{', '.join(free)}] {value};'."
+
+
+def elementwise(scope: Scope, node: ast.Assignment, symbol: TensorSymbol) -> str:
+    """Return a statement about whole tensors as one about their elements."""
+    example = example_read(symbol.tensor)
+    subscripts = example.removeprefix(symbol.tensor.name)
+    start, source = node.value.span.start, node.span.source.text
+    text = source[start : node.value.span.end]
+    if node.subscripts or len(text) > _LONGEST_EXAMPLE or "\n" in text:
+        return example
+    parts = [*walk_syntax(node.value)]
+    read = [part.base for part in parts if isinstance(part, ast.Subscript)]
+    for part in reversed(parts):
+        whole = scope.get(part.name) if isinstance(part, ast.Name) else None
+        if not isinstance(whole, TensorSymbol) or any(part is base for base in read):
+            continue
+        if whole.tensor.rank == symbol.tensor.rank:
+            at = part.span.end - start
+            text = f"{text[:at]}{subscripts}{text[at:]}"
+    return f"{example} {node.op} {text};"
+
+
+def _text_of_target(node: ast.Assignment) -> str:
+    source, begin = node.span.source.text, node.name.span.start
+    text = source[begin : node.value.span.start].rstrip()
+    return one_line(text.removesuffix(node.op))
