@@ -21,6 +21,7 @@ from kerngen.schedule.cooperation import reduction_of
 from kerngen.schedule.gemm import fits_gemm, row_of
 from kerngen.schedule.gemv import fits_gemv
 from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
+from kerngen.schedule.rows import fits_rows
 from kerngen.schedule.rows_run import Part, Run, run_of
 from kerngen.schedule.task import Options, Task
 
@@ -100,7 +101,8 @@ def _candidates(task: Task) -> Iterator[Choice]:
 
 def _alone(task: Task) -> str:
     """Return what suits a reduction over contiguous memory."""
-    return "reduce" if is_columnwise(task) or not task.domain else "rows"
+    in_rows = task.domain and not is_columnwise(task)
+    return "rows" if in_rows and not fits_rows(replace(task, reach=1)) else "reduce"
 
 
 def _in_parts(

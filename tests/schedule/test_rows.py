@@ -453,6 +453,13 @@ def test_a_workgroup_binds_eight_buffers_at_most(ctx: gpu.Context) -> None:
         np.testing.assert_array_equal(z, y.sum(1))
 
 
+def test_a_sum_of_more_buffers_is_reduced() -> None:
+    inputs = ", ".join(f"x{k}: f32[m, n]" for k in range(8))
+    sums = " + ".join(f"x{k}[i, j]" for k in range(8))
+    text = f"kernel f({inputs}) -> s: f32[m] {{ s[i] = sum[j] ({sums}); }}"
+    assert choices(text)["s"][-1] == ("reduce", 1)
+
+
 def test_padding_never_counts(ctx: gpu.Context) -> None:
     """Storage is handed out again with what it held; here that is not a number."""
     text = CASES["a vector is one row"].text
