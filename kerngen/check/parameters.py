@@ -205,7 +205,8 @@ class Header:
             )
             return
         if type_ is Scalar.BOOL:
-            self._report_type(parameter, "An element of a tensor", "Use 'u32'.")
+            remedy = "Use 'u32', and compare the elements with 0."
+            self._report_type(parameter, "An element of a tensor", remedy)
             return
         known = tuple(extent for extent in extents if extent is not None)
         if type_ is None or len(known) < len(extents):

@@ -48,7 +48,7 @@ def bind_indices(
     faults_before = len(ex.env.faults)
     for binder in binders:
         instead = _as_choice(ex, binder, body, kind) if kind else ""
-        symbol = _ranged(ex, binder, body, instead)
+        symbol = _ranged(ex, binder, body, kind, instead)
         if isinstance(symbol, IndexSymbol):
             known.append(symbol.index)
         elif symbol is None:
@@ -57,7 +57,7 @@ def bind_indices(
     yield tuple(known) if len(known) == len(binders) else None
     if len(ex.env.faults) == faults_before:
         for name in doubtful:
-            _report_no_range(ex, name, body)
+            _report_no_range(ex, name, body, kind)
 
 
 def introduce(
@@ -74,7 +74,11 @@ def introduce(
 
 
 def _ranged(
-    ex: Expressions, binder: ast.Binder, body: ast.Expr, instead: str
+    ex: Expressions,
+    binder: ast.Binder,
+    body: ast.Expr,
+    kind: ast.ReduceKind | None,
+    instead: str,
 ) -> IndexSymbol | FaultySymbol | None:
     """Return an index with its range; None if another fault should explain it."""
     name = binder.name
@@ -96,7 +100,7 @@ def _ranged(
             return FaultySymbol("an index", name.span)
     if used_in_subscripts(name.name, body) or _calls_a_tensor(ex, body):
         return None
-    _report_no_range(ex, name, body)
+    _report_no_range(ex, name, body, kind)
     return FaultySymbol("an index", name.span)
 
 
@@ -134,9 +138,14 @@ def _as_choice(
     )
 
 
-def _report_no_range(ex: Expressions, name: ast.Identifier, body: ast.Expr) -> None:
+def _report_no_range(
+    ex: Expressions,
+    name: ast.Identifier,
+    body: ast.Expr,
+    kind: ast.ReduceKind | None,
+) -> None:
     meant = (
-        next(_lengths_near(ex, name.name, body), "")
+        next(_lengths_near(ex, name.name, body, kind), "")
         or next((dim for t in ex.env.tensors for dim in t.extents if dim), "")
         or 3
     )
@@ -145,10 +154,13 @@ def _report_no_range(ex: Expressions, name: ast.Identifier, body: ast.Expr) -> N
     )
 
 
-def _lengths_near(ex: Expressions, name: str, body: ast.Expr) -> Iterator[str | int]:
+def _lengths_near(
+    ex: Expressions, name: str, body: ast.Expr, kind: ast.ReduceKind | None
+) -> Iterator[str | int]:
     """Yield the lengths that an index may be meant to have, by what it subscripts.
 
-    Beside another index, it runs through a window, at steps of 2 say in `2 * i + u`.
+    That of a reduction, beside another one, runs through a window: at steps of 2 say in
+    `2 * i + u`.
     """
     for tensor, axis, subscript in _subscripts(body):
         symbol, names = ex.scope.get(tensor), _names(subscript)
@@ -157,7 +169,8 @@ def _lengths_near(ex: Expressions, name: str, body: ast.Expr) -> Iterator[str | 
         if axis >= symbol.tensor.rank:
             continue
         others = [other for other in names if _is_index(ex, other, name)]
-        yield _step(subscript) if others else symbol.tensor.extents[axis]
+        is_window = kind is not None and others
+        yield _step(subscript) if is_window else symbol.tensor.extents[axis]
 
 
 def _subscripts(body: ast.Expr) -> Iterator[tuple[str, int, ast.Expr]]:

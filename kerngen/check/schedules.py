@@ -164,6 +164,8 @@ class GuardExpressions(FreeMixing):
                 if type_.is_integer:
                     return Constant(value, type_)
                 self.refuse(node.span, f"'{node.name}', {symbol.kind}")
+            case None if node.name in self.env.indices:
+                self.refuse(node.span, f"'{node.name}', an index")
             case None:
                 report_unknown(self.env, self.scope, node)
             case FaultySymbol():

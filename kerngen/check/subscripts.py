@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import permutations
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kerngen.check import faults_indices
+from kerngen.check.axes import check_axes
 from kerngen.check.environment import Environment
 from kerngen.check.outside import leaves
 from kerngen.check.remedies import conversion
@@ -31,7 +30,6 @@ from kerngen.ir.nodes import (
     Tensor,
 )
 from kerngen.ir.types import Scalar
-from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
     from kerngen.check.expressions import Expressions
 
 INDEX_NAMES = "ijklpqrstuvwabcdefghmnoxyz"
-_MOST_AXES: Final = 6
-"""Of more, the orders are not tried."""
 
 
 def example_read(tensor: Tensor) -> str:
@@ -60,7 +56,7 @@ def check_subscripts(
         example = _completed(ex, tensor, subscripts)
         report_count(ex, symbol, span, len(subscripts), example)
         return None
-    _check_axes(ex, symbol, subscripts)
+    check_axes(ex, symbol, subscripts)
     places = [
         _check_subscript(ex, symbol, axis, subscript)
         for axis, subscript in enumerate(subscripts)
@@ -109,94 +105,6 @@ def report_count(
             example=example,
         )
     )
-
-
-# Bare indices
-
-
-def _check_axes(
-    ex: Expressions, symbol: TensorSymbol, subscripts: tuple[ast.Expr, ...]
-) -> None:
-    """Check the bare indices of a read; those that are only swapped are one fault."""
-    found = [_bare_index(ex, subscript) for subscript in subscripts]
-    faults = [
-        fault
-        for axis, (index, node) in enumerate(zip(found, subscripts, strict=True))
-        if index and (fault := _axis_fault(ex, index, symbol.tensor, axis, node.span))
-    ]
-    mismatches = [f for f in faults if isinstance(f, faults_indices.DimMismatch)]
-    indices = [index for index in found if index]
-    if mismatches and len(indices) == len(subscripts):
-        own = [
-            i for i, node in zip(indices, subscripts, strict=True) if _is_own(i, node)
-        ]
-        if order := _right_order(symbol.tensor, indices, own):
-            names = ", ".join(index.index.name for index in order)
-            remedy = f"Write '{symbol.tensor.name}[{names}]'."
-            faults = [replace(mismatches[0], remedy=remedy)]
-            ex.env.current.doubtful.update(index.span for index in own)
-    for fault in faults:
-        ex.env.faults.add(fault)
-
-
-def _bare_index(ex: Expressions, node: ast.Expr) -> IndexSymbol | None:
-    symbol = ex.scope.get(node.name) if isinstance(node, ast.Name) else None
-    return symbol if isinstance(symbol, IndexSymbol) else None
-
-
-def _is_own(index: IndexSymbol, node: ast.Expr) -> bool:
-    """Whether an index has its range from this very subscript."""
-    return index.origin == node.span
-
-
-def _right_order(
-    tensor: Tensor, indices: list[IndexSymbol], own: list[IndexSymbol]
-) -> tuple[IndexSymbol, ...] | None:
-    """Return the order in which the indices fit the axes, if there is one."""
-    if len(indices) > _MOST_AXES:
-        return None
-    for order in permutations(indices):
-        pairs = zip(order, tensor.extents, strict=True)
-        if all(index in own or index.index.extent == axis for index, axis in pairs):
-            return order
-    return None
-
-
-def _axis_fault(
-    ex: Expressions, symbol: IndexSymbol, tensor: Tensor, axis: int, span: Span
-) -> Diagnostic | None:
-    """Return what names and literals tell: that an index leaves an axis it subscripts.
-
-    Where a length is arithmetic, a literal or a given range, the host checks the rest.
-    """
-    index, extent = symbol.index, tensor.extents[axis]
-    computed = {dim.name for dim in ex.env.derived}
-    plain = not symbol.is_given and computed.isdisjoint((index.extent, extent))
-    match index.extent, extent:
-        case str(dim), str(other_dim) if dim != other_dim and plain:
-            if symbol.span in ex.env.current.doubtful:
-                return None
-            return faults_indices.DimMismatch(
-                span=span,
-                other=symbol.origin,
-                index=index.name,
-                dim=dim,
-                axis=axis,
-                tensor=tensor.name,
-                other_dim=other_dim,
-            )
-        case int(length), int(available) if length > available:
-            return faults_indices.RangeTooLong(
-                span=span,
-                other=symbol.origin,
-                index=index.name,
-                length=length,
-                axis=axis,
-                tensor=tensor.name,
-                available=available,
-            )
-        case _:
-            return None
 
 
 def _check_subscript(

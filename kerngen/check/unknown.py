@@ -34,6 +34,9 @@ def report_unknown(env: Environment, scope: Scope, node: ast.Name) -> None:
         remedy = did_you_mean(closest(name, [*scope.names(), *env.later]))
         if name in foreign.VALUES:
             remedy = f"Write {foreign.VALUES[name]}."
+        if not remedy and env.current.in_let and len(name) == 1:
+            written = f"'let {env.current.target}[{name} < n] = ...;'"
+            remedy = f"An index stands on the left, with its range: {written}."
         remedy = remedy or _INTRODUCED[env.place]
         env.faults.add(UnknownName(span=node.span, name=name, remedy=remedy))
     env.reported.add(name)

@@ -10,8 +10,8 @@ import re
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import habits
-from kerngen.syntax.foreign import FUNCTIONS, REDUCTIONS, TYPES, Reduced
-from kerngen.syntax.lexemes import Lexeme
+from kerngen.syntax.foreign import FUNCTIONS, REDUCTIONS, TYPES, VALUES, Reduced
+from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.mistake import Mistake
 
 _OWN_TYPE = re.compile(r"(?:[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh])")
@@ -21,10 +21,9 @@ _BRACKETS = re.compile(r"\[([^\[\]]*)\]\s*\[([^\[\]]*)\]")
 _VALUE_STARTS = frozenset({"NAME", "INT", "FLOAT", "OPEN_PAREN"})
 _REDUCTION = re.compile(r"(?:sum|prod|max|min)_?")
 _CALLED = re.compile(r"[A-Za-z_]\w*")
-_REDUCED = re.compile(
-    r"\s*\[\s*(\w+)\s*\]\s*(\([^;]*\)|[\w.]+(?:\s*\[[^\[\]]*\])?"
-    r"(?:\s*\*\s*[\w.]+(?:\s*\[[^\[\]]*\])?)*)"
-)
+_INDEX = re.compile(r"\s*\[\s*(\w+)\s*\]")
+_OPENERS, _CLOSERS = frozenset("([{"), frozenset(")]}")
+_ENDS = frozenset([*";,/+-%<>=", "<=", ">=", "==", "!="])
 _READ = re.compile(r"(\w+)\s*\[([^\[\]]*)\]")
 _TARGET = re.compile(r"(?:let\s+)?\w+\s*(\[[^\[\]]*\])?\s*=.*", re.DOTALL)
 
@@ -165,8 +164,13 @@ def foreign_reduction(mistake: Mistake) -> Diagnostic | None:
     before = mistake.before
     if mistake.kind == "STRING" and mistake.text_before(2) in REDUCTIONS:
         return _foreign_reduction(mistake, mistake.preceding[-2])
-    after_value = mistake.follows_value and mistake.kind in _VALUE_STARTS
-    if not after_value or mistake.starts_line or before is None or before.text != "]":
+    starts = mistake.kind in _VALUE_STARTS | {"REDUCE", "IF"}
+    if (
+        not (mistake.follows_value and starts)
+        or mistake.starts_line
+        or before is None
+        or before.text != "]"
+    ):
         return None
     depth = 0
     for place in range(len(mistake.preceding) - 1, 0, -1):
@@ -189,14 +193,27 @@ def _foreign_reduction(mistake: Mistake, named: Lexeme) -> Diagnostic:
 def _reduced_by(mistake: Mistake, named: Lexeme) -> Reduced:
     """Read off what `mean[j] x[i, j]` reduces, and what is left of its axes."""
     text = mistake.source.text
-    match = _REDUCED.match(text, named.end)
-    if match is None:
+    match = _INDEX.match(text, named.end)
+    value = " ".join(_factors(text, match.end()).split()) if match else ""
+    if match is None or not value:
         return Reduced()
-    index, value = match[1], " ".join(match[2].split())
+    index = match[1]
     begin = max(text.rfind(sign, 0, named.start) for sign in ";{}") + 1
     target = _TARGET.fullmatch(text[begin : named.start].strip())
     left = (target[1] or "") if target else ""
     return Reduced(index, value, _length(text[: named.start], index, value), left)
+
+
+def _factors(text: str, begin: int) -> str:
+    """Return what a reduction would take: all up to what ends it."""
+    depth, end = 0, begin
+    for lexeme in lexemes(text, begin):
+        depth -= lexeme.text in _CLOSERS
+        if depth < 0 or (depth == 0 and lexeme.text in _ENDS):
+            break
+        depth += lexeme.text in _OPENERS
+        end = lexeme.end
+    return text[begin:end]
 
 
 def _length(before: str, index: str, value: str) -> str:
@@ -272,8 +289,13 @@ def named_argument(mistake: Mistake) -> Diagnostic | None:
 
 
 def method_call(mistake: Mistake) -> Diagnostic | None:
-    """`x[i].exp()` or `np.exp(x[i])`."""
+    """`x[i].exp()`, `np.exp(x[i])` or `x.sum()`."""
     name = mistake.before
+    if mistake.kind == "REDUCE" and mistake.text_before(1) == ".":
+        owner = mistake.text_before(2)
+        tensor = "x" if owner in VALUES or not owner.isidentifier() else owner
+        instead = f"'{mistake.span.text}[i] {tensor}[i]'"
+        return habits.MethodCall(span=mistake.span, instead=instead)
     if mistake.kind != "OPEN_PAREN" or name is None or mistake.text_before(2) != ".":
         return None
     instead = FUNCTIONS.get(name.text, f"'{name.text}(x)'")

@@ -9,6 +9,7 @@ _OTHERS: Final = re.compile(
     r"(?P<whole>\d*)(?P<point>\.)?(?P<fraction>\d*)(?P<exponent>[eE]\d+)?"
     r"(?P<suffix>(?:[fiuFIUhHlLdD]|[fiu]\d+|[lLuU]{2,3})?)"
 )
+_SUFFIXED: Final = re.compile(r"(0[xX][0-9a-fA-F]+)[uUlLi]+")
 _PRODUCT: Final = re.compile(r"(?!0[xXbBoO])(\d+(?:\.\d+)?)(?![eE]$)([A-Za-z_]\w*)")
 
 
@@ -23,6 +24,8 @@ def as_written_here(text: str) -> str:
         return str(int(text, 0))
     except ValueError:
         pass
+    if match := _SUFFIXED.fullmatch(text):
+        return match[1]
     if match := _OTHERS.fullmatch(text):
         exponent = match["exponent"] or ""
         is_float = match["point"] or exponent or match["suffix"][:1] in set("fFhHdD")

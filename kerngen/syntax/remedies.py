@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -162,10 +163,6 @@ _BINDERS: tuple[tuple[_Condition, str], ...] = (
         "A condition is part of what is reduced: 'sum[i] if c { x[i] } else { 0.0 }'.",
     ),
     (
-        lambda m: m.kind == "AT_MOST",
-        "A range ends before its bound: write 'i < n + 1' for 'i <= n'.",
-    ),
-    (
         lambda m: m.kind == "INT" and not _compared(m),
         "Name the index, and give its range: 'let w[k < 3]', 'sum[k < 3]'.",
     ),
@@ -182,6 +179,12 @@ _BINDERS: tuple[tuple[_Condition, str], ...] = (
 
 def binder_remedy(mistake: Mistake) -> str:
     """Return how an index is introduced instead."""
+    if mistake.kind == "AT_MOST" and mistake.before:
+        index = mistake.before.text
+        rest = mistake.source.text[mistake.span.end :]
+        bound = " ".join(re.split(r"[],;\n]", rest, maxsplit=1)[0].split())
+        written = f"'{index} < {bound} + 1' for '{index} <= {bound}'"
+        return f"A range ends before its bound: write {written}."
     return next(
         (hint for holds, hint in _BINDERS if holds(mistake)),
         "Write a name, with a range if need be: 'sum[i]', 'sum[i < n]'.",
