@@ -659,14 +659,50 @@ _ATTENTION = Kernel(
                                     "attention.attention.y.gemv",
                                     (
                                         Binding("v"),
-                                        Binding("y", writes=True),
                                         Binding("weight"),
+                                        Binding("parts", writes=True),
                                     ),
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    )
                                     * ceil_div(d["e"], 64),
-                                    turns=lambda d: ceil_div(d["t"], 16),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.attention.y.gemv.finish",
+                                    (Binding("y", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"] * d["e"], 64
+                                    ),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * d["e"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -677,14 +713,50 @@ _ATTENTION = Kernel(
                                     "attention.attention.y.gemv.edge",
                                     (
                                         Binding("v"),
-                                        Binding("y", writes=True),
                                         Binding("weight"),
+                                        Binding("parts", writes=True),
                                     ),
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    )
                                     * ceil_div(d["e"], 64),
-                                    turns=lambda d: ceil_div(d["t"], 4),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.attention.y.gemv.finish",
+                                    (Binding("y", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"] * d["e"], 64
+                                    ),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * d["e"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -1434,14 +1506,50 @@ _CAUSAL_ATTENTION = Kernel(
                                     "attention.causal_attention.y.gemv",
                                     (
                                         Binding("v"),
-                                        Binding("y", writes=True),
                                         Binding("weight"),
+                                        Binding("parts", writes=True),
                                     ),
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    )
                                     * ceil_div(d["e"], 64),
-                                    turns=lambda d: ceil_div(d["t"], 16),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.causal_attention.y.gemv.finish",
+                                    (Binding("y", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"] * d["e"], 64
+                                    ),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * d["e"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -1452,14 +1560,50 @@ _CAUSAL_ATTENTION = Kernel(
                                     "attention.causal_attention.y.gemv.edge",
                                     (
                                         Binding("v"),
-                                        Binding("y", writes=True),
                                         Binding("weight"),
+                                        Binding("parts", writes=True),
                                     ),
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    )
                                     * ceil_div(d["e"], 64),
-                                    turns=lambda d: ceil_div(d["t"], 4),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.causal_attention.y.gemv.finish",
+                                    (Binding("y", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"] * d["e"], 64
+                                    ),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * d["e"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -2236,14 +2380,50 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     "attention.grouped_query_attention.y.gemv",
                                     (
                                         Binding("v"),
-                                        Binding("y", writes=True),
                                         Binding("weight"),
+                                        Binding("parts", writes=True),
                                     ),
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    )
                                     * ceil_div(d["e"], 64),
-                                    turns=lambda d: ceil_div(d["t"], 16),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.grouped_query_attention.y.gemv.finish",
+                                    (Binding("y", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"] * d["e"], 64
+                                    ),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * d["e"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -2254,14 +2434,50 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     "attention.grouped_query_attention.y.gemv.edge",
                                     (
                                         Binding("v"),
-                                        Binding("y", writes=True),
                                         Binding("weight"),
+                                        Binding("parts", writes=True),
                                     ),
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    )
                                     * ceil_div(d["e"], 64),
-                                    turns=lambda d: ceil_div(d["t"], 4),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["t"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.grouped_query_attention.y.gemv.finish",
+                                    (Binding("y", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"] * d["e"], 64
+                                    ),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * d["e"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),

@@ -428,10 +428,41 @@ _GEMV_T = Kernel(
                                     (
                                         Binding("w"),
                                         Binding("x"),
-                                        Binding("y", writes=True),
+                                        Binding("parts", writes=True),
                                     ),
+                                    groups=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["k"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "gemv.gemv_t.gemv.finish",
+                                    (Binding("y", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["k"], 64),
-                                    turns=lambda d: ceil_div(d["n"], 16),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["k"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -443,10 +474,41 @@ _GEMV_T = Kernel(
                                     (
                                         Binding("w"),
                                         Binding("x"),
-                                        Binding("y", writes=True),
+                                        Binding("parts", writes=True),
                                     ),
+                                    groups=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["k"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "gemv.gemv_t.gemv.finish",
+                                    (Binding("y", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["k"], 64),
-                                    turns=lambda d: ceil_div(d["n"], 4),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["k"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),

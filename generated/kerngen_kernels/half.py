@@ -551,10 +551,43 @@ _MATMUL_NN = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
-                                        Binding("c", writes=True),
+                                        Binding("parts", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 16),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "half.matmul_nn.gemv.finish",
+                                    (Binding("c", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -566,10 +599,43 @@ _MATMUL_NN = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
-                                        Binding("c", writes=True),
+                                        Binding("parts", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 4),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "half.matmul_nn.gemv.finish",
+                                    (Binding("c", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -963,10 +1029,43 @@ _MATMUL_NN_WIDE = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
-                                        Binding("c", writes=True),
+                                        Binding("parts", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 16),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "half.matmul_nn_wide.gemv.finish",
+                                    (Binding("c", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -978,10 +1077,43 @@ _MATMUL_NN_WIDE = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
-                                        Binding("c", writes=True),
+                                        Binding("parts", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 4),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "half.matmul_nn_wide.gemv.finish",
+                                    (Binding("c", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),

@@ -332,11 +332,45 @@ _EMBEDDING_GRADIENT = Kernel(
                                     (
                                         Binding("dy"),
                                         Binding("ids"),
-                                        Binding("dtable", writes=True),
+                                        Binding("parts", writes=True),
                                     ),
                                     groups=lambda d: d["rows_length"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 256), 1), 256
+                                    )
                                     * ceil_div(d["d"], 64),
-                                    turns=lambda d: ceil_div(d["n"], 16),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "indexing.embedding_gradient.reduce.finish",
+                                    (Binding("dtable", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(
+                                        d["rows_length"] * d["d"], 64
+                                    ),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["rows_length"]
+                                    * d["d"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -348,11 +382,45 @@ _EMBEDDING_GRADIENT = Kernel(
                                     (
                                         Binding("dy"),
                                         Binding("ids"),
-                                        Binding("dtable", writes=True),
+                                        Binding("parts", writes=True),
                                     ),
                                     groups=lambda d: d["rows_length"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 256), 1), 256
+                                    )
                                     * ceil_div(d["d"], 64),
-                                    turns=lambda d: ceil_div(d["n"], 4),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["n"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "indexing.embedding_gradient.reduce.finish",
+                                    (Binding("dtable", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(
+                                        d["rows_length"] * d["d"], 64
+                                    ),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["rows_length"]
+                                    * d["d"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["n"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),

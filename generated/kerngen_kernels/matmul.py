@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Matrix, Vector, check_abi, f32
+from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath
 from kerngen.runtime import reference as ref
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
@@ -26,6 +26,7 @@ from kerngen.runtime.kernel import (
     Kernel,
     ScalarSpec,
     Schedule,
+    Scratch,
     Stage,
     TensorSpec,
     Variant,
@@ -174,10 +175,43 @@ _MATMUL_NN = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
-                                        Binding("c", writes=True),
+                                        Binding("parts", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 16),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "matmul.matmul_nn.gemv.finish",
+                                    (Binding("c", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -189,10 +223,43 @@ _MATMUL_NN = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
-                                        Binding("c", writes=True),
+                                        Binding("parts", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 4),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "matmul.matmul_nn.gemv.finish",
+                                    (Binding("c", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -378,11 +445,47 @@ _MATMUL_NN_BIAS = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "matmul.matmul_nn_bias.gemv.finish",
+                                    (
                                         Binding("bias"),
                                         Binding("c", writes=True),
+                                        Binding("parts"),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 16),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -394,11 +497,47 @@ _MATMUL_NN_BIAS = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "matmul.matmul_nn_bias.gemv.finish",
+                                    (
                                         Binding("bias"),
                                         Binding("c", writes=True),
+                                        Binding("parts"),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 4),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -589,10 +728,43 @@ _MATMUL_NN_GELU = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
-                                        Binding("c", writes=True),
+                                        Binding("parts", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 16),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "matmul.matmul_nn_gelu.gemv.finish",
+                                    (Binding("c", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -604,10 +776,43 @@ _MATMUL_NN_GELU = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
-                                        Binding("c", writes=True),
+                                        Binding("parts", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 4),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "matmul.matmul_nn_gelu.gemv.finish",
+                                    (Binding("c", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -799,11 +1004,47 @@ _MATMUL_NN_BIAS_GELU = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "matmul.matmul_nn_bias_gelu.gemv.finish",
+                                    (
                                         Binding("bias"),
                                         Binding("c", writes=True),
+                                        Binding("parts"),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 16),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -815,11 +1056,47 @@ _MATMUL_NN_BIAS_GELU = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "matmul.matmul_nn_bias_gelu.gemv.finish",
+                                    (
                                         Binding("bias"),
                                         Binding("c", writes=True),
+                                        Binding("parts"),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 4),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -2004,10 +2281,43 @@ _MATMUL_TN = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
-                                        Binding("c", writes=True),
+                                        Binding("parts", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 16),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "matmul.matmul_tn.gemv.finish",
+                                    (Binding("c", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -2019,10 +2329,43 @@ _MATMUL_TN = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
-                                        Binding("c", writes=True),
+                                        Binding("parts", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 4),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "matmul.matmul_tn.gemv.finish",
+                                    (Binding("c", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -2208,11 +2551,47 @@ _MATMUL_TN_BIAS = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "matmul.matmul_tn_bias.gemv.finish",
+                                    (
                                         Binding("bias"),
                                         Binding("c", writes=True),
+                                        Binding("parts"),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 16),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -2224,11 +2603,47 @@ _MATMUL_TN_BIAS = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "matmul.matmul_tn_bias.gemv.finish",
+                                    (
                                         Binding("bias"),
                                         Binding("c", writes=True),
+                                        Binding("parts"),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 4),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -2419,10 +2834,43 @@ _MATMUL_TN_GELU = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
-                                        Binding("c", writes=True),
+                                        Binding("parts", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 16),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "matmul.matmul_tn_gelu.gemv.finish",
+                                    (Binding("c", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -2434,10 +2882,43 @@ _MATMUL_TN_GELU = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
-                                        Binding("c", writes=True),
+                                        Binding("parts", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 4),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "matmul.matmul_tn_gelu.gemv.finish",
+                                    (Binding("c", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -2629,11 +3110,47 @@ _MATMUL_TN_BIAS_GELU = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "matmul.matmul_tn_bias_gelu.gemv.finish",
+                                    (
                                         Binding("bias"),
                                         Binding("c", writes=True),
+                                        Binding("parts"),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 16),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -2645,11 +3162,47 @@ _MATMUL_TN_BIAS_GELU = Kernel(
                                     (
                                         Binding("a"),
                                         Binding("b"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["k"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "matmul.matmul_tn_bias_gelu.gemv.finish",
+                                    (
                                         Binding("bias"),
                                         Binding("c", writes=True),
+                                        Binding("parts"),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["k"], 4),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),

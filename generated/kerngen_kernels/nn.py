@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Matrix, Vector, check_abi, f32
+from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath
 from kerngen.runtime import reference as ref
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
@@ -20,6 +20,7 @@ from kerngen.runtime.kernel import (
     Dispatch,
     Kernel,
     Schedule,
+    Scratch,
     Stage,
     TensorSpec,
     Variant,
@@ -578,9 +579,40 @@ _COLUMN_SUM = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "nn.column_sum.reduce",
-                                    (Binding("x"), Binding("total", writes=True)),
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["m"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "nn.column_sum.reduce.finish",
+                                    (Binding("total", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["m"], 16),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -589,9 +621,40 @@ _COLUMN_SUM = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "nn.column_sum.reduce.edge",
-                                    (Binding("x"), Binding("total", writes=True)),
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["m"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "nn.column_sum.reduce.finish",
+                                    (Binding("total", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["m"], 4),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),

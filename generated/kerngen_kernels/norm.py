@@ -1961,12 +1961,43 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                     (
                                         Binding("x"),
                                         Binding("dy"),
-                                        Binding("dgain", writes=True),
                                         Binding("mean"),
                                         Binding("scale"),
+                                        Binding("parts", writes=True),
                                     ),
+                                    groups=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["m"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.dgain.gemv.finish",
+                                    (Binding("dgain", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["m"], 16),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -1978,12 +2009,43 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                     (
                                         Binding("x"),
                                         Binding("dy"),
-                                        Binding("dgain", writes=True),
                                         Binding("mean"),
                                         Binding("scale"),
+                                        Binding("parts", writes=True),
                                     ),
+                                    groups=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["m"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.dgain.gemv.finish",
+                                    (Binding("dgain", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["m"], 4),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -2024,9 +2086,40 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "norm.layernorm_parameter_gradients.dbias.reduce",
-                                    (Binding("dy"), Binding("dbias", writes=True)),
+                                    (Binding("dy"), Binding("parts", writes=True)),
+                                    groups=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["m"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.dbias.reduce.finish",
+                                    (Binding("dbias", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["m"], 16),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -2035,9 +2128,40 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "norm.layernorm_parameter_gradients.dbias.reduce.edge",
-                                    (Binding("dy"), Binding("dbias", writes=True)),
+                                    (Binding("dy"), Binding("parts", writes=True)),
+                                    groups=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["m"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.dbias.reduce.finish",
+                                    (Binding("dbias", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["m"], 4),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -3416,11 +3540,42 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                     (
                                         Binding("x"),
                                         Binding("dy"),
-                                        Binding("dgain", writes=True),
                                         Binding("scale"),
+                                        Binding("parts", writes=True),
                                     ),
+                                    groups=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["m"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.rmsnorm_gain_gradient.dgain.gemv.finish",
+                                    (Binding("dgain", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["m"], 16),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -3432,11 +3587,42 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                     (
                                         Binding("x"),
                                         Binding("dy"),
-                                        Binding("dgain", writes=True),
                                         Binding("scale"),
+                                        Binding("parts", writes=True),
                                     ),
+                                    groups=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["m"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.rmsnorm_gain_gradient.dgain.gemv.finish",
+                                    (Binding("dgain", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["m"], 4),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),

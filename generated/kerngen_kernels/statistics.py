@@ -1443,9 +1443,40 @@ _COVARIANCE = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "statistics.covariance.mean.reduce",
-                                    (Binding("x"), Binding("mean", writes=True)),
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["m"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.covariance.mean.reduce.finish",
+                                    (Binding("mean", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["m"], 16),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -1454,9 +1485,40 @@ _COVARIANCE = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "statistics.covariance.mean.reduce.edge",
-                                    (Binding("x"), Binding("mean", writes=True)),
+                                    (Binding("x"), Binding("parts", writes=True)),
+                                    groups=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["m"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.covariance.mean.reduce.finish",
+                                    (Binding("mean", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["m"], 4),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -1520,9 +1582,42 @@ _COVARIANCE = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "statistics.covariance.c.gemv",
-                                    (Binding("c", writes=True), Binding("d")),
-                                    groups=lambda d: d["n"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["m"], 16),
+                                    (Binding("d"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["m"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 16
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.covariance.c.gemv.finish",
+                                    (Binding("c", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["n"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),
@@ -1531,9 +1626,42 @@ _COVARIANCE = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "statistics.covariance.c.gemv.edge",
-                                    (Binding("c", writes=True), Binding("d")),
-                                    groups=lambda d: d["n"] * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(d["m"], 4),
+                                    (Binding("d"), Binding("parts", writes=True)),
+                                    groups=lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        (
+                                            hostmath.minimum(
+                                                hostmath.maximum(
+                                                    ceil_div(d["m"], 256), 1
+                                                ),
+                                                256,
+                                            )
+                                            * 4
+                                        ),
+                                    ),
+                                ),
+                                Dispatch(
+                                    "statistics.covariance.c.gemv.finish",
+                                    (Binding("c", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["n"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                    ),
                                 ),
                             ),
                         ),

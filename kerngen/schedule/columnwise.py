@@ -1,6 +1,7 @@
-"""A workgroup per block of columns: lanes lie along the last index of the domain.
+"""Blocks of columns, in parts: lanes lie along the last index of the domain.
 
-The lanes of one column share its reduction in slices, which are joined at the end.
+The lanes of one column share its part of the reduction in slices, which are joined at the
+end; a second dispatch joins the parts, an invocation per column.
 """
 
 from __future__ import annotations
@@ -8,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kerngen.ir.nodes import Index, Reduce
+from kerngen.ir.nodes import Reduce
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.cooperation import (
-    finish_steps,
     join,
     reduction_label,
     reduction_of,
@@ -19,9 +19,10 @@ from kerngen.schedule.cooperation import (
 )
 from kerngen.schedule.identities import accumulate, identity
 from kerngen.schedule.lowering import Lowerer
-from kerngen.schedule.per_element import linear_group, unravel
-from kerngen.schedule.program import Shader, Variant
-from kerngen.schedule.steps import last_extents, vector_tensors
+from kerngen.schedule.per_element import linear_group, start_invocation, unravel
+from kerngen.schedule.program import Scratch, Shader, Variant
+from kerngen.schedule.split import Split
+from kerngen.schedule.steps import last_extents, tensors_in_runs, write_steps
 from kerngen.schedule.task import Task, host_extent, host_multiple, host_product
 from kerngen.schedule.trips import loop_turns, nested_turns
 from kerngen.schedule.values import LANES, Value
@@ -29,92 +30,110 @@ from kerngen.shader import tree as t
 
 LANES_PER_GROUP: Final = 256
 COLUMNS: Final = 64
+PART: Final = 256
+MAX_PARTS: Final = 256
+"""A column has a part for every so many terms, but not more than so many parts."""
+FINISH_SIZE: Final = 64
 
 
 def lower_columnwise(task: Task) -> Iterator[Variant]:
     """Yield a variant that reads vectors, where sizes allow, and one for any size."""
-    column = task.domain[-1]
-    exprs = (reduction_of(task).body, *task.values)
-    names = vector_tensors(task.stage, exprs, column)
-    extents = [column.extent, *last_extents(task.stage, exprs, names)]
-    when = host_multiple(extents, LANES)
+    column, body = task.domain[-1], (reduction_of(task).body,)
+    names = tensors_in_runs(body, column)
+    extents = [column.extent, *last_extents(task.stage, body, names)]
+    when = host_multiple(extents, LANES) if names else None
     if when is not None:
-        yield Variant("aligned", when, (_shader(task, names),))
-    yield Variant("edge", "", (_shader(task, set()),))
+        yield _variant(task, "aligned", when, names)
+    yield _variant(task, "edge", "", set())
 
 
-def _shader(task: Task, names: set[str]) -> Shader:
+def _variant(task: Task, name: str, when: str, names: set[str]) -> Variant:
+    length = f"{host_product(task.domain)} * {_split(task).host_count}"
+    scratch = Scratch(task.scratch_name("parts"), length)
+    shaders = (_parts_shader(task, names), _finish_shader(task))
+    return Variant(name, when, shaders, (scratch,))
+
+
+def _split(task: Task) -> Split:
+    return Split(reduction_of(task).indices[:1], PART, MAX_PARTS)
+
+
+# The first dispatch
+
+
+def _parts_shader(task: Task, names: set[str]) -> Shader:
     width = LANES if names else 1
     across = COLUMNS // width
     slices = LANES_PER_GROUP // across
-    reduce = reduction_of(task)
+    reduce, split = reduction_of(task), _split(task)
     *outer, column = task.domain
-    shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
-    body: list[t.Stmt] = []
-    at = _place(shader, body, tuple(outer), column, across, width)
-    slice_ = t.Ident(shader.fresh("slice"))
-    body.append(t.Let(slice_.name, shader.lane // across))
+    wide = names | {task.scratch_name("parts")} if names else names
+    shader = ShaderBuilder(task, dict.fromkeys(wide, LANES))
+    count, group, blocks, slice_ = (
+        t.Ident(shader.fresh(name)) for name in ("count", "group", "blocks", "slice")
+    )
+    needed = (shader.extent(column.extent) + (COLUMNS - 1)) // COLUMNS
+    body: list[t.Stmt] = [
+        t.Let(count.name, split.count(shader)),
+        t.Let(blocks.name, needed),
+        t.Let(group.name, linear_group(shader)),
+        t.If(
+            group >= shader.size(tuple(outer)) * count * blocks,
+            (t.Return(),),
+        ),
+        t.Let(slice_.name, shader.lane // across),
+    ]
+    line = group // blocks
+    row, part = (line // count, line % count) if outer else (t.ZERO, line)
+    at = unravel(shader, body, tuple(outer), row)
+    first = group % blocks * COLUMNS + shader.lane % across * width
+    at[column] = t.Ident(shader.name(column.name))
+    body.append(t.Let(shader.name(column.name), first))
     vector = column if names else None
     lowerer = Lowerer(shader, at, body, vector=vector, label=reduction_label(task))
     shared = shared_array(shader, reduce, LANES_PER_GROUP, width)
     inside = at[column] < shader.extent(column.extent)
-    total = _accumulate_slice(lowerer, task, slice_, slices, inside)
+    start, stride = part * slices + slice_, count * slices
+    total = _accumulate(lowerer, reduce, start, stride, inside)
     body.append(t.Assign(shared[shader.lane], total))
     body += join(
         shader, reduce.kind, shared, count=slices, position=slice_, stride=across
     )
-    first = t.all_of(slice_.equals(0), inside)
-    value = Value(shared[shader.lane], wide=bool(names))
-    finish_steps(lowerer, task, reduce, value, first)
-    rows = host_product(tuple(outer))
-    blocks = f"ceil_div({host_extent(column.extent)}, {COLUMNS})"
+    parts = shader.scratch("parts", reduce.type, written=True)
+    place = (line * shader.extent(column.extent) + at[column]) // width
+    store = parts.store(place, shared[shader.lane])
+    body.append(t.If(t.all_of(slice_.equals(0), inside), (store,)))
+    rows = f"{host_product(tuple(outer))} * " if outer else ""
+    columns = f"ceil_div({host_extent(column.extent)}, {COLUMNS})"
     return shader.finish(
         body,
-        groups=blocks if not outer else f"{rows} * {blocks}",
+        groups=f"{rows}{split.host_count} * {columns}",
         workgroup_size=LANES_PER_GROUP,
-        summary=f"{COLUMNS} columns per workgroup in {slices} slices.",
+        summary=(
+            f"first of two dispatches: a part of {COLUMNS} columns per workgroup, "
+            f"in {slices} slices."
+        ),
         variant="" if names else "edge",
-        turns=loop_turns(task, {reduce: _turns(reduce, slices)}),
+        turns=loop_turns(task, {reduce: _turns(task, slices)}),
     )
 
 
-def _turns(reduce: Reduce, slices: int) -> str:
+def _turns(task: Task, slices: int) -> str:
     """Return how often the loops of a slice turn."""
-    first, *rest = reduce.indices
-    own = f"ceil_div({host_extent(first.extent)}, {slices})"
-    return nested_turns(own, tuple(rest))
+    first, *rest = reduction_of(task).indices
+    shared = f"({_split(task).host_count} * {slices})"
+    return nested_turns(f"ceil_div({host_extent(first.extent)}, {shared})", tuple(rest))
 
 
-def _place(
-    shader: ShaderBuilder,
-    body: list[t.Stmt],
-    outer: tuple[Index, ...],
-    column: Index,
-    across: int,
-    width: int,
-) -> dict[Index, t.Expr]:
-    """Name the workgroup's row and the lane's first column."""
-    group, blocks = (t.Ident(shader.fresh(name)) for name in ("group", "blocks"))
-    needed = (shader.extent(column.extent) + (COLUMNS - 1)) // COLUMNS
-    body += [
-        t.Let(group.name, linear_group(shader)),
-        t.Let(blocks.name, needed),
-        t.If(group >= shader.size(outer) * blocks, (t.Return(),)),
-    ]
-    row = group // blocks if outer else t.ZERO
-    at = unravel(shader, body, outer, row)
-    block = group % blocks if outer else group
-    first = block * COLUMNS + shader.lane % across * width
-    name = shader.name(column.name)
-    body.append(t.Let(name, first))
-    return {**at, column: t.Ident(name)}
-
-
-def _accumulate_slice(
-    lowerer: Lowerer, task: Task, slice_: t.Expr, slices: int, inside: t.Expr
+def _accumulate(
+    lowerer: Lowerer,
+    reduce: Reduce,
+    start: t.Expr,
+    stride: t.Expr,
+    inside: t.Expr,
 ) -> t.Ident:
-    """Let each slice take every `slices`-th term of its columns."""
-    reduce, shader = reduction_of(task), lowerer.shader
+    """Let each lane take every `stride`-th term of its columns, from `start` on."""
+    shader = lowerer.shader
     width = LANES if lowerer.vector else 1
     total = t.Ident(shader.fresh(f"{lowerer.label}_{reduce.kind}"))
     first, *rest = reduce.indices
@@ -125,7 +144,42 @@ def _accumulate_slice(
     inner.block.append(accumulate(reduce.kind, total, value))
     body = lowerer.serial_loops(tuple(rest), inner.block)
     end = shader.extent(first.extent)
-    loop = t.count_up(counter.name, slice_, end, slices, *body)
-    start = identity(reduce.kind, reduce.type, width)
-    lowerer.block.extend([t.Var(total.name, start), t.If(inside, (loop,))])
+    loop = t.count_up(counter.name, start, end, stride, *body)
+    zero = identity(reduce.kind, reduce.type, width)
+    lowerer.block.extend([t.Var(total.name, zero), t.If(inside, (loop,))])
     return total
+
+
+# The second one
+
+
+def _finish_shader(task: Task) -> Shader:
+    reduce, split = reduction_of(task), _split(task)
+    shader = ShaderBuilder(task, {})
+    body, element = start_invocation(shader, FINISH_SIZE, shader.size(task.domain))
+    at = unravel(shader, body, task.domain, element)
+    *outer, column = task.domain
+    count, total, part = (
+        t.Ident(shader.fresh(name)) for name in ("count", "total", "part")
+    )
+    columns = shader.extent(column.extent)
+    row = element // columns if outer else t.ZERO
+    parts = shader.scratch("parts", reduce.type, written=False)
+    place = (row * count + part) * columns + at[column]
+    take = accumulate(reduce.kind, total, parts.load(place))
+    body += [
+        t.Let(count.name, split.count(shader)),
+        t.Var(total.name, identity(reduce.kind, reduce.type)),
+        t.count_up(part.name, 0, count, 1, take),
+    ]
+    lowerer = Lowerer(shader, at, body, label=reduction_label(task))
+    lowerer.reduced[reduce] = Value(total)
+    write_steps(lowerer, task.stage)
+    return shader.finish(
+        body,
+        groups=f"ceil_div({host_product(task.domain)}, {FINISH_SIZE})",
+        workgroup_size=FINISH_SIZE,
+        summary="second of two dispatches: the parts together.",
+        variant="finish",
+        turns=loop_turns(task, {reduce: split.host_count}),
+    )

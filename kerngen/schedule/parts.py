@@ -26,6 +26,7 @@ from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, position_name, unravel
 from kerngen.schedule.program import Scratch, Shader, Variant
 from kerngen.schedule.rowwise import by_width, row_turns
+from kerngen.schedule.split import Split
 from kerngen.schedule.task import Task, host_product
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
@@ -53,7 +54,7 @@ def _parts_shader(task: Task, names: set[str]) -> Shader:
     width = LANES if names else 1
     count, group = (t.Ident(shader.fresh(name)) for name in ("count", "group"))
     body: list[t.Stmt] = [
-        t.Let(count.name, _count(shader)),
+        t.Let(count.name, _split(task).count(shader)),
         t.Let(group.name, linear_group(shader)),
         t.If(group >= shader.size(task.domain) * count, (t.Return(),)),
     ]
@@ -80,7 +81,9 @@ def _parts_shader(task: Task, names: set[str]) -> Shader:
         summary="first of two dispatches: a part per workgroup.",
         variant="" if names else "edge",
         terms=counted_terms(reduce),
-        turns=row_turns(task, reduce, f"({_host_count(task)} * {PART_LANES * width})"),
+        turns=row_turns(
+            task, reduce, f"({_split(task).host_count} * {PART_LANES * width})"
+        ),
     )
 
 
@@ -97,7 +100,7 @@ def _finish_shader(task: Task) -> Shader:
     take = accumulate(reduce.kind, total, parts.load(row * count + part))
     shared = shared_array(shader, reduce, PART_LANES)
     body += [
-        t.Let(count.name, _count(shader)),
+        t.Let(count.name, _split(task).count(shader)),
         t.Var(total.name, identity(reduce.kind, reduce.type)),
         t.count_up(part.name, shader.lane, count, PART_LANES, take),
         t.Assign(shared[shader.lane], total),
@@ -126,20 +129,11 @@ def _row(shader: ShaderBuilder, body: list[t.Stmt]) -> t.Ident:
     return row
 
 
-def _count(shader: ShaderBuilder) -> t.Expr:
-    """Return how many parts a row has; `_host_count` says the same."""
-    terms = shader.size(reduction_of(shader.task).indices)
-    needed = (terms + (PART - 1)) // PART
-    return t.call("min", t.call("max", needed, 1), MAX_PARTS)
-
-
-def _host_count(task: Task) -> str:
-    """Return the Python text of how many parts a row has."""
-    terms = host_product(reduction_of(task).indices)
-    return f"min(max(ceil_div({terms}, {PART}), 1), {MAX_PARTS})"
+def _split(task: Task) -> Split:
+    return Split(reduction_of(task).indices, PART, MAX_PARTS)
 
 
 def _host_groups(task: Task) -> str:
     """Return the Python text of how many parts there are in all."""
-    count = _host_count(task)
+    count = _split(task).host_count
     return f"{host_product(task.domain)} * {count}" if task.domain else count

@@ -48,9 +48,11 @@ def serial(count: int) -> int:
 
 
 def columns(count: int) -> int:
-    """A running total per lane, then a tree; few lanes share a column."""
+    """A running total per lane, a tree of few lanes, then a running total of parts."""
     lanes = columnwise.LANES_PER_GROUP // columnwise.COLUMNS
-    return max(ceil_div(count, n) + ceil_log2(n) for n in (lanes, 4 * lanes))
+    pieces = min(max(ceil_div(count, columnwise.PART), 1), columnwise.MAX_PARTS)
+    each = ceil_div(count, pieces)
+    return pieces + max(ceil_div(each, n) + ceil_log2(n) for n in (lanes, 4 * lanes))
 
 
 def rows_or_columns(count: int) -> int:

@@ -67,12 +67,9 @@ def test_a_loop_that_the_adapter_would_cut_short_is_refused(ctx: gpu.Context) ->
 def test_shared_loops_are_shorter(ctx: gpu.Context) -> None:
     text = "kernel f(x: f32[m, n]) -> s: f32[n] { s[j] = sum[i] x[i, j]; }"
     with built(text) as (kernel,):
-        x = ctx.tensor(np.ones((250_000, 3), np.float32))
-        (s,) = kernel.launch(ctx, (x,), (), (None,))
-        assert s.numpy().tolist() == [250_000] * 3
         x = ctx.tensor(np.ones((300_000, 3), np.float32))
-        with pytest.raises(gpu.LimitError, match="silently stops"):
-            kernel.launch(ctx, (x,), (), (None,))
+        (s,) = kernel.launch(ctx, (x,), (), (None,))
+        assert s.numpy().tolist() == [300_000] * 3
 
 
 def test_more_terms_than_a_counter_holds_are_refused(ctx: gpu.Context) -> None:
