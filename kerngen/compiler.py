@@ -50,28 +50,33 @@ class Compiler:
         self._formatted = formatted
         self._checker = Checker(library)
 
+    def _lowered(self, name: str) -> tuple[Module, tuple[KernelProgram, ...]]:
+        # Texts to syntax trees, and these to typed kernels: with the functions that the
+        # file uses of others, and the schedules that others give to its kernels.
+        module = self._checker.module(name)
+        # Each kernel to stages: what is computed together, and what must wait for it.
+        staged = tuple(form_stages(kernel) for kernel in module.kernels)
+        # Each stage to shaders: one for every schedule and variant.
+        return module, _lower_all(staged, module, self._library.digest(name))
+
     def compile(self, name: str) -> CompiledModule:
         """Compile the file of a name.
 
         Raises `CompileError` with every diagnostic that the first failing stage found.
         """
         with deep_recursion():
-            return self._compile(name)
+            module, programs = self._lowered(name)
+            # All kernels to Python: bindings and NumPy references.
+            sha, formatted = self._library.digest(name), self._formatted
+            binding = emit_binding(module, programs, sha, formatted=formatted)
+            # Texts to files.
+            files = _files(module.path, programs, binding)
+            return CompiledModule(module, programs, binding, files)
 
-    def _compile(self, name: str) -> CompiledModule:
-        # Texts to syntax trees, and these to typed kernels: with the functions that the
-        # file uses of others, and the schedules that others give to its kernels.
-        module = self._checker.module(name)
-        source_sha = self._library.digest(name)
-        # Each kernel to stages: what is computed together, and what must wait for it.
-        staged = tuple(form_stages(kernel) for kernel in module.kernels)
-        # Each stage to shaders: one for every schedule and variant.
-        programs = _lower_all(staged, module, source_sha)
-        # All kernels to Python: bindings and NumPy references.
-        binding = emit_binding(module, programs, source_sha, formatted=self._formatted)
-        # Texts to files.
-        files = _files(module.path, programs, binding)
-        return CompiledModule(module, programs, binding, files)
+    def programs(self, name: str) -> tuple[KernelProgram, ...]:
+        """Return the shaders of a file's kernels alone; raise as `compile` does."""
+        with deep_recursion():
+            return self._lowered(name)[1]
 
 
 def _lower_all(

@@ -42,8 +42,8 @@ def _diagnostics(selection: Selection) -> list[Diagnostic]:
     faults = Faults()
     for source in progress(selection.files, "Checking"):
         with faults.collect():
-            compiler.compile(source.name)
+            compiler.programs(source.name)
             # Whether a schedule fits turns out where its kernel is compiled.
             for tuned in set(library.tuned_by(source.name)) - asked:
-                compiler.compile(tuned)
+                compiler.programs(tuned)
     return list(faults)

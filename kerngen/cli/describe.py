@@ -62,7 +62,9 @@ class VariantData(TypedDict):
 class ScheduleData(TypedDict):
     """One way to run a stage, when a guard on dims and scalars holds.
 
-    `covers` names the stages after it that run in the same dispatches.
+    `covers` names the stages after it that run in the same dispatches, and `keeps` what
+    these then hand to each other without storing it.  `bytes` and `operations` are what
+    all of them cost at the least.
     """
 
     name: str
@@ -70,6 +72,9 @@ class ScheduleData(TypedDict):
     when: str
     reason: str
     covers: list[str]
+    keeps: list[str]
+    bytes: str
+    operations: str
     variants: list[VariantData]
 
 
@@ -77,7 +82,7 @@ class StageData(TypedDict):
     """A stage, with its schedules in order of preference.
 
     `computes` holds the statements that it fuses.  `bytes` and `operations` are what it
-    costs at the least, over the dims.  `within` names the earlier stages of which a
+    costs at the least where it runs alone, over the dims.  `within` names the earlier stages of which a
     schedule runs it, too; without schedules of its own it always runs so.  `others` says
     why not another strategy.
     """
@@ -152,7 +157,6 @@ def _uniform(layout: StructLayout) -> UniformData:
 
 
 def _stages(program: KernelProgram) -> Iterator[StageData]:
-    names = [stage.name for stage in program.stages]
     pairs = zip(program.stages, program.staged.stages, strict=True)
     for number, (scheduled, stage) in enumerate(pairs, 1):
         read = dict.fromkeys(
@@ -164,11 +168,11 @@ def _stages(program: KernelProgram) -> Iterator[StageData]:
             "computes": [step.text for step in stage.steps if step.text],
             "reads": [*read],
             "writes": [s.tensor.name for s in stage.steps if isinstance(s, Write)],
-            "bytes": show_polynomial(bytes_moved(stage)),
-            "operations": show_polynomial(operations(stage, program.functions)),
+            "bytes": show_polynomial(bytes_moved([stage])),
+            "operations": show_polynomial(operations([stage], program.functions)),
             "within": [*_within(program.stages, number - 1)],
             "schedules": [
-                _schedule(schedule, names[number : number + schedule.covers - 1])
+                _schedule(schedule, program, number - 1)
                 for schedule in scheduled.schedules
             ],
             "others": dict(scheduled.others),
@@ -182,13 +186,25 @@ def _within(stages: Sequence[StageProgram], number: int) -> Iterator[str]:
             yield stage.name
 
 
-def _schedule(schedule: ScheduledStage, covers: list[str]) -> ScheduleData:
+def _schedule(
+    schedule: ScheduledStage, program: KernelProgram, number: int
+) -> ScheduleData:
+    """Describe a schedule of the stage of a number, and of those that it covers."""
+    stages = program.staged.stages[number : number + schedule.covers]
+    written = {s.tensor for x in stages for s in x.steps if isinstance(s, Write)}
+    stored = schedule.bound
+    kept = [
+        t for t in program.staged.temporaries if t in written and t.name not in stored
+    ]
     return {
         "name": schedule.label,
         "strategy": schedule.strategy,
         "when": _condition(schedule.guard),
         "reason": schedule.reason,
-        "covers": covers,
+        "covers": [stage.name for stage in stages[1:]],
+        "keeps": [tensor.name for tensor in kept],
+        "bytes": show_polynomial(bytes_moved(stages, kept)),
+        "operations": show_polynomial(operations(stages, program.functions)),
         "variants": [_variant(variant) for variant in schedule.variants],
     }
 
@@ -253,8 +269,8 @@ def _stage_text(stage: StageData) -> Iterator[StyledLine]:
     yield from ((f"  {line}", "") for line in stage["computes"])
     reads = ", ".join(stage["reads"]) or "nothing"
     yield f"  reads {reads}; writes {', '.join(stage['writes'])}", ""
-    moved = f"at least {stage['bytes']} bytes, {stage['operations']} operations"
-    yield f"  {moved}", ""
+    if any(not schedule["covers"] for schedule in stage["schedules"]):
+        yield f"  at least {stage['bytes']} bytes, {stage['operations']} operations", ""
     if stage["within"]:
         otherwise = "; else:" * bool(stage["schedules"])
         yield f"  runs with {' or '.join(stage['within'])}{otherwise}", ""
@@ -262,6 +278,8 @@ def _stage_text(stage: StageData) -> Iterator[StyledLine]:
         when = f" when {schedule['when']}" if schedule["when"] else ""
         with_ = f", with {', '.join(schedule['covers'])}" * bool(schedule["covers"])
         yield f"  {number}. {schedule['name']}{with_}{when}  ({schedule['reason']})", ""
+        if schedule["covers"]:
+            yield f"     {_together(schedule)}", ""
         for variant in schedule["variants"]:
             when = _plain(variant["when"]) or "always"
             yield f"     {variant['name'] or 'all sizes'}: {when}", ""
@@ -272,6 +290,13 @@ def _stage_text(stage: StageData) -> Iterator[StyledLine]:
                 yield f"       {groups} workgroups of {size}, {memory} B", "dim"
     for name, reason in stage["others"].items():
         yield f"  not {name}: {reason}", "dim"
+
+
+def _together(schedule: ScheduleData) -> str:
+    """Say what a schedule costs that runs several stages."""
+    cost = f"{schedule['bytes']} bytes, {schedule['operations']} operations"
+    kept = f"; {', '.join(schedule['keeps'])} not stored" * bool(schedule["keeps"])
+    return f"together at least {cost}{kept}"
 
 
 def _plain(host_code: str) -> str:

@@ -69,6 +69,6 @@ def _programs(selection: Selection) -> Iterator[tuple[str, KernelProgram]]:
 
     compiler = Compiler(selection.library())
     for file in selection.files:
-        for program in compiler.compile(file.name).programs:
+        for program in compiler.programs(file.name):
             name = program.staged.kernel.name
             yield f"{PurePosixPath(file.name).stem}.{name}", program

@@ -1,4 +1,4 @@
-"""What a stage costs at the least: bytes that must move, and operations.
+"""What stages cost at the least: bytes that must move, and operations.
 
 Both are polynomials in the extents.  A tensor counts once, however often it is read.
 """
@@ -6,7 +6,7 @@ Both are polynomials in the extents.  A tensor counts once, however often it is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from math import prod
 from typing import TypeAlias
 
@@ -21,6 +21,7 @@ from kerngen.ir.nodes import (
     Load,
     Reduce,
     Select,
+    Tensor,
     Unary,
 )
 from kerngen.ir.reads import tensors_read
@@ -31,22 +32,32 @@ Polynomial: TypeAlias = Mapping[tuple[Extent, ...], int]
 """Coefficients by the extents that they are multiplied with."""
 
 
-def bytes_moved(stage: Stage) -> Polynomial:
-    """Return the bytes that a stage reads and writes: each tensor once, all of it."""
-    read = {tensor for step in stage.steps for tensor in tensors_read(step.value)}
-    written = {step.tensor for step in stage.steps if isinstance(step, Write)}
+def bytes_moved(stages: Iterable[Stage], kept: Collection[Tensor] = ()) -> Polynomial:
+    """Return the bytes that stages of one dispatch read and write: each tensor once.
+
+    What one writes for the next is not read, and not written either if it is `kept`.
+    """
+    read: set[Tensor] = set()
+    written: set[Tensor] = set()
+    for stage in stages:
+        values = (step.value for step in stage.steps)
+        read.update({t for v in values for t in tensors_read(v)} - written)
+        written.update(s.tensor for s in stage.steps if isinstance(s, Write))
     total: Counter[tuple[Extent, ...]] = Counter()
-    for tensor in (*read, *written):
+    for tensor in (*read, *written.difference(kept)):
         total[_ordered(tensor.extents)] += tensor.storage.size
     return total
 
 
-def operations(stage: Stage, functions: Mapping[str, Function]) -> Polynomial:
-    """Return the operations on numbers of a stage; a built-in counts as one."""
-    around = tuple(index.extent for index in stage.domain)
+def operations(
+    stages: Iterable[Stage], functions: Mapping[str, Function]
+) -> Polynomial:
+    """Return the operations on numbers of stages; a built-in counts as one."""
     total: Counter[tuple[Extent, ...]] = Counter()
-    for step in stage.steps:
-        _count(step.value, around, functions, total)
+    for stage in stages:
+        around = tuple(index.extent for index in stage.domain)
+        for step in stage.steps:
+            _count(step.value, around, functions, total)
     return total
 
 

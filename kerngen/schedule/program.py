@@ -82,6 +82,14 @@ class ScheduledStage:
     covers: int = 1
 
     @property
+    def bound(self) -> frozenset[str]:
+        """The names of all that its shaders bind."""
+        shaders = (shader for variant in self.variants for shader in variant.shaders)
+        return frozenset(
+            binding.name for shader in shaders for binding in shader.bindings
+        )
+
+    @property
     def runs_everywhere(self) -> bool:
         """Whether it needs no more than every adapter of WebGPU's offers."""
         shaders = [shader for variant in self.variants for shader in variant.shaders]
@@ -118,12 +126,6 @@ class KernelProgram:
     @property
     def temporaries(self) -> tuple[Tensor, ...]:
         """The tensors that live between dispatches."""
-        bound = {
-            binding.name
-            for stage in self.stages
-            for schedule in stage.schedules
-            for variant in schedule.variants
-            for shader in variant.shaders
-            for binding in shader.bindings
-        }
+        schedules = (s for stage in self.stages for s in stage.schedules)
+        bound = frozenset[str]().union(*(schedule.bound for schedule in schedules))
         return tuple(x for x in self.staged.temporaries if x.name in bound)

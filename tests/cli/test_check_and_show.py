@@ -68,13 +68,16 @@ def test_show_explains_the_choice(kerngen: Run) -> None:
         " y[i, j] = twice[i, j] - mean[i]; }",
     )
     output = kerngen("show", "centre").output
-    assert "temporaries" not in output
+    assert "temporaries: mean[m]" in output
     assert "stage mean, over i < m" in output
     assert "reads x; writes mean" in output
     assert "at least 4 m n + 4 m bytes, m n + m operations" in output
-    assert "1. rows, with y  (2 stages share their rows)" in output
+    assert "  1. reduce when m < 64 and n > 65536  (" in output
+    assert "  2. rows, with y  (2 stages share their rows)" in output
+    together = "together at least 8 m n bytes, 3 m n + m operations; mean not stored"
+    assert f"     {together}\n" in output
     assert "stage y, over i < m, j < n" in output
-    assert "  runs with mean\n  not map: it fits" in output
+    assert "  runs with mean; else:\n  1. map" in output
     assert "not map: the stage holds a reduction, 'sum'" in output
 
 

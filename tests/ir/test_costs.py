@@ -34,5 +34,5 @@ from kerngen.ir.costs import bytes_moved, operations, show_polynomial
 def test_costs(text: str, moved: str, done: str) -> None:
     (program,) = compile_text(text, "costs.kern").programs
     (stage,) = program.staged.stages
-    assert show_polynomial(bytes_moved(stage)) == moved
-    assert show_polynomial(operations(stage, program.functions)) == done
+    assert show_polynomial(bytes_moved([stage])) == moved
+    assert show_polynomial(operations([stage], program.functions)) == done
