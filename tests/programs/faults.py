@@ -212,8 +212,8 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "slices of a column that all begin at the top",
-        "kerngen.schedule.columnwise:_accumulate_slice",
-        "t.count_up(counter.name, slice_, end,",
+        "kerngen.schedule.columnwise:_accumulate",
+        "t.count_up(counter.name, start, end,",
         "t.count_up(counter.name, t.ZERO, end,",
     ),
     PlantedFault(
