@@ -70,7 +70,8 @@ def main() -> None:
     for line in sys.stdin:
         answer = None
         try:
-            utils.create_shader_module(device, json.loads(line))
+            module = utils.create_shader_module(device, json.loads(line))
+            webgpu.wgpuShaderModuleRelease(module)
         except RuntimeError as error:
             answer = str(error)
         # Dawn and its driver may have begun a line of their own.

@@ -10,16 +10,25 @@ import pytest
 
 import kerngen.runtime as gpu
 
+from tests.conftest import open_software_context
+
 from . import judges
 from .campaign import COUNTS
 from .constructs import table
 from .trial import Trial
 
 
-@pytest.fixture(scope="session")
-def trial(ctx: gpu.Context) -> Generator[Trial]:
-    """Try programs on the software adapter, before both judges."""
-    with judges.both() as asked, gpu.open(adapter="reference") as reference:
+@pytest.fixture
+def trial() -> Generator[Trial]:
+    """Try programs on the software adapter, before both judges.
+
+    Each test has a context of its own: one remembers every kernel that it ever ran.
+    """
+    with (
+        judges.both() as asked,
+        open_software_context() as ctx,
+        gpu.open(adapter="reference") as reference,
+    ):
         yield Trial(ctx, reference, asked)
 
 
