@@ -9,7 +9,6 @@ from collections.abc import Generator
 import pytest
 
 import kerngen.runtime as gpu
-
 from tests.conftest import open_software_context
 
 from . import judges
