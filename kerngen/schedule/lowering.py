@@ -250,10 +250,15 @@ class Lowerer:
         return name
 
     def define(self, local: LocalValue, expr: Expr) -> None:
-        """Write `let local = expr;` and remember the value under its name."""
+        """Write `let local = expr;` and remember the value under its name.
+
+        A constant becomes a variable: naga computes with the `let` of one as if it were
+        written out, and refuses what overflows there.
+        """
         value = replace(self, label=local.name).lower(expr)
         name = self.shader.name(local.name)
-        self.block.append(t.Let(name, value.expr))
+        known = constant_value(expr) is not None
+        self.block.append((t.Var if known else t.Let)(name, value.expr))
         self.locals[local.name] = Value(t.Ident(name), value.wide)
 
     # Reductions

@@ -336,6 +336,13 @@ CASES = (
         lambda x: (np.full_like(x, 8), np.asarray(np.float32(2 * len(x)))),
     ),
     Case(
+        "functions_whose_constants_overflow",
+        "fn g(i: u32) -> u32 { let k = u32(77); (k << k) + i }"
+        " kernel f(x: f32[n]) -> y: u32[n] { y[i] = g(u32(i)); }",
+        lambda draw, n: (draw.f32(n),),
+        lambda x: ((77 << 13) + np.arange(len(x), dtype=np.uint32),),
+    ),
+    Case(
         "broadcast_scalar_over_an_axis",
         "kernel f(x: f32[m, n], s: f32[], r: f32[m]) -> y: f32[m, n] {"
         " y[i, j] = x[i, j] * s + r[i]; }",
