@@ -235,4 +235,6 @@ def _renamed(value: Expr, renaming: dict[Index, Index]) -> Expr:
 def _moved(
     part: Statement, indices: tuple[Index, ...], renaming: dict[Index, Index]
 ) -> Statement:
+    if part.indices == indices and all(old == new for old, new in renaming.items()):
+        return part
     return replace(part, indices=indices, value=_renamed(part.value, renaming))

@@ -37,12 +37,13 @@ def is_at(load: Load, indices: tuple[Index, ...]) -> bool:
     return load.subscripts == tuple(IndexValue(index) for index in indices)
 
 
-def reads_elsewhere(statement: Statement, tensor: Tensor) -> bool:
-    """Whether a statement reads `tensor` at another element than its own."""
-    return any(
-        load.tensor == tensor and not is_at(load, statement.indices)
+def read_elsewhere(statement: Statement) -> set[Tensor]:
+    """Return what a statement reads at another element than its own."""
+    return {
+        load.tensor
         for load in loads(statement.value)
-    )
+        if not is_at(load, statement.indices)
+    }
 
 
 def names_in(statement: Statement) -> Iterator[str]:

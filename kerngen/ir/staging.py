@@ -15,7 +15,7 @@ passes below keep that:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import final
 
 from kerngen.ir.hoisting import Fresh, hoist_reductions, split_self_reads
@@ -31,7 +31,7 @@ from kerngen.ir.nodes import (
     Statement,
     Tensor,
 )
-from kerngen.ir.reads import holds_reduce, loads, reads_elsewhere, tensors_read
+from kerngen.ir.reads import holds_reduce, loads, read_elsewhere, tensors_read
 from kerngen.ir.stages import Define, Stage, StagedKernel, Step, Write, as_stored
 from kerngen.ir.walk import map_children
 
@@ -58,41 +58,55 @@ def group(body: Sequence[Statement]) -> Iterator[tuple[Statement, ...]]:
     Before:  m[i] = ...;    param[i] -= lr * m[i];
     After:   one group, over i
     """
-    members: list[Statement] = []
+    joined = _Group()
     for statement in body:
-        if _is_computed(statement, members):
+        if joined.computes(statement):
             continue
-        if members and not _joins(statement, members):
-            yield tuple(members)
-            members = []
-        first = members[0] if members else statement
-        members.append(_over(statement, first.indices))
-    if members:
-        yield tuple(members)
+        if joined.members and not joined.admits(statement):
+            yield tuple(joined.members)
+            joined = _Group()
+        joined.add(statement)
+    if joined.members:
+        yield tuple(joined.members)
 
 
-def _is_computed(statement: Statement, members: Sequence[Statement]) -> bool:
-    """Whether it is a let that the group holds already, for an earlier use."""
-    is_let = statement.target.role is Role.LET
-    return is_let and any(member.target == statement.target for member in members)
+@final
+@dataclass(frozen=True)
+class _Group:
+    """Statements that run in one invocation, and what they write and read in all."""
+
+    members: list[Statement] = field(default_factory=list[Statement])
+    written: set[Tensor] = field(default_factory=set[Tensor])
+    elsewhere: set[Tensor] = field(default_factory=set[Tensor])
+    tensors: set[Tensor] = field(default_factory=set[Tensor])
+
+    def computes(self, statement: Statement) -> bool:
+        """Whether it is a let that the group holds already, for an earlier use."""
+        return statement.target.role is Role.LET and statement.target in self.written
+
+    def admits(self, statement: Statement) -> bool:
+        """Whether a statement can run in the same invocation, after the members."""
+        extents = [index.extent for index in statement.indices]
+        return (
+            extents == [index.extent for index in self.members[0].indices]
+            and not holds_reduce(statement.value)
+            and self.written.isdisjoint(read_elsewhere(statement))
+            and statement.target not in self.elsewhere
+            and len(self.tensors | _tensors(statement)) <= MAX_TENSORS
+        )
+
+    def add(self, statement: Statement) -> None:
+        """Take a statement in, over the indices of the first one."""
+        first = self.members[0] if self.members else statement
+        member = _over(statement, first.indices)
+        self.members.append(member)
+        self.written.add(member.target)
+        self.elsewhere.update(read_elsewhere(member))
+        self.tensors.update(_tensors(member))
 
 
-def _joins(statement: Statement, members: Sequence[Statement]) -> bool:
-    """Whether a statement can run in the same invocation, after `members`."""
-    extents = [index.extent for index in statement.indices]
-    written = {member.target for member in members}
-    return (
-        extents == [index.extent for index in members[0].indices]
-        and not holds_reduce(statement.value)
-        and not any(reads_elsewhere(statement, tensor) for tensor in written)
-        and not any(reads_elsewhere(member, statement.target) for member in members)
-        and len(_tensors([*members, statement])) <= MAX_TENSORS
-    )
-
-
-def _tensors(members: Sequence[Statement]) -> set[Tensor]:
-    read = {tensor for member in members for tensor in tensors_read(member.value)}
-    return read | {member.target for member in members}
+def _tensors(statement: Statement) -> set[Tensor]:
+    return {*tensors_read(statement.value), statement.target}
 
 
 def _over(statement: Statement, indices: tuple[Index, ...]) -> Statement:
