@@ -114,11 +114,11 @@ FLOAT_ROWS = (
         "pow",
         same(2, F32),
         "pow({0}, {1})",
-        "ref.power({0}, {1})",
+        "np.power({0}, {1})",
         Accuracy(
             ulps=640.0, source=_INHERITED + "exp2(y * log2(x)), |y * log2(x)| up to 127"
         ),
-        "The first argument, not negative, to the power of the second.",
+        "The first argument to the power of the second; NaN of a negative one to a fraction.",
     ),
     Builtin(
         "sin",

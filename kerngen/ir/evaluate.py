@@ -247,7 +247,7 @@ _OF_ONE: Mapping[str, Callable[[float], float]] = {
 _OF_TWO: Mapping[str, Callable[[float, float], float]] = {
     "min": min,
     "max": max,
-    "pow": lambda x, y: math.nan if x < 0 else math.pow(x, y),
+    "pow": math.pow,
     "atan2": math.atan2,
     "step": lambda edge, x: 1.0 if edge <= x else 0.0,
     "ldexp": lambda x, exponent: math.ldexp(x, int(exponent)),

@@ -259,11 +259,6 @@ def quantize_to_f16(x: ArrayLike) -> Array:
     return value.astype(np.float16).astype(value.dtype)
 
 
-def power(x: ArrayLike, y: ArrayLike) -> NDArray[Any]:
-    """Return x to the power y as WGSL defines it, by log2(x): NaN for a negative x."""
-    return np.where(np.less(x, 0), np.nan, np.power(x, y))
-
-
 def smoothstep(low: ArrayLike, high: ArrayLike, x: ArrayLike) -> Array:
     """Return the cubic that is 0 up to `low` and 1 from `high` on."""
     start = np.asarray(low)

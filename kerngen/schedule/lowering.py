@@ -36,7 +36,7 @@ from kerngen.schedule.identities import accumulate, identity
 from kerngen.schedule.loads import lower_load
 from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import tree as t
-from kerngen.shader.helpers import HELPERS
+from kerngen.shader.helpers import HELPER_OF
 
 # Operators whose sides may be a vector and a scalar.
 _MIXES_WIDTHS = frozenset({"+", "-", "*", "/", "%"})
@@ -194,10 +194,9 @@ class Lowerer:
             return self._element_by_element(expr, [value for value, _ in parts])
         wide, arguments = self.together(*parts)
         lanes = LANES if wide else 1
-        if expr.builtin in HELPERS:
-            return Value(
-                t.call(self.shader.helper(expr.builtin, lanes), *arguments), wide
-            )
+        if expr.builtin in HELPER_OF:
+            helper = self.shader.helper(HELPER_OF[expr.builtin], lanes)
+            return Value(t.call(helper, *arguments), wide)
         type_ = wgsl_type(expr.type, lanes)
         template = BUILTINS[expr.builtin].wgsl
         return Value(t.Template(template, tuple(arguments), type_), wide)

@@ -108,6 +108,17 @@ fn nearest_f16{S}(x: {T}) -> {T} {{
 }}
 """
 
+_POWER = """\
+// x to the power y: of a negative x for whole y alone, else it is not a number.
+fn power{S}(x: {T}, y: {T}) -> {T} {{
+    let size = pow(abs(x), y);
+    let odd = floor(y * 0.5) * 2.0 != y;
+    let nan = bitcast<{T}>(bitcast<{U}>(size) | {U}(0x7fc00000u));
+    let below = select(nan, select(size, -size, odd), floor(y) == y);
+    return select(select(size, below, x < {T}(0.0)), {T}(1.0), y == {T}(0.0));
+}}
+"""
+
 HELPERS = {
     "erf": _ERF,
     "log1p": _LOG1P,
@@ -115,10 +126,18 @@ HELPERS = {
     "asinh": _ASINH,
     "is_nan": _IS_NAN,
     "is_finite": _IS_FINITE,
+    "power": _POWER,
     "remainder": _REMAINDER,
     "nearest_f16": _NEAREST_F16,
 }
-"""The text of each helper, by the name of its built-in.
+"""The text of each helper, by its name.
 
 `remainder` is for `%`, and `nearest_f16` for what is written to an f16 and read again.
 """
+
+HELPER_OF = {
+    **{name: name for name in ("erf", "log1p", "expm1", "asinh")},
+    **{name: name for name in ("is_nan", "is_finite")},
+    "pow": "power",
+}
+"""The helper of each built-in that needs one."""

@@ -9,7 +9,7 @@ OPERATORS = {
     "&&": "'and'",
     "||": "'or'",
     "!": "'not'",
-    "**": "'a * a', or 'pow(a, b)' where a is not negative",
+    "**": "'a * a', or 'pow(a, b)'",
     "?": "'if c { a } else { b }'",
     "/*": "'//' before each line of a comment",
     "#": "'//' before a comment",

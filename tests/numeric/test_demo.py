@@ -37,6 +37,7 @@ STEP = Counter(
 DISPATCHES = {
     "sum_squares": 2,  # partial sums, their sum
     "add_sum_squares": 2,
+    "column_sum": 2,
 }
 """The kernels that take more than one dispatch."""
 

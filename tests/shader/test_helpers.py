@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen.ir.builtins import BUILTINS
-from kerngen.shader.helpers import HELPERS
+from kerngen.shader.helpers import HELPER_OF, HELPERS
 from tests.numeric.generated import built
 
 POINTS = 50_000
@@ -84,7 +84,22 @@ def test_remainders(ctx: gpu.Context, extra: int) -> None:
         assert z.numpy().tolist() == expected
 
 
-def test_a_helper_is_a_built_in_or_one_of_two_more() -> None:
-    assert set(HELPERS) - {"remainder", "nearest_f16"} <= set(BUILTINS)
-    others = {"is_nan", "is_finite", "remainder", "nearest_f16"}
-    assert set(HELPERS) == {*RANGES, *others}
+@pytest.mark.parametrize("extra", [0, 1], ids=["vectors", "scalars"])
+def test_powers(ctx: gpu.Context, extra: int) -> None:
+    """Of negative numbers too, as in C: drivers compute them by the logarithm."""
+    bases = (-7.25, -2.0, -1.0, -0.5, 0.5, 1.0, 3.0, 6.5)
+    exponents = (-3.0, -2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 2.5, 3.0, 5.0, 8.0)
+    pairs = [*product(bases, exponents), *((0.0, y) for y in (0.0, 0.5, 1.0, 2.0))]
+    x, y = np.array(pairs, np.float32)[: 88 + extra].T.copy()
+    text = "kernel f(x: f32[n], y: f32[n]) -> z: f32[n] { z[i] = pow(x[i], y[i]); }"
+    with built(text) as (kernel,):
+        (z,) = kernel.launch(ctx, (ctx.tensor(x), ctx.tensor(y)), (), (None,))
+        with np.errstate(invalid="ignore"):
+            exact = np.power(x.astype(np.float64), y.astype(np.float64))
+            np.testing.assert_allclose(kernel.reference(x, y), exact, rtol=1e-6)
+        np.testing.assert_allclose(z.numpy(), exact, rtol=640 * 2.0**-23)
+
+
+def test_built_ins_name_their_helpers() -> None:
+    assert set(HELPER_OF) == {*RANGES, "is_nan", "is_finite", "pow"} <= set(BUILTINS)
+    assert set(HELPERS) == {*HELPER_OF.values(), "remainder", "nearest_f16"}
