@@ -138,6 +138,7 @@ class Expressions:
         node: ast.Expr,
         actual: Scalar,
         accepted: tuple[Scalar, ...],
+        want: Scalar | None = None,
     ) -> bool:
         """Whether an operator works on a type; if not, that is a fault."""
         if actual in accepted:
@@ -145,6 +146,8 @@ class Expressions:
         *first, last = (f"'{scalar.spelling}'" for scalar in accepted)
         alike = [scalar for scalar in accepted if scalar.is_integer]
         wanted = alike[0] if actual.is_integer and alike else accepted[0]
+        if want in accepted:
+            wanted = want
         self.env.faults.add(
             faults_types.OperandType(
                 span=node.span,
@@ -258,6 +261,6 @@ class Expressions:
             body = inner.check(node.body, want)
         if body is None or indices is None:
             return None
-        if not self._accepts(node.kind, node.body, body.type, _NUMBERS):
+        if not self._accepts(node.kind, node.body, body.type, _NUMBERS, want):
             return None
         return Reduce(node.kind, indices, body, body.type)

@@ -104,12 +104,10 @@ class RepeatedLeftIndex(WordedBeside):
     rule: ClassVar[str] = "The indices on the left are distinct."
     says: ClassVar[str] = "The index '{name}' stands twice on the left."
     beside: ClassVar[str] = "first here"
-    advice: ClassVar[str] = (
-        "A statement defines every element: use two indices and compare them, "
-        "'if i == j {{ ... }} else {{ 0.0 }}'."
-    )
+    advice: ClassVar[str] = "{remedy}"
 
     name: str
+    remedy: str
 
 
 @final

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, assert_never
 
 from kerngen.check import faults_indices, faults_names, faults_types
@@ -21,7 +22,7 @@ from kerngen.check.scope import (
     VectorSymbol,
     one_line,
 )
-from kerngen.check.subscripts import INDEX_NAMES, check_subscripts, example_read
+from kerngen.check.subscripts import check_subscripts, example_read, free_names
 from kerngen.check.unknown import report_unknown
 from kerngen.ir.nodes import Expr, IndexValue, Load, Role, UniformValue
 from kerngen.syntax import ast
@@ -104,21 +105,22 @@ def _report_member(ex: Expressions, node: ast.Member, symbol: Symbol | None) -> 
             span=node.member.span,
             base=one_line(base.span.text),
             kind=symbol.kind if symbol else "a value",
-            remedy=_member_remedy(symbol, node.member.name),
+            remedy=_member_remedy(ex, symbol, node.member.name),
         )
     )
 
 
-def _member_remedy(symbol: Symbol | None, member: str) -> str:
+def _member_remedy(ex: Expressions, symbol: Symbol | None, member: str) -> str:
     """Return what may be meant by a member of a tensor: its shape, or its transpose."""
     if not isinstance(symbol, TensorSymbol):
         return ""
     if member == "T":
-        indices = ", ".join(reversed(INDEX_NAMES[: symbol.tensor.rank]))
+        free = islice(free_names(ex.env, ex.scope), symbol.tensor.rank)
+        indices = ", ".join(reversed([*free]))
         return f"Swap the subscripts: '{symbol.tensor.name}[{indices}]'."
     dims = [extent for extent in symbol.tensor.extents if isinstance(extent, str)]
     length = f"The length of an axis is its dim: '{dims[0]}'. " if dims else ""
-    return f"{length}Elements are read as '{example_read(symbol.tensor)}'."
+    return f"{length}Elements are read as '{example_read(ex.env, ex.scope, symbol.tensor)}'."
 
 
 # Tensors

@@ -201,7 +201,7 @@ def _check_kernel(
         for schedule in _all(program.items, ast.ScheduleItem)
         if schedule.kernel.name == item.name.name
     ]
-    _check_written(env, item)
+    _check_written(env, scope, item)
     return Kernel(
         name=item.name.name,
         dims=tuple(header.dims),
@@ -218,14 +218,16 @@ def _check_kernel(
     )
 
 
-def _check_written(env: Environment, item: ast.KernelItem) -> None:
+def _check_written(env: Environment, scope: Scope, item: ast.KernelItem) -> None:
     """Check that every output is written, and anything at all."""
     outputs = [tensor for tensor in env.tensors if tensor.role is Role.OUTPUT]
     for tensor in outputs:
         if tensor.name not in env.written and tensor.span is not None:
             env.faults.add(
                 faults_statements.NeverWritten(
-                    span=tensor.span, name=tensor.name, example=example_read(tensor)
+                    span=tensor.span,
+                    name=tensor.name,
+                    example=example_read(env, scope, tensor),
                 )
             )
     updates = any(parameter.mutable for parameter in item.parameters)

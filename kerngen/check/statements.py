@@ -10,6 +10,7 @@ from kerngen.check.environment import Environment
 from kerngen.check.expressions import Expressions
 from kerngen.check.faults_types import LiteralRange
 from kerngen.check.hosts import check_host
+from kerngen.check.left import report_left, report_repeated
 from kerngen.check.parameters import KINDS
 from kerngen.check.ranges import bind_indices, introduce
 from kerngen.check.scope import (
@@ -21,7 +22,7 @@ from kerngen.check.scope import (
     ValueSymbol,
     one_line,
 )
-from kerngen.check.subscripts import example_read, report_count, report_dim
+from kerngen.check.subscripts import report_count, report_dim
 from kerngen.check.targets import as_sum, elementwise, free_indices, written_tensor
 from kerngen.check.text import statement_text
 from kerngen.check.traverse import walk_syntax
@@ -217,10 +218,10 @@ class Body:
         if symbol is not None and not fits and not self._calls_foreign(node):
             target = node.name.span
             span = target.to(node.subscripts[-1].span) if node.subscripts else target
-            example = elementwise(self.scope, node, symbol)
+            example = elementwise(self.env, self.scope, node, symbol)
             report_count(inner, symbol, span, len(node.subscripts), example)
         for axis, subscript in enumerate(node.subscripts):
-            name = self._left_index(inner, node, subscript)
+            name = self._left_index(inner, node, symbol, subscript)
             if name is None:
                 self.env.current.left_is_faulty = True
                 continue
@@ -243,75 +244,30 @@ class Body:
         )
 
     def _left_index(
-        self, inner: Expressions, node: ast.Assignment, subscript: ast.Expr
+        self,
+        inner: Expressions,
+        node: ast.Assignment,
+        target: TensorSymbol | None,
+        subscript: ast.Expr,
     ) -> ast.Identifier | None:
-        """Return a subscript of the left side that is a new name."""
-        if not isinstance(subscript, ast.Name):
-            self._report_left(node, subscript)
+        """Return a subscript of the left side that is a new name.
+
+        What to write for another one says it for all, so the first is told alone.
+        """
+        name = subscript.name if isinstance(subscript, ast.Name) else ""
+        symbol = inner.scope.get(name)
+        if isinstance(subscript, ast.Name) and symbol is None:
+            return ast.Identifier(name, subscript.span)
+        if isinstance(symbol, FaultySymbol) or self.env.current.left_is_faulty:
             return None
-        symbol = inner.scope.get(subscript.name)
-        match symbol:
-            case None:
-                return ast.Identifier(subscript.name, subscript.span)
-            case ValueSymbol(value=DimValue()):
-                report_dim(self.env, subscript)
-            case IndexSymbol():
-                self.env.faults.add(
-                    faults_statements.RepeatedLeftIndex(
-                        span=subscript.span, other=symbol.span, name=subscript.name
-                    )
-                )
-            case FaultySymbol():
-                pass
-            case _:
-                self._report_left(node, subscript)
+        if isinstance(subscript, ast.Name) and _is_dim(symbol):
+            report_dim(self.env, subscript)
+        elif isinstance(subscript, ast.Name) and isinstance(symbol, IndexSymbol):
+            report_repeated(self.env, self.scope, node, target, subscript)
+        else:
+            report_left(self.env, self.scope, node, target, subscript)
         return None
 
-    def _report_left(self, node: ast.Assignment, subscript: ast.Expr) -> None:
-        what, remedy = self._describe_left(node, subscript)
-        self.env.faults.add(
-            faults_statements.LeftSubscript(
-                span=subscript.span,
-                text=one_line(subscript.span.text),
-                what=what,
-                remedy=remedy,
-            )
-        )
 
-    def _describe_left(
-        self, node: ast.Assignment, subscript: ast.Expr
-    ) -> tuple[str, str]:
-        """Say what a left subscript is, and how to write the statement instead."""
-        target = node.name.name
-        for part in walk_syntax(subscript):
-            if isinstance(part, ast.Subscript) and isinstance(part.base, ast.Name):
-                return f"read from '{part.base.name}'", _as_gather(node, part)
-        if isinstance(subscript, ast.Name):
-            symbol = self.scope.get(subscript.name)
-            kind = symbol.kind if symbol else "a value"
-            return kind, "Use a name of its own for the index."
-        if isinstance(subscript, ast.Number):
-            place = f"'if i == {subscript.span.text} {{ ... }} else {{ ... }}'"
-            return "a constant", f"Use an index, and choose on the right: {place}."
-        if isinstance(subscript, ast.Binary) and subscript.op == "<":
-            return "a comparison", "An index on the left ranges over its whole axis."
-        example = target
-        symbol = self.scope.get(target)
-        if isinstance(symbol, TensorSymbol):
-            example = example_read(symbol.tensor)
-        where = "compute on the right"
-        if isinstance(subscript, ast.Binary) and "*" in one_line(subscript.span.text):
-            where = "choose on the right, by '/' and '%' of the index"
-        return "an expression", f"Write '{example} = ...', and {where}."
-
-
-def _as_gather(node: ast.Assignment, read: ast.Subscript) -> str:
-    """Return the hint that turns a scatter by the subscript `read` into a gather."""
-    left = [s.name if isinstance(s, ast.Name) else "v" for s in node.subscripts]
-    over = [s.name for s in read.subscripts if isinstance(s, ast.Name)]
-    value = one_line(node.value.span.text)
-    return (
-        f"Turn the scatter into a gather: '{node.name.name}[{', '.join(left)}] = "
-        f"sum[{', '.join(over) or 't'}] if i32({one_line(read.span.text)}) == v "
-        f"{{ {value} }} else {{ 0.0 }}'."
-    )
+def _is_dim(symbol: Symbol | None) -> bool:
+    return isinstance(symbol, ValueSymbol) and isinstance(symbol.value, DimValue)

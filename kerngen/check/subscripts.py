@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from kerngen.check import faults_indices
@@ -11,6 +13,7 @@ from kerngen.check.outside import leaves
 from kerngen.check.remedies import conversion
 from kerngen.check.scope import (
     IndexSymbol,
+    Scope,
     TensorSymbol,
     ValueSymbol,
     closest,
@@ -39,9 +42,21 @@ if TYPE_CHECKING:
 INDEX_NAMES = "ijklpqrstuvwabcdefghmnoxyz"
 
 
-def example_read(tensor: Tensor) -> str:
+def free_names(
+    env: Environment, scope: Scope, taken: Container[str] = ()
+) -> Iterator[str]:
+    """Yield names for new indices: those that stand for nothing, and are not taken."""
+    usual = (*INDEX_NAMES, *(f"i{n}" for n in range(len(env.identifiers) + 1)))
+    for name in usual:
+        symbol = scope.get(name)
+        is_free = symbol is None or isinstance(symbol, IndexSymbol)
+        if is_free and name not in env.later and name not in taken:
+            yield name
+
+
+def example_read(env: Environment, scope: Scope, tensor: Tensor) -> str:
     """Return how an element of a tensor is written: `x[i, j]`."""
-    names = ", ".join(INDEX_NAMES[n % 26] for n in range(tensor.rank))
+    names = ", ".join(islice(free_names(env, scope), tensor.rank))
     return f"{tensor.name}[{names}]" if names else tensor.name
 
 
@@ -72,14 +87,14 @@ def _completed(
 ) -> str:
     """Return a read with the subscripts given, and indices that fit the other axes."""
     if len(subscripts) > tensor.rank:
-        return example_read(tensor)
+        return example_read(ex.env, ex.scope, tensor)
     names = [one_line(subscript.span.text) for subscript in subscripts]
     symbols = [ex.scope.get(name) for name in ex.scope.names()]
     indices = [symbol.index for symbol in symbols if isinstance(symbol, IndexSymbol)]
     for extent in tensor.extents[len(names) :]:
         fitting = (i.name for i in indices if i.extent == extent)
-        unused = (name for name in (*fitting, *INDEX_NAMES) if name not in names)
-        names.append(next(unused))
+        unused = (name for name in fitting if name not in names)
+        names.append(next(chain(unused, free_names(ex.env, ex.scope, names))))
     return f"{tensor.name}[{', '.join(names)}]" if names else tensor.name
 
 

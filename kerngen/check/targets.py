@@ -122,9 +122,11 @@ def as_sum(scope: Scope, node: ast.Assignment) -> str:
     return f"To add up, write '{written} = sum[{', '.join(free)}] {value};'."
 
 
-def elementwise(scope: Scope, node: ast.Assignment, symbol: TensorSymbol) -> str:
+def elementwise(
+    env: Environment, scope: Scope, node: ast.Assignment, symbol: TensorSymbol
+) -> str:
     """Return a statement about whole tensors as one about their elements."""
-    example = example_read(symbol.tensor)
+    example = example_read(env, scope, symbol.tensor)
     subscripts = example.removeprefix(symbol.tensor.name)
     start, source = node.value.span.start, node.span.source.text
     text = source[start : node.value.span.end]
