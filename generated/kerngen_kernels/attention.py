@@ -351,6 +351,22 @@ _ATTENTION = Kernel(
                     "rows",
                     variants=(
                         Variant(
+                            "edge_upto16",
+                            when=lambda d: d["t"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention.top.rows.edge_upto16",
+                                    (Binding("score"), Binding("weight", writes=True)),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"], 256
+                                    ),
+                                    turns=lambda d: ceil_div(d["t"], 1)
+                                    + ceil_div(d["t"], 1)
+                                    + ceil_div(d["t"], 1),
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "upto32",
                             when=lambda d: d["t"] % 4 == 0 and d["t"] <= 32,
                             dispatches=(
@@ -1167,6 +1183,25 @@ _CAUSAL_ATTENTION = Kernel(
                 Schedule(
                     "rows",
                     variants=(
+                        Variant(
+                            "edge_upto16",
+                            when=lambda d: d["t"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention.top.rows.edge_upto16",
+                                    (
+                                        Binding("product"),
+                                        Binding("weight", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"], 256
+                                    ),
+                                    turns=lambda d: ceil_div(d["t"], 1)
+                                    + ceil_div(d["t"], 1)
+                                    + ceil_div(d["t"], 1),
+                                ),
+                            ),
+                        ),
                         Variant(
                             "upto32",
                             when=lambda d: d["t"] % 4 == 0 and d["t"] <= 32,
@@ -2041,6 +2076,25 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                 Schedule(
                     "rows",
                     variants=(
+                        Variant(
+                            "edge_upto16",
+                            when=lambda d: d["t"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.grouped_query_attention.top.rows.edge_upto16",
+                                    (
+                                        Binding("product"),
+                                        Binding("weight", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"], 256
+                                    ),
+                                    turns=lambda d: ceil_div(d["t"], 1)
+                                    + ceil_div(d["t"], 1)
+                                    + ceil_div(d["t"], 1),
+                                ),
+                            ),
+                        ),
                         Variant(
                             "upto32",
                             when=lambda d: d["t"] % 4 == 0 and d["t"] <= 32,

@@ -2470,6 +2470,31 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
                     "rows",
                     variants=(
                         Variant(
+                            "edge_upto16",
+                            when=lambda d: d["b"] * d["p"] * d["t"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "conv.conv2d_kernel_gradient.rows.edge_upto16",
+                                    (
+                                        Binding("x"),
+                                        Binding("dy"),
+                                        Binding("dk", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(
+                                        d["o"]
+                                        * d["c"]
+                                        * d["height_length"]
+                                        * d["width_length"],
+                                        256,
+                                    ),
+                                    turns=lambda d: ceil_div(
+                                        d["b"] * d["p"] * d["t"], 1
+                                    ),
+                                    terms=lambda d: d["b"] * d["p"] * d["t"],
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "upto32",
                             when=lambda d: d["t"] % 4 == 0
                             and d["b"] * d["p"] * d["t"] <= 32,

@@ -773,27 +773,20 @@ _GLOBAL_AVG_POOL = Kernel(
                     invocations=256,
                 ),
                 Schedule(
-                    "generic",
-                    when=lambda d, _: d["n"] < 16,
+                    "rows",
                     variants=(
                         Variant(
-                            "",
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
                             dispatches=(
                                 Dispatch(
-                                    "image.global_avg_pool.generic",
+                                    "image.global_avg_pool.rows.edge_upto16",
                                     (Binding("x"), Binding("y", writes=True)),
-                                    groups=lambda d: ceil_div(d["b"] * d["c"], 64),
-                                    turns=lambda d: d["n"],
+                                    groups=lambda d: ceil_div(d["b"] * d["c"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1),
                                 ),
                             ),
                         ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-                Schedule(
-                    "rows",
-                    variants=(
                         Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,

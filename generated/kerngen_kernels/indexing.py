@@ -941,6 +941,19 @@ _ARGMAX = Kernel(
                     "rows",
                     variants=(
                         Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "indexing.argmax.rows.edge_upto16",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
                             dispatches=(
@@ -1370,6 +1383,19 @@ _ARGMIN = Kernel(
                 Schedule(
                     "rows",
                     variants=(
+                        Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "indexing.argmin.rows.edge_upto16",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
                         Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,

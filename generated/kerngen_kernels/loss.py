@@ -237,6 +237,23 @@ _CROSS_ENTROPY = Kernel(
                     "rows",
                     variants=(
                         Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy.rows.edge_upto16",
+                                    (
+                                        Binding("logits"),
+                                        Binding("labels"),
+                                        Binding("loss", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
                             dispatches=(
@@ -736,6 +753,24 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
                 Schedule(
                     "rows",
                     variants=(
+                        Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy_gradient.rows.edge_upto16",
+                                    (
+                                        Binding("logits"),
+                                        Binding("labels"),
+                                        Binding("gradient", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
                         Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
@@ -1287,6 +1322,23 @@ _MEAN_CROSS_ENTROPY = Kernel(
                 Schedule(
                     "rows",
                     variants=(
+                        Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.mean_cross_entropy.top.rows.edge_upto16",
+                                    (
+                                        Binding("logits"),
+                                        Binding("top", writes=True),
+                                        Binding("total", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
                         Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,

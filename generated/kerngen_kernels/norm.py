@@ -257,6 +257,25 @@ _LAYERNORM = Kernel(
                     "rows",
                     variants=(
                         Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm.rows.edge_upto16",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("bias"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
                             dispatches=(
@@ -816,6 +835,28 @@ _LAYERNORM_GRADIENT = Kernel(
                 Schedule(
                     "rows",
                     variants=(
+                        Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_gradient.rows.edge_upto16",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                        Binding("g", writes=True),
+                                        Binding("z", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
                         Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
@@ -1659,6 +1700,23 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                     "rows",
                     variants=(
                         Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.mean.rows.edge_upto16",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean", writes=True),
+                                        Binding("scale", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
                             dispatches=(
@@ -2395,6 +2453,23 @@ _RMSNORM = Kernel(
                     "rows",
                     variants=(
                         Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm.rows.edge_upto16",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
                             dispatches=(
@@ -2819,6 +2894,24 @@ _RMSNORM_GRADIENT = Kernel(
                 Schedule(
                     "rows",
                     variants=(
+                        Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm_gradient.rows.edge_upto16",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
                         Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
@@ -3363,27 +3456,20 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
-                    "generic",
-                    when=lambda d, _: d["n"] < 16,
+                    "rows",
                     variants=(
                         Variant(
-                            "",
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
                             dispatches=(
                                 Dispatch(
-                                    "norm.rmsnorm_gain_gradient.scale.generic",
+                                    "norm.rmsnorm_gain_gradient.scale.rows.edge_upto16",
                                     (Binding("x"), Binding("scale", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1),
                                 ),
                             ),
                         ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-                Schedule(
-                    "rows",
-                    variants=(
                         Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
@@ -3881,6 +3967,26 @@ _GROUPNORM = Kernel(
                 Schedule(
                     "rows",
                     variants=(
+                        Variant(
+                            "edge_upto16",
+                            when=lambda d: d["c"] * d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.groupnorm.rows.edge_upto16",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("bias"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["b"] * d["g"], 256),
+                                    turns=lambda d: ceil_div(d["c"] * d["n"], 1)
+                                    + ceil_div(d["c"] * d["n"], 1)
+                                    + ceil_div(d["c"] * d["n"], 1),
+                                    terms=lambda d: d["c"] * d["n"],
+                                ),
+                            ),
+                        ),
                         Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["c"] * d["n"] <= 32,
@@ -4669,6 +4775,24 @@ _BATCH_STATISTICS = Kernel(
                 Schedule(
                     "rows",
                     variants=(
+                        Variant(
+                            "edge_upto16",
+                            when=lambda d: d["b"] * d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.batch_statistics.rows.edge_upto16",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean", writes=True),
+                                        Binding("variance", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["c"], 256),
+                                    turns=lambda d: ceil_div(d["b"] * d["n"], 1)
+                                    + ceil_div(d["b"] * d["n"], 1),
+                                    terms=lambda d: d["b"] * d["n"],
+                                ),
+                            ),
+                        ),
                         Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["b"] * d["n"] <= 32,

@@ -321,29 +321,24 @@ _CUMSUM = Kernel(
                     invocations=256,
                 ),
                 Schedule(
-                    "generic",
-                    when=lambda d, _: d["n_plus_block_minus_1_div_block"] < 16,
+                    "rows",
                     variants=(
                         Variant(
-                            "",
+                            "edge_upto16",
+                            when=lambda d: d["n_plus_block_minus_1_div_block"] <= 16,
                             dispatches=(
                                 Dispatch(
-                                    "scan.cumsum.before.generic",
+                                    "scan.cumsum.before.rows.edge_upto16",
                                     (Binding("part"), Binding("before", writes=True)),
                                     groups=lambda d: ceil_div(
-                                        d["n_plus_block_minus_1_div_block"], 64
+                                        d["n_plus_block_minus_1_div_block"], 256
                                     ),
-                                    turns=lambda d: d["n_plus_block_minus_1_div_block"],
+                                    turns=lambda d: ceil_div(
+                                        d["n_plus_block_minus_1_div_block"], 1
+                                    ),
                                 ),
                             ),
                         ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-                Schedule(
-                    "rows",
-                    variants=(
                         Variant(
                             "upto32",
                             when=lambda d: d["n_plus_block_minus_1_div_block"] % 4 == 0
@@ -983,29 +978,25 @@ _CUMSUM_ROWS = Kernel(
                     invocations=256,
                 ),
                 Schedule(
-                    "generic",
-                    when=lambda d, _: d["n_plus_block_minus_1_div_block"] < 16,
+                    "rows",
                     variants=(
                         Variant(
-                            "",
+                            "edge_upto16",
+                            when=lambda d: d["n_plus_block_minus_1_div_block"] <= 16,
                             dispatches=(
                                 Dispatch(
-                                    "scan.cumsum_rows.before.generic",
+                                    "scan.cumsum_rows.before.rows.edge_upto16",
                                     (Binding("part"), Binding("before", writes=True)),
                                     groups=lambda d: ceil_div(
-                                        d["m"] * d["n_plus_block_minus_1_div_block"], 64
+                                        d["m"] * d["n_plus_block_minus_1_div_block"],
+                                        256,
                                     ),
-                                    turns=lambda d: d["n_plus_block_minus_1_div_block"],
+                                    turns=lambda d: ceil_div(
+                                        d["n_plus_block_minus_1_div_block"], 1
+                                    ),
                                 ),
                             ),
                         ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-                Schedule(
-                    "rows",
-                    variants=(
                         Variant(
                             "upto32",
                             when=lambda d: d["n_plus_block_minus_1_div_block"] % 4 == 0

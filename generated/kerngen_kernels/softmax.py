@@ -219,6 +219,20 @@ _SOFTMAX = Kernel(
                     "rows",
                     variants=(
                         Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax.rows.edge_upto16",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
                             dispatches=(
@@ -695,6 +709,23 @@ _SOFTMAX_GRADIENT = Kernel(
                     "rows",
                     variants=(
                         Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax_gradient.rows.edge_upto16",
+                                    (
+                                        Binding("y"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
                             dispatches=(
@@ -1101,6 +1132,20 @@ _LOG_SOFTMAX = Kernel(
                 Schedule(
                     "rows",
                     variants=(
+                        Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax.rows.edge_upto16",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
                         Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
@@ -1570,6 +1615,23 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
                     "rows",
                     variants=(
                         Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax_gradient.rows.edge_upto16",
+                                    (
+                                        Binding("y"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
                             dispatches=(
@@ -1974,6 +2036,19 @@ _LOGSUMEXP = Kernel(
                 Schedule(
                     "rows",
                     variants=(
+                        Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.logsumexp.rows.edge_upto16",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
                         Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,

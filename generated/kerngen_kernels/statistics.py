@@ -228,27 +228,20 @@ _ROW_MEAN = Kernel(
                     invocations=256,
                 ),
                 Schedule(
-                    "generic",
-                    when=lambda d, _: d["n"] < 16,
+                    "rows",
                     variants=(
                         Variant(
-                            "",
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
                             dispatches=(
                                 Dispatch(
-                                    "statistics.row_mean.generic",
+                                    "statistics.row_mean.rows.edge_upto16",
                                     (Binding("x"), Binding("average", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 64),
-                                    turns=lambda d: d["n"],
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1),
                                 ),
                             ),
                         ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-                Schedule(
-                    "rows",
-                    variants=(
                         Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
@@ -573,6 +566,19 @@ _ROW_VARIANCE = Kernel(
                 Schedule(
                     "rows",
                     variants=(
+                        Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.row_variance.rows.edge_upto16",
+                                    (Binding("x"), Binding("variance", writes=True)),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
                         Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
@@ -1018,6 +1024,20 @@ _STANDARDIZE = Kernel(
                 Schedule(
                     "rows",
                     variants=(
+                        Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.standardize.rows.edge_upto16",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1)
+                                    + ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
                         Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
@@ -1978,27 +1998,20 @@ _HISTOGRAM = Kernel(
                     invocations=256,
                 ),
                 Schedule(
-                    "generic",
-                    when=lambda d, _: d["n"] < 16,
+                    "rows",
                     variants=(
                         Variant(
-                            "",
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
                             dispatches=(
                                 Dispatch(
-                                    "statistics.histogram.counts.generic",
+                                    "statistics.histogram.counts.rows.edge_upto16",
                                     (Binding("counts", writes=True), Binding("bin")),
-                                    groups=lambda d: ceil_div(d["bins_length"], 64),
-                                    turns=lambda d: d["n"],
+                                    groups=lambda d: ceil_div(d["bins_length"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1),
                                 ),
                             ),
                         ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-                Schedule(
-                    "rows",
-                    variants=(
                         Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
@@ -2337,27 +2350,20 @@ _BINCOUNT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
-                    "generic",
-                    when=lambda d, _: d["n"] < 16,
+                    "rows",
                     variants=(
                         Variant(
-                            "",
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
                             dispatches=(
                                 Dispatch(
-                                    "statistics.bincount.generic",
+                                    "statistics.bincount.rows.edge_upto16",
                                     (Binding("x"), Binding("counts", writes=True)),
-                                    groups=lambda d: ceil_div(d["bins_length"], 64),
-                                    turns=lambda d: d["n"],
+                                    groups=lambda d: ceil_div(d["bins_length"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1),
                                 ),
                             ),
                         ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=64,
-                ),
-                Schedule(
-                    "rows",
-                    variants=(
                         Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
@@ -2862,6 +2868,22 @@ _COSINE_SIMILARITY = Kernel(
                     "rows",
                     variants=(
                         Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.cosine_similarity.rows.edge_upto16",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,
                             dispatches=(
@@ -3356,6 +3378,22 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
                     "rows",
                     when=lambda d, _: d["m"] == 1,
                     variants=(
+                        Variant(
+                            "edge_upto16",
+                            when=lambda d: d["n"] <= 16,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.pairwise_squared_distances.rows.edge_upto16",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("d", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"] * d["k"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 1),
+                                ),
+                            ),
+                        ),
                         Variant(
                             "upto32",
                             when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32,

@@ -87,13 +87,15 @@ def _candidates(task: Task) -> Iterator[Choice]:
     if not is_contiguous_at_all(task):
         yield Choice("generic", "nothing is read in runs along memory")
         return
-    alone = _alone(task)
+    alone, over = _alone(task), reduction_of(task).indices
     if alone == "rows":
-        yield _in_parts(task, task.domain, reduction_of(task).indices)
+        yield _in_parts(task, task.domain, over)
     short = SHORT_COLUMN if is_columnwise(task) else SHORT_ROW
-    if task.domain:
+    is_gemv = not fits_gemv(task)
+    # Strategy rows has a way of its own for short ones, but not for windows.
+    if task.domain and (is_gemv or alone != "rows" or len(over) > 1):
         yield Choice("generic", f"below {short} terms in a row", _short(task, short))
-    if not fits_gemv(task):
+    if is_gemv:
         yield Choice("gemv", "a product of a matrix and a vector")
         return
     yield Choice(alone, "a reduction over contiguous memory")

@@ -19,7 +19,7 @@ from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.rows_memory import hold, loaded, reread
 from kerngen.schedule.rows_plan import RowPlan, Store, expressions, plan_rows
 from kerngen.schedule.rows_run import Run, indices_in, names_of, run_of, writes
-from kerngen.schedule.rows_shader import INVOCATIONS, RowWriter, Shape
+from kerngen.schedule.rows_shader import INVOCATIONS, SHORT, RowWriter, Shape
 from kerngen.schedule.task import Options, Task, host_multiple, host_product
 from kerngen.schedule.trips import serial_turns
 from kerngen.schedule.values import LANES
@@ -35,6 +35,7 @@ ALIGNED: Final = (
 """The variants that read vectors, by what their files are called."""
 
 EDGE: Final = (
+    (f"edge_upto{SHORT}", Shape(1, 0, 1)),
     ("edge_upto32", Shape(8, 4, 1)),
     ("edge_upto128", Shape(16, 8, 1)),
     ("edge_upto1024", Shape(128, 8, 1)),
@@ -90,9 +91,11 @@ class _RowTask:
         """Yield the variants that rows of some length may take."""
         names = self._vectors()
         aligned = host_multiple(self._last_extents(names), LANES) if names else None
-        shapes = [(name, shape, "") for name, shape in EDGE]
+        least, *longer = ((name, shape, "") for name, shape in EDGE)
+        shapes = [least, *longer]
         if aligned is not None:
-            shapes = [(name, shape, aligned) for name, shape in ALIGNED] + shapes
+            wide = ((name, shape, aligned) for name, shape in ALIGNED)
+            shapes = [least, *wide, *longer]
         for name, shape, when in shapes:
             short = _at_most(self.plan.columns, shape)
             if short is None:
@@ -146,22 +149,20 @@ def _taken(task: Task, run: Run) -> frozenset[str]:
 
 def _at_most(columns: tuple[Index, ...], shape: Shape) -> str | None:
     """Return the host code of "a row fits"; None if it never does, "" if always."""
-    if not shape.chunks:
+    if shape.most is None:
         return ""
-    most = shape.step * shape.chunks
     lengths = [index.extent for index in columns]
     literal = [length for length in lengths if isinstance(length, int)]
     if len(literal) == len(lengths):
-        return "" if math.prod(literal) <= most else None
-    return f"{host_product(columns)} <= {most}"
+        return "" if math.prod(literal) <= shape.most else None
+    return f"{host_product(columns)} <= {shape.most}"
 
 
 def _summary(shape: Shape) -> str:
     rows = "one row" if shape.rows == 1 else f"{shape.rows} rows"
-    if not shape.chunks:
-        return f"{rows} per workgroup, read by each pass."
-    most = shape.step * shape.chunks
-    return f"{rows} per workgroup, of up to {most} elements, read once."
+    length = "" if shape.most is None else f", of up to {shape.most} elements"
+    read = "read once" if shape.chunks else "read by each pass"
+    return f"{rows} per workgroup{length}, {read}."
 
 
 def _turns(plan: RowPlan, shape: Shape) -> str:

@@ -27,6 +27,9 @@ from kerngen.shader import tree as t
 
 INVOCATIONS: Final = 256
 
+SHORT: Final = 16
+"""Up to how many elements a lane does well to have a row of its own."""
+
 JOINED: Final = 4
 """How many values a lane joins between two barriers."""
 
@@ -37,7 +40,8 @@ class Shape:
     """How rows lie on a workgroup.
 
     `lanes` share a row.  Each holds `chunks` values of it, or vectors where `width` is
-    4; with no chunks it strides over the row again in each pass.
+    4; with no chunks it strides over the row again in each pass.  A lane that has a row
+    to itself joins with no other.
     """
 
     lanes: int
@@ -53,6 +57,11 @@ class Shape:
     def step(self) -> int:
         """How many elements of a row its lanes take at once."""
         return self.lanes * self.width
+
+    @property
+    def most(self) -> int | None:
+        """How long a row may be at most."""
+        return SHORT if self.lanes == 1 else self.step * self.chunks or None
 
 
 @final
@@ -105,11 +114,15 @@ class RowWriter:
         total = shader.size(rows)
         self._length = shader.size(self._plan.columns)
         self._place: t.Expr = shader.lane
-        self._writes_row = shader.lane.equals(0)
+        self._writes_row: tuple[t.Expr, ...] = (shader.lane.equals(0),)
         row = t.Ident(position_name(shader, rows, "row"))
         if shape.rows == 1:
             self._let(row, linear_group(shader))
             self._body.append(t.If(row >= total, (t.Return(),)))
+        elif shape.lanes == 1:
+            self._let(row, linear_group(shader) * shape.rows + shader.lane)
+            self._body.append(t.If(row >= total, (t.Return(),)))
+            self._place, self._writes_row = t.ZERO, ()
         else:
             self._place_several(row, total)
         self._at = unravel(shader, self._body, rows, row)
@@ -126,7 +139,7 @@ class RowWriter:
         self._let(row, t.call("min", own, t.Binary("-", total, t.ONE)))
         self._let(length, t.call("select", t.ZERO, self._length, own < total))
         self._place, self._length = place, length
-        self._writes_row = t.all_of(place.equals(0), own < total)
+        self._writes_row = (place.equals(0), own < total)
 
     def _let(self, name: t.Ident, value: t.Expr) -> None:
         self._body.append(t.Let(name.name, value))
@@ -175,8 +188,10 @@ class RowWriter:
         for fold, total in totals.items():
             reduce = fold.value
             own = across(reduce.kind, total) if width > 1 else total
-            function = self._join(reduce.kind, reduce.type)
-            self._name(fold.local, t.call(function, own, self._shader.lane))
+            if self._shape.lanes > 1:
+                function = self._join(reduce.kind, reduce.type)
+                own = t.call(function, own, self._shader.lane)
+            self._name(fold.local, own)
         for local, value in pass_.after:
             self._name(local, self._row_lowerer(local, self._body).lower(value).expr)
 
@@ -252,7 +267,8 @@ class RowWriter:
         if not kept:
             return
         values = (*self._plan.per_element(), *self._plan.per_row())
-        if any(load.tensor in kept for value in values for load in loads(value)):
+        again = any(load.tensor in kept for value in values for load in loads(value))
+        if again and self._writes_row:
             self._body.append(t.Evaluate(t.Call("storageBarrier", ())))
         stores: list[t.Stmt] = []
         for tensor, local in kept.items():
@@ -260,7 +276,9 @@ class RowWriter:
             address = row_major(self._shader, tensor.extents, at)
             buffer = self._shader.buffer(tensor)
             stores.append(buffer.store(address, self._locals[local.name].expr))
-        self._body.append(t.If(self._writes_row, tuple(stores)))
+        if self._writes_row:
+            stores = [t.If(t.all_of(*self._writes_row), tuple(stores))]
+        self._body += stores
 
     def _join(self, kind: ReduceKind, type_: Scalar) -> str:
         """Return the function that joins what the lanes of a row hold, declaring it."""

@@ -70,7 +70,7 @@ def whole_rows(count: int) -> int:
     return max(
         ceil_div(count, shape.step) + ceil_log2(shape.width) + ceil_log2(shape.lanes)
         for _, shape in (*rows.ALIGNED, *rows.EDGE)
-        if not shape.chunks or count <= shape.step * shape.chunks
+        if shape.most is None or count <= shape.most
     )
 
 
