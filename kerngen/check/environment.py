@@ -7,8 +7,9 @@ from typing import Literal, TypeAlias, final
 
 from kerngen.ir.nodes import DerivedDim, Expr, Tensor
 from kerngen.ir.types import Scalar
-from kerngen.source.diagnostic import Faults
+from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.source.text import Span
+from kerngen.syntax import ast
 
 
 @final
@@ -45,7 +46,8 @@ class CurrentStatement:
     nothing does; where the left is faulty, that is not held against the right.
     `doubtful` are indices, by where they are bound, that got their range from a faulty
     read; `left` the tensors of which a subscript is known to leave its axis; it
-    `takes_dims` for indices if that is reported.
+    `takes_dims` for indices if that is reported.  `unranged` are the faults of indices
+    that have no range; `body` holds every statement, `place` is that of this one.
     """
 
     bound: set[str] = field(default_factory=set[str])
@@ -56,15 +58,21 @@ class CurrentStatement:
     takes_dims: bool = False
     target: str = ""
     in_let: bool = False
+    unranged: dict[str, Diagnostic] = field(default_factory=dict[str, Diagnostic])
+    body: tuple[ast.Statement, ...] = ()
+    place: int = 0
 
-    def begin(self, target: str) -> None:
-        """Forget the statement before; `target` is what this one defines."""
-        self.target = target
+    def begin(self, body: tuple[ast.Statement, ...], place: int) -> None:
+        """Forget the statement before; that at `place` of the body is at hand."""
+        self.body = body
+        self.place = place
+        self.target = body[place].name.name
         self.in_let = False
         self.bound.clear()
         self.unbound.clear()
         self.doubtful.clear()
         self.left.clear()
+        self.unranged.clear()
         self.left_is_faulty = False
         self.takes_dims = False
 
@@ -92,3 +100,8 @@ class Environment:
     indices: dict[str, Span] = field(default_factory=dict[str, Span])
     reported: set[str] = field(default_factory=set[str])
     current: CurrentStatement = field(default_factory=CurrentStatement)
+
+    def blame_use(self, name: str) -> None:
+        """Forget that an index has no range: it is misspelt, or beyond its reduction."""
+        if fault := self.current.unranged.pop(name, None):
+            self.faults.drop(lambda other: other is fault)

@@ -42,19 +42,33 @@ class IndexRebound(WordedBeside):
 @final
 @dataclass(frozen=True, kw_only=True)
 class RangeNotFound(Worded):
-    """An index that subscripts nothing by itself."""
+    """Indices of one `let` or reduction that subscript nothing by themselves."""
 
     code: ClassVar[str] = "KG0403"
     rule: ClassVar[str] = "An index ranges over the first axis that it subscripts bare."
-    says: ClassVar[str] = "The range of the index '{name}' can't be found."
+    says: ClassVar[str] = "{which} can't be found."
     points: ClassVar[str] = "it subscripts no axis by itself"
     advice: ClassVar[str] = (
-        "Use it as a subscript by itself, or give the range where the index is "
-        "introduced: '{name} < {length}'."
+        "Use an index as a subscript by itself, or give the range where it is "
+        "introduced: '{ranges}'."
     )
 
-    name: str
-    length: str
+    names: tuple[str, ...]
+    lengths: tuple[str, ...]
+
+    @property
+    def which(self) -> str:
+        """The ranges in words."""
+        *first, last = (f"'{name}'" for name in self.names)
+        if not first:
+            return f"The range of the index {last}"
+        return f"The ranges of the indices {', '.join(first)} and {last}"
+
+    @property
+    def ranges(self) -> str:
+        """How they are introduced."""
+        pairs = zip(self.names, self.lengths, strict=True)
+        return ", ".join(f"{name} < {length}" for name, length in pairs)
 
 
 @final

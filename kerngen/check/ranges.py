@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from kerngen.check.faults_indices import RangeNotFound
@@ -16,7 +17,7 @@ from kerngen.check.scope import (
     one_line,
 )
 from kerngen.check.traverse import bare_subscripts, used_in_subscripts, walk_syntax
-from kerngen.ir.nodes import DimValue, Index
+from kerngen.ir.nodes import DimValue, Extent, Index
 from kerngen.syntax import ast
 
 if TYPE_CHECKING:
@@ -40,24 +41,27 @@ def bind_indices(
     """Introduce indices over given ranges, or the axes that they subscript in `body`.
 
     `kind` is that of the reduction, if it is one that introduces them.  Yields None
-    where a range is unknown.  An index that seems to subscript something, but in a
-    faulty way, is reported after the body, if the body wasn't.
+    where a range is unknown.  That is one fault for all of them; where they seem to
+    subscript something, but in a faulty way, it is told after the body, if that wasn't.
     """
     known: list[Index] = []
-    doubtful: list[ast.Identifier] = []
+    unranged: list[ast.Identifier] = []
     faults_before = len(ex.env.faults)
     for binder in binders:
         instead = _as_choice(ex, binder, body, kind) if kind else ""
-        symbol = _ranged(ex, binder, body, kind, instead)
+        symbol = _ranged(ex, binder, body, instead)
         if isinstance(symbol, IndexSymbol):
             known.append(symbol.index)
         elif symbol is None:
-            doubtful.append(binder.name)
+            unranged.append(binder.name)
         introduce(ex, binder.name, symbol or FaultySymbol("an index", binder.name.span))
+    is_doubtful = any(used_in_subscripts(name.name, body) for name in unranged)
+    is_doubtful |= _calls_a_tensor(ex, body)
+    if unranged and not is_doubtful:
+        _report_no_range(ex, unranged, body, kind)
     yield tuple(known) if len(known) == len(binders) else None
-    if len(ex.env.faults) == faults_before:
-        for name in doubtful:
-            _report_no_range(ex, name, body, kind)
+    if unranged and is_doubtful and len(ex.env.faults) == faults_before:
+        _report_no_range(ex, unranged, body, kind)
 
 
 def introduce(
@@ -77,10 +81,9 @@ def _ranged(
     ex: Expressions,
     binder: ast.Binder,
     body: ast.Expr,
-    kind: ast.ReduceKind | None,
     instead: str,
 ) -> IndexSymbol | FaultySymbol | None:
-    """Return an index with its range; None if another fault should explain it."""
+    """Return an index with its range; None if it has none."""
     name = binder.name
     if binder.bound is not None:
         place, long_name = f"The range of '{name.name}'", f"{name.name}_range"
@@ -98,10 +101,7 @@ def _ranged(
                 index = Index(name.name, symbol.tensor.extents[axis])
                 return IndexSymbol(index, name.span, subscript.span)
             return FaultySymbol("an index", name.span)
-    if used_in_subscripts(name.name, body) or _calls_a_tensor(ex, body):
-        return None
-    _report_no_range(ex, name, body, kind)
-    return FaultySymbol("an index", name.span)
+    return None
 
 
 def _calls_a_tensor(ex: Expressions, body: ast.Expr) -> bool:
@@ -140,18 +140,58 @@ def _as_choice(
 
 def _report_no_range(
     ex: Expressions,
-    name: ast.Identifier,
+    names: list[ast.Identifier],
     body: ast.Expr,
     kind: ast.ReduceKind | None,
 ) -> None:
-    meant = (
-        next(_lengths_near(ex, name.name, body, kind), "")
-        or next((dim for t in ex.env.tensors for dim in t.extents if dim), "")
-        or 3
+    fault = RangeNotFound(
+        span=names[0].span,
+        names=tuple(name.name for name in names),
+        lengths=tuple(_meant_length(ex, name.name, body, kind) for name in names),
     )
-    ex.env.faults.add(
-        RangeNotFound(span=name.span, name=name.name, length=length_text(ex.env, meant))
-    )
+    ex.env.faults.add(fault)
+    ex.env.current.unranged.update(dict.fromkeys(fault.names, fault))
+
+
+def _meant_length(
+    ex: Expressions, name: str, body: ast.Expr, kind: ast.ReduceKind | None
+) -> str:
+    """Return the length that an index may be meant to have, or dots."""
+    meant = next(_lengths_near(ex, name, body, kind), None)
+    if meant is None and kind is None:
+        meant = next(_lengths_later(ex, name), None)
+    dims = {dim for tensor in ex.env.tensors for dim in tensor.extents if dim}
+    if meant is None and len(dims) <= 1:
+        meant = next(iter(dims), 3)
+    return "..." if meant is None else length_text(ex.env, meant)
+
+
+def _lengths_later(ex: Expressions, name: str) -> Iterator[Extent]:
+    """Yield the lengths of what a let's index stands for where the let is read."""
+    current = ex.env.current
+    let = current.body[current.place]
+    assert isinstance(
+        let, ast.LetStatement
+    ), "of indices of a reduction, nothing is read"
+    axis = [binder.name.name for binder in let.binders].index(name)
+    for statement in islice(current.body, current.place + 1, None):
+        parts = [*_bare_in(statement)]
+        read = {
+            s.name for tensor, n, s in parts if (tensor, n) == (let.name.name, axis)
+        }
+        for tensor, n, subscript in parts:
+            symbol = ex.scope.get(tensor)
+            if subscript.name in read and isinstance(symbol, TensorSymbol):
+                yield from symbol.tensor.extents[n : n + 1]
+
+
+def _bare_in(statement: ast.Statement) -> Iterator[tuple[str, int, ast.Name]]:
+    """Yield (tensor, axis, subscript) for each bare subscript, the left side's first."""
+    if isinstance(statement, ast.Assignment):
+        for axis, subscript in enumerate(statement.subscripts):
+            if isinstance(subscript, ast.Name):
+                yield statement.name.name, axis, subscript
+    yield from bare_subscripts(statement.value)
 
 
 def _lengths_near(

@@ -12,6 +12,8 @@ def conversion(node: ast.Expr, actual: Scalar, wanted: Scalar) -> str:
     text = one_line(node.span.text)
     if actual is Scalar.BOOL:
         zero, one = ("0.0", "1.0") if wanted is Scalar.F32 else ("0", "1")
+        if counted := _as_count(node, one, zero):
+            return counted
         return f"Choose between numbers: 'if {text} {{ {one} }} else {{ {zero} }}'."
     if wanted is Scalar.BOOL:
         return f"Compare it with something: '{text} != 0'."
@@ -19,6 +21,24 @@ def conversion(node: ast.Expr, actual: Scalar, wanted: Scalar) -> str:
     if whole is not None and wanted.is_integer:
         return f"Write '{whole}'."
     return f"Convert it: '{wanted.spelling}({text})'."
+
+
+def _as_count(node: ast.Expr, one: str, zero: str) -> str:
+    """Return the hint for a sum that is compared, where what it adds up is meant."""
+    if not (isinstance(node, ast.Binary) and isinstance(node.left, ast.Reduction)):
+        return ""
+    added = node.left
+    text = node.span.text
+    if added.kind != "sum" or not text.startswith("sum"):
+        return ""
+    last = added.binders[-1].bound or added.binders[-1].name
+    at = text.index("]", last.span.end - node.span.start) + 1
+    head, body = one_line(text[:at]), one_line(text[at:])
+    return (
+        f"The 'sum' ends before the '{node.op}'. To count, write "
+        f"'{head} if {body} {{ {one} }} else {{ {zero} }}'; to compare the sum, "
+        f"'if {one_line(text)} {{ {one} }} else {{ {zero} }}'."
+    )
 
 
 def whole_literal(node: ast.Expr) -> int | None:

@@ -69,8 +69,8 @@ class Body:
             if not isinstance(statement, ast.Assignment):
                 name = statement.name
                 self.env.later.setdefault(name.name, name.span)
-        for statement in body:
-            self.env.current.begin(statement.name.name)
+        for place, statement in enumerate(body):
+            self.env.current.begin(body, place)
             match statement:
                 case ast.LetStatement():
                     self._let(statement)

@@ -167,11 +167,13 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
     current.unbound.add(name)
     suggestion = closest(name, ex.scope.names()) if len(name) > 2 else ""
     if name in current.bound:
+        env.blame_use(name)
         remedy = (
             "It is bound by a reduction that ends before this; put the reduction's "
             "body in parentheses."
         )
     elif suggestion:
+        env.blame_use(suggestion)
         remedy = f"Did you mean '{suggestion}'?"
     elif current.in_let:
         remedy = (

@@ -28,6 +28,7 @@ def report_unknown(env: Environment, scope: Scope, node: ast.Name) -> None:
             UsedBeforeDefinition(span=node.span, other=env.later[name], name=name)
         )
     elif name in env.current.bound or name in env.indices:
+        env.blame_use(name)
         env.faults.add(IndexAsValue(span=node.span, name=name))
         return
     else:

@@ -27,6 +27,7 @@ CASES = {
     "y[ids[r], j] -= w[r, j];": "np.subtract.at(y, ids, w)",
     "bins[ids[r]] += 1;": "np.add.at(bins, ids, 1)",
     "count = sum[i] (x[i] > 0.0);": "count[...] = np.sum(x > 0)",
+    "count = sum[i]  x[i] > 0.0;": "count[...] = np.sum(x > 0)",
 }
 
 
