@@ -60,13 +60,36 @@ def default_choices(task: Task) -> Iterator[Choice]:
     All of them stay within WebGPU's default limits.
     """
     for choice in _candidates(task):
-        known = None if choice.guard is None else constant_value(choice.guard)
-        if known is False:
+        holds = True if choice.guard is None else _holds(choice.guard)
+        if holds is False:
             continue
-        if choice.guard is None or known is True:
+        if holds is True:
             yield replace(choice, guard=None)
             return
         yield choice
+
+
+def _holds(guard: Expr) -> bool | None:
+    """Return whether a guard holds, if that is the same for all sizes."""
+    match guard:
+        case Binary(
+            "and", Binary("<", a, Constant(most)), Binary(">", b, Constant(least))
+        ):
+            never = a == b and most <= least
+            return False if never else _joined(guard, decisive=False)
+        case Binary("and" | "or" as op):
+            return _joined(guard, decisive=op == "or")
+        case _:
+            value = constant_value(guard)
+            return None if value is None else bool(value)
+
+
+def _joined(guard: Binary, *, decisive: bool) -> bool | None:
+    """Return what two guards come to, where one outcome of either is `decisive`."""
+    sides = (_holds(guard.left), _holds(guard.right))
+    if decisive in sides:
+        return decisive
+    return None if None in sides else not decisive
 
 
 def _candidates(task: Task) -> Iterator[Choice]:
