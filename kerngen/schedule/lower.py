@@ -264,4 +264,5 @@ def _stage_remedy(wanted: str, names: Sequence[str], staged: StagedKernel) -> st
     if any(statement.target.name == wanted for statement in staged.kernel.body):
         return f"'{wanted}' is computed where it is used, within other stages."
     close = get_close_matches(wanted, names, 1)
-    return f"Did you mean '{close[0]}'?" if close else ""
+    whole = f"'schedule {staged.kernel.name} {{ ... }}' is for all that it fits"
+    return f"Did you mean '{close[0]}'?" if close else f"Name one of them; {whole}."

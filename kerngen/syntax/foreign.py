@@ -126,6 +126,10 @@ _PLACE = (
     "two reductions: 'let top{left} = max[{i}] {x};', then "
     "'min[{i}] if {x} == top{left} {{ {i} }} else {{ {n} }}'"
 )
+_RANK = (
+    "the place of each element, 'let at[i] = sum[j] if x[j] < x[i] or "
+    "x[j] == x[i] and j < i {{ 1 }} else {{ 0 }};', then"
+)
 _MEAN = "(sum[{i}] {x}) / f32({n})"
 _SPREAD = "(sum[{i}] ({x} - mean{left}) * ({x} - mean{left})) / f32({n})"
 _CENTRED = f"'let mean{{left}} = {_MEAN};', then"
@@ -152,11 +156,8 @@ REDUCTIONS = {
     "amax": "'max[{i}] {x}'",
     "amin": "'min[{i}] {x}'",
     "cumsum": "'y[i] = sum[j] if j <= i {{ x[j] }} else {{ 0.0 }};'",
-    "sort": (
-        "the place of each element, 'let at[i] = sum[j] if x[j] < x[i] or "
-        "x[j] == x[i] and j < i {{ 1 }} else {{ 0 }};', then "
-        "'y[p] = sum[i] if at[i] == p {{ x[i] }} else {{ 0.0 }};'"
-    ),
+    "sort": f"{_RANK} 'y[p] = sum[i] if at[i] == p {{{{ x[i] }}}} else {{{{ 0.0 }}}};'",
+    "median": f"{_RANK} 'sum[i] if at[i] == n / 2 {{{{ x[i] }}}} else {{{{ 0.0 }}}}'",
     "dot": "'sum[i] a[i] * b[i]'",
     "inner": "'sum[i] a[i] * b[i]'",
     "matmul": _PRODUCT,

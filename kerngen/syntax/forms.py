@@ -160,7 +160,7 @@ def missing_else(mistake: Mistake) -> Diagnostic | None:
 
 
 def foreign_reduction(mistake: Mistake) -> Diagnostic | None:
-    """`mean[j] x[j]` or `einsum("...")`: what looks like a reduction, and is none."""
+    """`mean[j] x[j]`, `mode[a < 3] x[a]` or `einsum("...")`: what looks like a reduction, and is none."""
     before = mistake.before
     if mistake.kind == "STRING" and mistake.text_before(2) in REDUCTIONS:
         return _foreign_reduction(mistake, mistake.preceding[-2])
@@ -176,17 +176,26 @@ def foreign_reduction(mistake: Mistake) -> Diagnostic | None:
     for place in range(len(mistake.preceding) - 1, 0, -1):
         depth += {"]": 1, "[": -1}.get(mistake.preceding[place].text, 0)
         if depth == 0:
-            named = mistake.preceding[place - 1]
-            known = named.text in REDUCTIONS
+            named, brackets = mistake.preceding[place - 1], mistake.preceding[place:]
+            known = named.text in REDUCTIONS or _gives_ranges(brackets)
             return _foreign_reduction(mistake, named) if known else None
     return None
+
+
+def _gives_ranges(brackets: tuple[Lexeme, ...]) -> bool:
+    """Whether indices are introduced, as in `[i < 3, j]`: no subscript is compared."""
+    return len(brackets) > 2 and brackets[2].text == "<"
 
 
 def _foreign_reduction(mistake: Mistake, named: Lexeme) -> Diagnostic:
     return habits.ForeignReduction(
         span=mistake.lexeme_span(named),
         name=named.text,
-        instead=_reduced_by(mistake, named).by(named.text),
+        instead=(
+            _reduced_by(mistake, named).by(named.text)
+            if named.text in REDUCTIONS
+            else "it with these"
+        ),
     )
 
 

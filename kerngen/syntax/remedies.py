@@ -12,6 +12,7 @@ from kerngen.syntax.wording import ITEMS
 
 _Condition: TypeAlias = Callable[[Mistake], bool]
 
+_TYPE = re.compile(r"\s*\w+\s*(?:\[[^\[\]]*\])?")
 _VALUES = frozenset({"NAME", "INT", "FLOAT", "OPEN_PAREN"})
 _CASTS = frozenset({*TYPES, "f32", "i32", "u32"})
 _CLOSING = frozenset({"CLOSE_PAREN", "CLOSE_BRACKET"})
@@ -195,5 +196,7 @@ def mut_remedy(mistake: Mistake) -> str:
     """Return where `mut` stands."""
     if mistake.text_before(1) == ":":
         name = mistake.text_before(2)
-        return f"It stands before the name: 'mut {name}: ...'."
+        written = _TYPE.match(mistake.source.text, mistake.span.end)
+        type_ = " ".join(written[0].split()) if written else "f32[n]"
+        return f"It stands before the name: 'mut {name}: {type_}'."
     return "Remove it: an output can be written anyway, a 'let' never."
