@@ -54,9 +54,10 @@ def test_the_languages_page_compiles() -> None:
     page = (ROOT / "docs" / "language.md").read_text("utf-8")
     blocks = re.findall(r"```rust\n(.*?)```", page, re.DOTALL)
     compiled = compile_text("\n".join(blocks), "page.kern")
-    assert [kernel.name for kernel in compiled.module.kernels] == ["example"]
-    names = {strategy.name for strategy in STRATEGIES.values()}
-    assert names == set(re.findall(r"^\| `(\w+)` \| ", page, re.MULTILINE))
+    names = [kernel.name for kernel in compiled.module.kernels]
+    assert names == ["example", "descend"]
+    strategies = {strategy.name for strategy in STRATEGIES.values()}
+    assert strategies == set(re.findall(r"^\| `(\w+)` \| ", page, re.MULTILINE))
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
