@@ -18,12 +18,13 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.types import Scalar
 from kerngen.schedule.cooperation import reduction_of
-from kerngen.schedule.gemm import fits_gemm, row_of
+from kerngen.schedule.gemm import fits_gemm, product_of, row_of
 from kerngen.schedule.gemv import fits_gemv
 from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
 from kerngen.schedule.rows import fits_rows
 from kerngen.schedule.rows_run import Part, Run, run_of
 from kerngen.schedule.task import Options, Task
+from kerngen.schedule.tiling import DEFAULT
 
 SHORT_ROW: Final = 16
 """Below this many terms, lanes that share a row are mostly idle."""
@@ -97,16 +98,41 @@ def _candidates(task: Task) -> Iterator[Choice]:
     if task.reduction is None:
         yield Choice("map", "the stage holds no reduction")
         return
-    if not fits_gemm(task):
-        one_row = _compare(row_of(task).extent, "==", 1)
-        if not fits_gemv(task):
-            yield Choice(
-                "gemv", "a product with one row reads the matrix once", one_row
-            )
-        else:
-            yield Choice(_alone(task), "there is one row, and no tile to fill", one_row)
-        yield Choice("gemm", "two factors, each read once per tile")
+    if fits_gemm(task):
+        yield from _untiled(task)
         return
+    if len(reduction_of(task).indices) > 1:
+        yield from _unless_tiles_fill(task)
+    else:
+        yield _of_one_row(task)
+    yield Choice("gemm", "two factors, each read once per tile")
+
+
+def _of_one_row(task: Task) -> Choice:
+    one_row = _compare(row_of(task).extent, "==", 1)
+    if not fits_gemv(task):
+        return Choice("gemv", "a product with one row reads the matrix once", one_row)
+    return Choice(_alone(task), "there is one row, and no tile to fill", one_row)
+
+
+def _unless_tiles_fill(task: Task) -> Iterator[Choice]:
+    """Yield what does without tiles, for windows and the like that leave them empty.
+
+    A tile pays off where it is as deep as the terms are many, at most, and where a
+    quarter of each side is filled.
+    """
+    found, row = product_of(task)
+    few_terms = _compare(_size(found.over), "<", DEFAULT.k)
+    few_rows = _compare(row.extent, "<", DEFAULT.m // 4)
+    few_columns = _compare(found.column.extent, "<", DEFAULT.n // 4)
+    empty = _either(_either(few_terms, few_rows), few_columns)
+    for choice in _untiled(task):
+        guard = choice.guard
+        both = Binary("and", empty, guard, Scalar.BOOL) if guard else empty
+        yield replace(choice, guard=both)
+
+
+def _untiled(task: Task) -> Iterator[Choice]:
     if not is_contiguous_at_all(task):
         yield Choice("generic", "nothing is read in runs along memory")
         return
@@ -154,7 +180,7 @@ def _short(task: Task, most: int) -> Expr:
     short_row = _compare(last.extent, "<", most)
     many = _compare(_size(task.domain), ">=", MANY_RESULTS)
     windows = Binary("and", short_row, many, Scalar.BOOL)
-    return Binary("or", few_terms, windows, Scalar.BOOL)
+    return _either(few_terms, windows)
 
 
 def _together(task: Task) -> Iterator[Choice]:
@@ -196,6 +222,10 @@ def _extent(extent: Extent) -> Expr:
     if isinstance(extent, int):
         return Constant(extent, Scalar.I32)
     return DimValue(extent)
+
+
+def _either(one: Expr, other: Expr) -> Expr:
+    return Binary("or", one, other, Scalar.BOOL)
 
 
 def _compare(left: Extent | Expr, op: BinaryOp, right: int) -> Expr:

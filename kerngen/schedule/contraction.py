@@ -1,4 +1,4 @@
-"""Recognise contractions: reductions over one index of what two factors give.
+"""Recognise contractions: reductions of what two factors give.
 
 The product of two matrices is one; so are the squared distances of two sets of points,
 `sum[p] (a[i, p] - b[j, p]) * (a[i, p] - b[j, p])`, and the shortest paths of two steps,
@@ -42,7 +42,7 @@ class Contraction:
     """
 
     kind: ReduceKind
-    over: Index
+    over: tuple[Index, ...]
     left: Expr
     right: Expr
     term: Expr
@@ -60,9 +60,14 @@ class Contraction:
         return self.kind == "sum" and self.term == _term(self.type)
 
     @property
+    def last(self) -> Index:
+        """The reduction's index along which memory may be read in runs."""
+        return self.over[-1]
+
+    @property
     def right_axis(self) -> Index | None:
         """The index along which the right factor lies in memory, if any."""
-        return memory_axis(self.right, self.over, self.column)
+        return memory_axis(self.right, self.last, self.column)
 
 
 def contraction_of(task: Task) -> Contraction | str:
@@ -70,8 +75,6 @@ def contraction_of(task: Task) -> Contraction | str:
     reduce = task.reduction
     if reduce is None:
         return "the stage holds no reduction"
-    if len(reduce.indices) != 1:
-        return "its reduction is over several indices"
     if not task.domain:
         return "its result is a single number"
     if holds_reduce(reduce.body):
@@ -105,16 +108,16 @@ def tile_axis(factor: Expr, over: Index, own: Index) -> Index:
 
 def _of_product(task: Task, reduce: Reduce) -> Contraction | None:
     """Split a product in two: what depends on the column, and all else."""
-    over, column = reduce.indices[0], task.domain[-1]
+    over, column = reduce.indices, task.domain[-1]
     factors = list(_factors(reduce.body))
     right = [factor for factor in factors if column in free_indices(factor)]
     left = [factor for factor in factors if factor not in right]
-    if not all(any(_depend(side, over)) for side in (left, right)):
+    if not all(_depend(side, over) for side in (left, right)):
         return None
     own = [
         index
         for index in task.domain[:-1]
-        if any(_depend(left, index)) and not any(_depend(right, index))
+        if _depend(left, (index,)) and not _depend(right, (index,))
     ]
     row = own[-1] if own else None
     sides = _product(left), _product(right)
@@ -133,8 +136,8 @@ def _factors(expr: Expr) -> Iterator[Expr]:
         yield expr
 
 
-def _depend(factors: Sequence[Expr], index: Index) -> Iterator[bool]:
-    return (index in free_indices(factor) for factor in factors)
+def _depend(factors: Sequence[Expr], indices: Sequence[Index]) -> bool:
+    return any(not free_indices(f).isdisjoint(indices) for f in factors)
 
 
 def _product(factors: Sequence[Expr]) -> Expr:
@@ -157,7 +160,7 @@ def _with_row(task: Task, reduce: Reduce, row: Index) -> Contraction | None:
     Before:  exp(a[i, p] - b[j, p]) * 2.0, row i, column j
     After:   exp(left - right) * 2.0
     """
-    over, column = reduce.indices[0], task.domain[-1]
+    over, column = reduce.indices, task.domain[-1]
     parts: dict[str, dict[Expr, None]] = {LEFT: {}, RIGHT: {}}
 
     def visit(expr: Expr) -> Expr:
@@ -175,7 +178,7 @@ def _with_row(task: Task, reduce: Reduce, row: Index) -> Contraction | None:
         return None
     (left,), (right,) = parts.values()
     sides = left, right
-    fits = all(s.type.is_numeric and over in free_indices(s) for s in sides)
+    fits = all(s.type.is_numeric and _depend((s,), over) for s in sides)
     ends = free_indices(left) & {row, column}, free_indices(right) & {row, column}
     if not fits or ends != (frozenset((row,)), frozenset((column,))):
         return None

@@ -20,7 +20,7 @@ from kerngen.schedule.contraction import (
     memory_axis,
     tile_axis,
 )
-from kerngen.schedule.cooperation import reduction_label, reduction_of
+from kerngen.schedule.cooperation import counted_terms, reduction_label, reduction_of
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.operand import Operand
 from kerngen.schedule.per_element import linear_group, unravel
@@ -38,6 +38,7 @@ from kerngen.schedule.task import (
     host_extent,
     host_multiple,
     host_product,
+    host_whole,
 )
 from kerngen.schedule.tiling import VECTOR, Tiling, tiling_of
 from kerngen.schedule.values import COMPONENTS, LANES, Value
@@ -55,8 +56,7 @@ def fits_gemm(task: Task) -> str:
         return (
             f"no index is of one factor alone, as {found.column.name} is of the other"
         )
-    sides = (found.left, found.row), (found.right, found.column)
-    if not any(memory_axis(factor, found.over, own) for factor, own in sides):
+    if not any(_axes(found, found.row)):
         return "no factor is read in runs along memory"
     return ""
 
@@ -83,28 +83,41 @@ def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
     yield Variant("edge", "", (_Gemm(task, tiling, whole=False).shader(),))
 
 
+def _axes(found: Contraction, row: Index) -> Iterator[Index | None]:
+    """Yield the index along which each factor is read in runs, if any."""
+    for factor, own in ((found.left, row), (found.right, found.column)):
+        yield memory_axis(factor, found.last, own)
+
+
 def _wide_tensors(found: Contraction, row: Index) -> set[str]:
     """Return the tensors that the factors of a product read in vectors."""
     names: set[str] = set()
     for factor, own in ((found.left, row), (found.right, found.column)):
-        names |= tensors_in_runs((factor,), tile_axis(factor, found.over, own))
+        names |= tensors_in_runs((factor,), tile_axis(factor, found.last, own))
     return names
 
 
 def _whole_tiles(task: Task, tiling: Tiling) -> str | None:
-    """Return the Python text of "every tile is whole"; None if it never is."""
+    """Return the Python text of "every tile is whole"; None if it never is.
+
+    Vectors end where the last of several indices does, which is soon in windows: whole
+    tiles of those would gain nothing.
+    """
     found, row = product_of(task)
+    if len(found.over) > 1 and not all(_axes(found, row)):
+        return None
     column = found.column
     names = vector_tensors(task.stage, task.values, column)
     names |= _wide_tensors(found, row)
     widths = last_extents(task.stage, task.values, names)
-    tiled = (row.extent, column.extent, found.over.extent)
+    terms = tuple(index.extent for index in found.over)
+    tiled = (row.extent, column.extent, *(terms if len(terms) == 1 else ()))
     parts = [
         host_multiple([row.extent], tiling.m),
         host_multiple([column.extent], tiling.n),
-        host_multiple([found.over.extent], tiling.k),
-        host_multiple([w for w in widths if w not in tiled], VECTOR),
-        _is_positive(found.over.extent),
+        host_whole(found.over, tiling.k),
+        host_multiple([w for w in (*terms[-1:], *widths) if w not in tiled], VECTOR),
+        *map(_is_positive, terms),
     ]
     if None in parts:
         return None
@@ -174,7 +187,8 @@ class _Gemm:
                 f"{t_.micro_m} x {t_.micro_n} per invocation."
             ),
             variant="" if self.whole else "edge",
-            turns=f"ceil_div({host_extent(self.over.extent)}, {t_.k})",
+            terms=counted_terms(reduction_of(self.task)),
+            turns=f"ceil_div({host_product(self.over)}, {t_.k})",
         )
 
     # Where this workgroup works
@@ -210,7 +224,7 @@ class _Gemm:
     def _loop(self) -> list[t.Stmt]:
         s, t_ = self.builder, self.tiling
         first, following = t.Ident(s.fresh("first")), t.Ident(s.fresh("following"))
-        depth = s.extent(self.over.extent)
+        depth = s.size(self.over)
         operands = (self.left, self.right)
         fetched = [stmt for operand in operands for stmt in operand.fetch(following)]
         turn: list[t.Stmt] = [

@@ -23,7 +23,7 @@ def fits_gemv(task: Task) -> str:
     if not found.is_product:
         return "it is not a sum of products"
     if found.right_axis is None:
-        column, over = found.column.name, found.over.name
+        column, over = found.column.name, found.last.name
         return f"no factor is read in runs along {over}, or along {column}"
     return ""
 
@@ -34,6 +34,6 @@ def lower_gemv(task: Task, options: Options) -> Iterator[Variant]:
     found = contraction_of(task)
     if isinstance(found, str):
         raise TypeError(found)
-    if found.right_axis == found.over:
+    if found.right_axis == found.last:
         return lower_rowwise(task)
     return lower_columnwise(task)

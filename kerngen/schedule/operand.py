@@ -7,8 +7,9 @@ Either way a vector is copied whole, and no invocation writes part of another's.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import Final, TypeVar, final
 
 from kerngen.ir.nodes import Expr, Index
 from kerngen.ir.reads import free_indices
@@ -16,11 +17,14 @@ from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.contraction import tile_axis
 from kerngen.schedule.identities import identity
 from kerngen.schedule.lowering import Lowerer
+from kerngen.schedule.per_element import places, unravel
 from kerngen.schedule.tiling import VECTOR, Tiling
 from kerngen.schedule.values import LANES
 from kerngen.shader import tree as t
 
 _VECTOR_BYTES: Final = 16
+
+T = TypeVar("T")
 
 
 @final
@@ -28,14 +32,15 @@ _VECTOR_BYTES: Final = 16
 class Operand:
     """Writes the statements that bring one operand into workgroup memory.
 
-    `factor` is its value, `outer` its own index, `over` the reduction's; a tile is
-    `size` long along `outer`.  `origin` is where the workgroup's tile starts there.
+    `factor` is its value, `outer` its own index, `over` the reduction's, which one
+    counter goes over; a tile is `size` long along `outer`.  `origin` is where the
+    workgroup's tile starts there.
     """
 
     builder: ShaderBuilder
     factor: Expr
     outer: Index
-    over: Index
+    over: tuple[Index, ...]
     name: str
     size: int
     tiling: Tiling
@@ -47,8 +52,8 @@ class Operand:
 
     def __post_init__(self) -> None:
         """Declare the tile."""
-        axis = tile_axis(self.factor, self.over, self.outer)
-        self.runs_along_reduction = axis == self.over
+        axis = tile_axis(self.factor, self.over[-1], self.outer)
+        self.runs_along_reduction = axis == self.over[-1]
         along, lines = (self.size, self.tiling.k)
         if self.runs_along_reduction:
             along, lines = lines, along
@@ -59,6 +64,11 @@ class Operand:
         self.tile = self.builder.workgroup_array(
             f"{self.name}_tile", type_, _VECTOR_BYTES * padded * lines
         )
+
+    @property
+    def counter(self) -> str:
+        """What counts the terms: the reduction's index, where there is one."""
+        return self.over[0].name if len(self.over) == 1 else "term"
 
     @property
     def vector_type(self) -> str:
@@ -90,41 +100,51 @@ class Operand:
 
     def vector(self, outer: t.Expr, over: t.Expr, block: list[t.Stmt]) -> t.Expr:
         """Return four neighbours in memory; beyond the edge they are 0."""
-        at = {**self._at, self.outer: outer, self.over: over}
         if not self.whole:
             if not self._vector:
                 self._vector = self._declare_vector(self._declare_element())
-            return t.call(self._vector, *(at[index] for index in self._indices))
-        axis = self.over if self.runs_along_reduction else self.outer
+            return t.call(self._vector, *self._place(self._at, outer, over))
+        axis = self.over[-1] if self.runs_along_reduction else self.outer
+        terms = places(self.builder, self.over, over)
+        at = {**self._at, self.outer: outer, **terms}
         lowerer = Lowerer(self.builder, at, block, vector=axis, label=self.name)
         return lowerer.widen(lowerer.lower(self.factor), self.factor.type)
 
     # The edge
 
-    @property
-    def _indices(self) -> list[Index]:
-        """The indices that an element depends on; that along memory is the last."""
-        own = {self.outer, self.over}
-        ends = [self.outer, self.over]
-        if not self.runs_along_reduction:
-            ends.reverse()
+    def _place(self, batch: Mapping[Index, T], outer: T, term: T) -> list[T]:
+        """Return what an element depends on; the place along memory is the last."""
         used = free_indices(self.factor)
-        return [*(index for index in self._at if index in used - own), *ends]
+        ends = (outer, term) if self.runs_along_reduction else (term, outer)
+        return [*(at for index, at in batch.items() if index in used), *ends]
 
-    def _parameters(self) -> dict[Index, t.Expr]:
-        return {i: t.Ident(self.builder.name(i.name)) for i in self._indices}
+    def _names(self) -> tuple[dict[Index, str], str]:
+        """Name an element's indices, and the number of its term."""
+        s, single = self.builder, len(self.over) == 1
+        term = s.name(self.counter, "value" if single else "counter")
+        return {i: s.name(i.name) for i in (*self._at, self.outer)}, term
 
     def _signature(self) -> tuple[tuple[str, str], ...]:
-        return tuple((self.builder.name(i.name), "u32") for i in self._indices)
+        names, term = self._names()
+        batch = {index: names[index] for index in self._at}
+        place = self._place(batch, names[self.outer], term)
+        return tuple((name, "u32") for name in place)
 
     def _declare_element(self) -> str:
         """Declare the function that reads no element beyond the edge."""
-        s, at = self.builder, self._parameters()
+        s = self.builder
+        names, number = self._names()
+        at: dict[Index, t.Expr] = {i: t.Ident(name) for i, name in names.items()}
+        term = t.Ident(number)
         name = s.fresh(f"{self.name}_element")
-        beyond = [at[x] >= s.extent(x.extent) for x in (self.outer, self.over)]
+        beyond = (
+            at[self.outer] >= s.extent(self.outer.extent),
+            term >= s.size(self.over),
+        )
         zero = identity("sum", self.factor.type)
         body: list[t.Stmt] = [t.If(t.any_of(*beyond), (t.Return(zero),))]
-        value = Lowerer(s, dict(at), body, label=self.name).lower(self.factor)
+        at |= unravel(s, body, self.over, term)
+        value = Lowerer(s, at, body, label=self.name).lower(self.factor)
         body.append(t.Return(value.expr))
         about = f"An element of the operand {self.name}, or 0 beyond the edge."
         type_ = wgsl_type(self.factor.type)
@@ -136,7 +156,7 @@ class Operand:
         """Declare the function that gathers four neighbours."""
         s = self.builder
         name = s.fresh(f"{self.name}_vector")
-        *before, last = self._parameters().values()
+        *before, last = (t.Ident(name) for name, _ in self._signature())
         elements = (t.call(element, *before, last + n) for n in range(VECTOR))
         type_ = self.vector_type
         body = (t.Return(t.Call(type_, tuple(elements))),)
@@ -160,7 +180,7 @@ class _Unit:
 
         self.register = name("load")
         self._unit = name("unit")
-        self._outer, self._over = name(operand.outer.name), name(operand.over.name)
+        self._outer, self._over = name(operand.outer.name), name(operand.counter)
 
     def place(self) -> list[t.Stmt]:
         """Name the vector's place in the tile."""

@@ -170,12 +170,18 @@ def unravel(
     if len(indices) == 1 and isinstance(position, t.Ident):
         return {indices[0]: position}
     named = {index: t.Ident(shader.name(index.name)) for index in indices}
-    rest = position
-    lets: list[t.Stmt] = []
+    values = places(shader, indices, position)
+    body.extend(t.Let(named[index].name, values[index]) for index in indices)
+    return dict(named)
+
+
+def places(
+    shader: ShaderBuilder, indices: tuple[Index, ...], position: t.Expr
+) -> dict[Index, t.Expr]:
+    """Return the value of each index of a row-major position."""
+    found: dict[Index, t.Expr] = {}
     for number, index in reversed(list(enumerate(indices))):
         extent = shader.extent(index.extent)
-        value = rest % extent if number else rest
-        lets.append(t.Let(named[index].name, value))
-        rest = rest // extent
-    body.extend(reversed(lets))
-    return dict(named)
+        found[index] = position % extent if number else position
+        position = position // extent
+    return found

@@ -91,7 +91,7 @@ class RegisterTile:
                 term = self._term(left[r, q], right[v, q], terms)
                 terms.append(accumulate(self.found.kind, total, term))
             body += terms if left_over is None else [_if(p + q, left_over, terms)]
-        name = self._left.over.name
+        name = self._left.counter
         return t.Block(f"{name} = {p} to {p + VECTOR - 1}", tuple(body))
 
     def _term(self, left: t.Expr, right: t.Expr, block: list[t.Stmt]) -> t.Expr:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from math import prod
 from typing import final
 
 from kerngen.ir.nodes import Expr, Extent, Function, Index, Kernel, Reduce
@@ -90,3 +91,14 @@ def host_multiple(extents: list[Extent], of: int) -> str | None:
         return None
     named = dict.fromkeys(e for e in extents if isinstance(e, str))
     return " and ".join(f"{host_extent(e)} % {of} == 0" for e in named)
+
+
+def host_whole(indices: tuple[Index, ...], of: int) -> str | None:
+    """Return the Python text of "a domain's size is a multiple"; None if it never is."""
+    extents = [index.extent for index in indices]
+    if len(extents) == 1:
+        return host_multiple(extents, of)
+    known = [extent for extent in extents if isinstance(extent, int)]
+    if len(known) < len(extents):
+        return f"({host_product(indices)}) % {of} == 0"
+    return None if prod(known) % of else ""

@@ -168,4 +168,32 @@ PRODUCTS = (
         ),
         lambda x, q, s: (x @ (_nibbles(q) * np.repeat(s, 16, 1)).T,),
     ),
+    Case(
+        "contracts_two_axes",
+        "kernel f(x: f32[m, a, b], w: f32[n, a, b]) -> y: f32[m, n] {"
+        " y[i, j] = sum[p, q] x[i, p, q] * w[j, p, q]; }",
+        lambda draw, n: (draw.f32(n, 3, 5), draw.f32(33, 3, 5)),
+        lambda x, w: (_einsum("ipq,jpq->ij", x, w),),
+    ),
+    Case(
+        "contracts_whole_turns_of_axes_in_any_order",
+        "kernel f(x: f32[a, m, b], w: f32[b, a, n]) -> y: f32[m, n] {"
+        " y[i, j] = sum[p, q] x[p, i, q] * w[q, p, j] + 1.0; }",
+        lambda draw, n: (draw.f32(4, 128, 8), draw.f32(8, 4, n)),
+        lambda x, w: (_einsum("piq,qpj->ij", x, w) + 1,),
+    ),
+    Case(
+        "farthest_of_two_axes",
+        "kernel f(a: f32[m, h, d], b: f32[h, n, d]) -> c: f32[m, n] {"
+        " c[i, j] = max[g, p] abs(a[i, g, p] - b[g, j, p]); }",
+        lambda draw, n: (draw.f32(n, 3, 7), draw.f32(3, 5, 7)),
+        lambda a, b: (abs(a[:, :, None] - b).max((1, 3)),),
+    ),
+    Case(
+        "convolves_channels",
+        "kernel f(x: f32[b, c, l], k: f32[o, c, s]) -> y: f32[b, o, l - s + 1] {"
+        " y[n, f, t] = sum[q, u] k[f, q, u] * x[n, q, t + u]; }",
+        lambda draw, n: (draw.f32(2, 6, n + 2), draw.f32(37, 6, 3)),
+        lambda x, k: (_einsum("bctu,ocu->bot", sliding_window_view(x, 3, 2), k),),
+    ),
 )

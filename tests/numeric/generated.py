@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -47,6 +48,6 @@ def imported(name: str, files: Mapping[str, bytes]) -> Generator[tuple[Kernel, .
 def with_generic_schedules(module: str, kernels: tuple[str, ...]) -> str:
     """A standard source in which every kernel is scheduled as `generic`."""
     text = (DSL / f"{module}.kern").read_text("utf-8")
-    kept = [line for line in text.splitlines() if not line.startswith("schedule ")]
+    kept = re.sub(r"^schedule [^}]*}$", "", text, flags=re.MULTILINE)
     added = [f"schedule {kernel} {{ generic }}" for kernel in kernels]
-    return "\n".join([*kept, *added, ""])
+    return "\n".join([kept, *added, ""])
