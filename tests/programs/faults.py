@@ -129,7 +129,7 @@ FAULTS: Final = (
     PlantedFault(
         "no snapshot of what a statement reads elsewhere",
         "kerngen.ir.hoisting:_split",
-        "if not reads_elsewhere(statement, statement.target):",
+        "if statement.target not in read_elsewhere(statement):",
         "if statement:",
     ),
     PlantedFault(
@@ -236,8 +236,8 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "stages joined although one reads the other's neighbours",
-        "kerngen.ir.staging:_joins",
-        "not any(reads_elsewhere(statement, tensor) for tensor in written)",
+        "kerngen.ir.staging:_Group.admits",
+        "self.written.isdisjoint(read_elsewhere(statement))",
         "True",
     ),
     PlantedFault(
