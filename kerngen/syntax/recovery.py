@@ -20,7 +20,8 @@ Rule: TypeAlias = Literal["program", "kernel_rest"]
 
 _BLOCKS = frozenset({"for", "while", "if", "loop", "switch", "forall", "foreach"})
 
-_NAMED = re.compile(r"\b(?:const|struct|fn|kernel)\s+(\w+)")
+_NAMED = re.compile(r"\b(?:const|struct|fn|kernel)\W+(\w+)")
+_COMMENT = re.compile(r"//[^\n]*")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -214,4 +215,5 @@ def words(text: str) -> frozenset[str]:
 
 def item_names(text: str) -> frozenset[str]:
     """Return the names of the items of a gap and, if it has none such, its words."""
-    return frozenset(_NAMED.findall(text)) or words(text)
+    code = _COMMENT.sub("", text)
+    return frozenset(_NAMED.findall(code)) or words(code)

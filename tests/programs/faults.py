@@ -113,9 +113,9 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "a lost remainder",
-        "kerngen.schedule.per_element:unravel",
-        "value = rest % extent if number else rest",
-        "value = rest",
+        "kerngen.schedule.per_element:places",
+        "position % extent if number else position",
+        "position",
     ),
     PlantedFault(
         "signed numbers compared as unsigned",
