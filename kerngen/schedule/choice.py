@@ -127,9 +127,8 @@ def _unless_tiles_fill(task: Task) -> Iterator[Choice]:
     few_columns = _compare(found.column.extent, "<", DEFAULT.n // 4)
     empty = _either(_either(few_terms, few_rows), few_columns)
     for choice in _untiled(task):
-        guard = choice.guard
-        both = Binary("and", empty, guard, Scalar.BOOL) if guard else empty
-        yield replace(choice, guard=both)
+        guard = empty if choice.guard is None else _both(empty, choice.guard)
+        yield replace(choice, guard=guard)
 
 
 def _untiled(task: Task) -> Iterator[Choice]:
@@ -163,7 +162,7 @@ def _in_parts(
     guard = _compare(_size(columns), ">", LONG_ROW)
     if rows:
         few = _compare(_size(rows), "<", FEW_ROWS)
-        guard = Binary("and", few, guard, Scalar.BOOL)
+        guard = _both(few, guard)
     strategy = "map" if task.reduction is None else "reduce"
     return Choice(strategy, "few rows, too long for a workgroup each", guard)
 
@@ -179,8 +178,7 @@ def _short(task: Task, most: int) -> Expr:
         return few_terms
     short_row = _compare(last.extent, "<", most)
     many = _compare(_size(task.domain), ">=", MANY_RESULTS)
-    windows = Binary("and", short_row, many, Scalar.BOOL)
-    return _either(few_terms, windows)
+    return _either(few_terms, _both(short_row, many))
 
 
 def _together(task: Task) -> Iterator[Choice]:
@@ -222,6 +220,10 @@ def _extent(extent: Extent) -> Expr:
     if isinstance(extent, int):
         return Constant(extent, Scalar.I32)
     return DimValue(extent)
+
+
+def _both(one: Expr, other: Expr) -> Expr:
+    return Binary("and", one, other, Scalar.BOOL)
 
 
 def _either(one: Expr, other: Expr) -> Expr:

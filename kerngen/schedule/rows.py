@@ -1,7 +1,8 @@
 """Strategy `rows`: one workgroup does whole rows, through all stages that share them.
 
-Short rows lie on a few lanes each, several to a workgroup; a row of up to 4096 elements
-is read once, into registers; longer ones are read again by each pass.
+The shortest rows have a lane each, short ones a few lanes, several to a workgroup; a row
+of up to 4096 elements is read once, into registers; longer ones are read again by each
+pass, and so are the shortest.
 """
 
 from __future__ import annotations

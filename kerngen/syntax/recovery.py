@@ -21,7 +21,6 @@ Rule: TypeAlias = Literal["program", "kernel_rest"]
 _BLOCKS = frozenset({"for", "while", "if", "loop", "switch", "forall", "foreach"})
 
 _NAMED = re.compile(r"\b(?:const|struct|fn|kernel)\W+(\w+)")
-_COMMENT = re.compile(r"//[^\n]*")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -215,5 +214,5 @@ def words(text: str) -> frozenset[str]:
 
 def item_names(text: str) -> frozenset[str]:
     """Return the names of the items of a gap and, if it has none such, its words."""
-    code = _COMMENT.sub("", text)
+    code = " ".join(x.text for x in lexemes(text, 0) if not x.text.startswith("//"))
     return frozenset(_NAMED.findall(code)) or words(code)
