@@ -1,7 +1,7 @@
 """The typed kernel: what the checker hands to every later stage.
 
-All nodes are frozen and hashable, and compare by meaning.  Expressions are scalar; each
-knows its type.  Names are the user's; what is legal here but reserved in an output
+All nodes are frozen and hashable, and compare by meaning.  Expressions are scalars,
+vectors and matrices; each knows its type.  Names are the user's; what is legal here but reserved in an output
 language is renamed by that output's namer.
 """
 
@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, TypeAlias, final
 
-from kerngen.ir.types import Scalar, Storage, ValueType
+from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector
 from kerngen.source.text import Span
 
 Extent: TypeAlias = str | int
@@ -40,12 +41,12 @@ class Role(Enum):
 class Tensor:
     """A tensor of a kernel.
 
-    `element` is the type that elements are read as.  Those of a tensor that `is_half`
-    are f32, kept as f16.
+    `element` is the type that elements are read as, or a struct, of which the members
+    are read.  Values in a tensor that `is_half` are f32, kept as f16.
     """
 
     name: str
-    element: Scalar
+    element: ValueType | Struct
     extents: tuple[Extent, ...]
     role: Role
     doc: str = field(default="", compare=False, repr=False)
@@ -53,9 +54,11 @@ class Tensor:
     is_half: bool = False
 
     @property
-    def storage(self) -> Storage:
-        """How memory keeps the elements."""
-        return Storage.F16 if self.is_half else Storage(self.element.value)
+    def memory(self) -> Leaf | Struct:
+        """The type of the elements in memory."""
+        if isinstance(self.element, Struct):
+            return self.element
+        return Leaf(self.element, self.is_half)
 
     @property
     def rank(self) -> int:
@@ -123,11 +126,11 @@ class DimValue:
 @final
 @dataclass(frozen=True, slots=True)
 class UniformValue:
-    """A scalar parameter, a host, or one component (`x y z w`) of a vector parameter."""
+    """A parameter or host, or what `path` leads to in a parameter that is a struct."""
 
     name: str
-    type: Scalar
-    component: str | None = None
+    type: ValueType
+    path: Path = ()
 
 
 @final
@@ -136,7 +139,7 @@ class LocalValue:
     """A value computed once per element: a function's parameter or let, a stage's let."""
 
     name: str
-    type: Scalar
+    type: ValueType
 
 
 @final
@@ -165,16 +168,94 @@ Subscript: TypeAlias = IndexValue | Affine | Clamped
 
 @final
 @dataclass(frozen=True, slots=True)
+class Field:
+    """A step into a struct: `.pos`."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class At:
+    """A step into a fixed array, a column of a matrix or a component of a vector."""
+
+    place: Subscript
+    length: int
+
+
+Step: TypeAlias = Field | At
+Path: TypeAlias = tuple[Step, ...]
+"""How a part of a struct is reached: `.lights[j].color` is a field, a place, a field."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Load:
-    """One element of a tensor."""
+    """One element of a tensor, or what `path` leads to in one that is a struct."""
 
     tensor: Tensor
     subscripts: tuple[Subscript, ...]
+    path: Path = ()
 
     @property
-    def type(self) -> Scalar:
-        """The element type."""
-        return self.tensor.element
+    def memory(self) -> Leaf:
+        """The type of what is read, in memory."""
+        leaf = reach(self.tensor.memory, self.path)
+        assert isinstance(leaf, Leaf), "structs and arrays are read part by part"
+        return leaf
+
+    @property
+    def type(self) -> ValueType:
+        """The type of what is read."""
+        return self.memory.type
+
+
+def reach(type_: MemoryType, path: Path) -> MemoryType:
+    """Return the type that a path leads to from another."""
+    for step in path:
+        match step, type_:
+            case Field(name), Struct():
+                member = type_.member(name)
+                assert member is not None, f"{type_.name} has no '{name}'"
+                type_ = member.type
+            case At(), FixedArray(element=element):
+                type_ = element
+            case _:
+                raise AssertionError(f"{step} in a {type_.spelling}")
+    return type_
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Swizzle:
+    """One component of a vector, or several as a new one: `v.x`, `v.zyx`."""
+
+    operand: Expr
+    components: str
+    type: Scalar | Vector
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A component of a vector or a column of a matrix, by its number: `v[i]`, `m[0]`."""
+
+    operand: Expr
+    at: At
+    type: Scalar | Vector
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Construct:
+    """A vector or matrix made of its parts in order: `vec4f(v.xyz, 1.0)`.
+
+    A vector of one scalar is that scalar in every component; a matrix is made of
+    columns.
+    """
+
+    type: Vector | Matrix
+    parts: tuple[Expr, ...]
 
 
 @final
@@ -184,7 +265,7 @@ class Unary:
 
     op: UnaryOp
     operand: Expr
-    type: Scalar
+    type: ValueType
 
 
 @final
@@ -195,7 +276,7 @@ class Binary:
     op: BinaryOp
     left: Expr
     right: Expr
-    type: Scalar
+    type: ValueType
 
 
 @final
@@ -206,7 +287,7 @@ class Select:
     condition: Expr
     then: Expr
     otherwise: Expr
-    type: Scalar
+    type: ValueType
 
 
 @final
@@ -218,7 +299,7 @@ class Cast:
     """
 
     operand: Expr
-    type: Scalar
+    type: ValueType
     is_halved: bool = False
 
 
@@ -229,7 +310,7 @@ class BuiltinCall:
 
     builtin: str
     arguments: tuple[Expr, ...]
-    type: Scalar
+    type: ValueType
 
 
 @final
@@ -239,7 +320,7 @@ class FunctionCall:
 
     function: str
     arguments: tuple[Expr, ...]
-    type: Scalar
+    type: ValueType
 
 
 @final
@@ -250,7 +331,7 @@ class Reduce:
     kind: ReduceKind
     indices: tuple[Index, ...]
     body: Expr
-    type: Scalar
+    type: ValueType
 
 
 Expr: TypeAlias = (
@@ -261,6 +342,9 @@ Expr: TypeAlias = (
     | UniformValue
     | LocalValue
     | Load
+    | Swizzle
+    | Part
+    | Construct
     | Unary
     | Binary
     | Select
@@ -277,10 +361,10 @@ Expr: TypeAlias = (
 @final
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A scalar or vector parameter: a field of the uniform struct."""
+    """A parameter that is no tensor: a field of the uniform struct."""
 
     name: str
-    type: ValueType
+    memory: MemoryType
     default: float | int | tuple[float, ...] | None
     doc: str = field(default="", compare=False, repr=False)
 
@@ -309,7 +393,7 @@ class Function:
     parameters: tuple[LocalValue, ...]
     lets: tuple[tuple[LocalValue, Expr], ...]
     body: Expr
-    type: Scalar
+    type: ValueType
     doc: str = field(default="", compare=False, repr=False)
 
 
@@ -317,6 +401,10 @@ class Function:
 @dataclass(frozen=True, slots=True)
 class Statement:
     """`target[indices] = value` for every value of `indices`, as if at once.
+
+    With a `path`, only what that leads to in the element is written.  It may hold
+    indices of its own, which follow those of the tensor's axes in `indices`.
+    `component` is that of a vector there, or empty.
 
     Compound assignments are already expanded.  A `let` is a statement whose target has
     role LET.  `text` is the statement as the user wrote it, on one line.
@@ -327,6 +415,8 @@ class Statement:
     value: Expr
     text: str = field(default="", compare=False, repr=False)
     span: Span | None = field(default=None, compare=False, repr=False)
+    path: Path = ()
+    component: str = ""
 
 
 @final
@@ -401,3 +491,5 @@ class Module:
     functions: tuple[Function, ...]
     kernels: tuple[Kernel, ...]
     imported: frozenset[str] = frozenset()
+    structs: tuple[Struct, ...] = ()
+    """Those that the file declares, in its order."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias, final
+from typing import TypeAlias, assert_never, final
 
 
 @final
@@ -62,7 +62,7 @@ F16_MAX = 65504.0
 @final
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A vector of 2 to 4 numeric scalars; only parameters have such a type."""
+    """A vector of 2 to 4 numeric scalars."""
 
     scalar: Scalar
     width: int
@@ -73,7 +73,27 @@ class Vector:
         return f"vec{self.width}{self.scalar.value[0]}"
 
 
-ValueType: TypeAlias = Scalar | Vector
+@final
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A matrix of f32: `columns` vectors of `rows` components, as in WGSL."""
+
+    columns: int
+    rows: int
+
+    @property
+    def column(self) -> Vector:
+        """The type of a column."""
+        return Vector(Scalar.F32, self.rows)
+
+    @property
+    def spelling(self) -> str:
+        """The type as a user writes it, `mat4x3f` for one."""
+        return f"mat{self.columns}x{self.rows}f"
+
+
+ValueType: TypeAlias = Scalar | Vector | Matrix
+"""The type of an expression."""
 
 VECTORS = {
     vector.spelling: vector
@@ -81,6 +101,27 @@ VECTORS = {
     for vector in (Vector(scalar, 2), Vector(scalar, 3), Vector(scalar, 4))
 }
 """Every vector type by its name in the language."""
+
+MATRICES = {
+    matrix.spelling: matrix
+    for columns in (2, 3, 4)
+    for matrix in (Matrix(columns, 2), Matrix(columns, 3), Matrix(columns, 4))
+}
+"""Every matrix type by its name in the language."""
+
+
+def scalar_of(type_: ValueType) -> Scalar:
+    """Return the type of a value's components; of a scalar, itself."""
+    match type_:
+        case Scalar():
+            return type_
+        case Vector(scalar=scalar):
+            return scalar
+        case Matrix():
+            return Scalar.F32
+        case _:
+            assert_never(type_)
+
 
 CASTS = {scalar.spelling: scalar for scalar in (Scalar.F32, Scalar.I32, Scalar.U32)}
 """The types that a value can be converted to, by the name in the language."""

@@ -1,22 +1,94 @@
 """WGSL's rules of alignment and size for host-shareable types, as one table.
 
-Section numbers are those of the WGSL specification, "Memory Layout" (14.4):
+`RULES` has a row per rule, with the section of the WGSL specification that it comes
+from; everything in this folder applies them, and `kerngen layout --explain` quotes them.
 
-- 14.4.1 "Alignment and Size": AlignOf and SizeOf of every type.
-- 14.4.2 "Structure Member Layout": offsets, and the struct's own alignment and size.
-- 14.4.4 "Address Space Layout Constraints": what the uniform address space adds.
-
-A type of the language that is new to this table (arrays, matrices, structs, f16) gets
-its row here and nowhere else.
+The uniform address space is held to the strict form of "Address Space Layout
+Constraints", that of implementations without `uniform_buffer_standard_layout`: naga
+knows no other, and every implementation accepts it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import final
+from enum import Enum
+from typing import Final, assert_never, final
 
-from kerngen.ir.types import VECTORS, Scalar, ValueType, Vector
+from kerngen.ir.memory import Leaf
+from kerngen.ir.types import Matrix, Scalar, Vector
+
+
+@final
+class Space(Enum):
+    """An address space of buffers, by its name in WGSL."""
+
+    STORAGE = "storage"
+    UNIFORM = "uniform"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: its section in the WGSL specification, and what it says."""
+
+    section: str
+    text: str
+
+
+_SIZES = "WGSL 14.4.1, Alignment and Size"
+_MEMBERS = "WGSL 14.4.2, Structure Member Layout"
+_CONSTRAINTS = "WGSL 14.4.5, Address Space Layout Constraints"
+_ATTRIBUTES = "WGSL 12, Attributes"
+_HERE = "kerngen, for adapters that read it wrong"
+
+RULES: Final = {
+    "scalar": Rule(
+        _SIZES, "A scalar has its size as its alignment: 4 bytes, 2 for f16."
+    ),
+    "vec2": Rule(_SIZES, "A vec2 is 2 scalars long, and aligned to as many bytes."),
+    "vec3": Rule(_SIZES, "A vec3 is 3 scalars long, and aligned to 4 scalars."),
+    "vec4": Rule(_SIZES, "A vec4 is 4 scalars long, and aligned to as many bytes."),
+    "matrix": Rule(
+        _SIZES, "A matrix is laid out like an array of its columns, each a vector."
+    ),
+    "array": Rule(
+        _SIZES,
+        "Elements of an array lie apart by their size, rounded up to their alignment; "
+        "the array is aligned like its element.",
+    ),
+    "struct": Rule(
+        _SIZES,
+        "A struct is aligned like the member that wants most, and its size is rounded "
+        "up to that.",
+    ),
+    "first": Rule(_MEMBERS, "The first member starts at offset 0."),
+    "next": Rule(
+        _MEMBERS,
+        "A member starts at the first multiple of its alignment behind the member "
+        "before it.",
+    ),
+    "uniform array": Rule(
+        _CONSTRAINTS,
+        "In a uniform buffer, an array is aligned to 16 bytes, and its elements lie a "
+        "multiple of 16 apart.",
+    ),
+    "uniform struct": Rule(
+        _CONSTRAINTS,
+        "In a uniform buffer, a struct in a struct is aligned to 16 bytes, and what "
+        "follows starts a multiple of 16 behind its start.",
+    ),
+    "columns": Rule(
+        _HERE,
+        "In a uniform buffer, a matrix whose columns are less than 16 bytes long is "
+        "kept as its columns, each in 16 bytes.",
+    ),
+    "@align": Rule(_ATTRIBUTES, "'@align(n)' raises the alignment of a member to n."),
+    "@size": Rule(_ATTRIBUTES, "'@size(n)' reserves n bytes for a member."),
+}
+"""Every rule by name."""
+
+UNIFORM_UNIT: Final = 16
+"""What the uniform address space aligns arrays and structs to, in bytes."""
 
 
 @final
@@ -33,19 +105,12 @@ class Footprint:
         return round_up(self.align, self.size)
 
 
-SCALARS: dict[ValueType, Footprint] = {
-    Scalar.F32: Footprint(align=4, size=4),
-    Scalar.I32: Footprint(align=4, size=4),
-    Scalar.U32: Footprint(align=4, size=4),
-}
-"""14.4.1, the rows of the scalars.  bool is missing: it is not host-shareable."""
-
-VECTOR_LANES: dict[int, Footprint] = {
+VECTOR_LANES: Final = {
     2: Footprint(align=2, size=2),
     3: Footprint(align=4, size=3),
     4: Footprint(align=4, size=4),
 }
-"""14.4.1, the rows of the vectors by width, in units of the scalar's size."""
+"""The rows of the vectors by width, in units of the scalar's size."""
 
 
 def round_up(align: int, size: int) -> int:
@@ -53,37 +118,34 @@ def round_up(align: int, size: int) -> int:
     return (size + align - 1) // align * align
 
 
-def _vector_footprint(vector: Vector) -> Footprint:
-    unit = SCALARS[vector.scalar].size
-    lanes = VECTOR_LANES[vector.width]
-    return Footprint(align=lanes.align * unit, size=lanes.size * unit)
+def leaf_footprint(leaf: Leaf) -> Footprint:
+    """Return AlignOf and SizeOf of a scalar, vector or matrix; bool has none."""
+    unit = leaf.storage.size
+    match leaf.type:
+        case Scalar():
+            return Footprint(unit, unit)
+        case Vector(width=width):
+            return _vector_footprint(unit, width)
+        case Matrix(columns=columns, rows=rows):
+            column = _vector_footprint(unit, rows)
+            return Footprint(column.align, columns * column.stride)
+        case _:
+            assert_never(leaf.type)
 
 
-FOOTPRINTS: dict[ValueType, Footprint] = {
-    **SCALARS,
-    **{vector: _vector_footprint(vector) for vector in VECTORS.values()},
-}
-"""AlignOf and SizeOf of every host-shareable type of the language."""
+def _vector_footprint(unit: int, width: int) -> Footprint:
+    lanes = VECTOR_LANES[width]
+    return Footprint(lanes.align * unit, lanes.size * unit)
 
 
-def member_offsets(members: Iterable[Footprint]) -> Iterator[int]:
-    """Yield the offset of each member of a struct (14.4.2)."""
-    end = 0
-    for member in members:
-        offset = round_up(member.align, end)
-        yield offset
-        end = offset + member.size
-
-
-def struct_footprint(members: Iterable[Footprint]) -> Footprint:
-    """Return the alignment and size of a struct of `members` (14.4.1, last row).
-
-    Scalars and vectors need no more in the uniform address space than elsewhere
-    (14.4.4); arrays and structs will.
-    """
-    laid = tuple(members)
-    align = max((member.align for member in laid), default=1)
-    end = 0
-    for offset, member in zip(member_offsets(laid), laid, strict=True):
-        end = offset + member.size
-    return Footprint(align, round_up(align, end))
+def leaf_rule(leaf: Leaf) -> Rule:
+    """Return the rule that gives a leaf its alignment and size."""
+    match leaf.type:
+        case Scalar():
+            return RULES["scalar"]
+        case Vector(width=width):
+            return RULES[f"vec{width}"]
+        case Matrix():
+            return RULES["matrix"]
+        case _:
+            assert_never(leaf.type)

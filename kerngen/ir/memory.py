@@ -1,0 +1,154 @@
+"""The types that memory holds: elements of tensors, fields of structs, parameters.
+
+Values have fewer types (`kerngen.ir.types`): what memory keeps as f16 is read as f32,
+and of arrays and structs only the parts are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias, assert_never, final
+
+from kerngen.ir.types import (
+    MATRICES,
+    VECTORS,
+    Scalar,
+    Storage,
+    ValueType,
+    scalar_of,
+)
+from kerngen.source.text import Span
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A scalar, vector or matrix in memory: read as `type`, kept as f16 if `is_half`."""
+
+    type: ValueType
+    is_half: bool = False
+
+    @property
+    def storage(self) -> Storage:
+        """How memory keeps the scalar, or each component."""
+        return Storage.F16 if self.is_half else Storage(scalar_of(self.type).value)
+
+    @property
+    def spelling(self) -> str:
+        """The type as users and WGSL write it, `vec3h` for one."""
+        if not self.is_half:
+            return self.type.spelling
+        return "f16" if isinstance(self.type, Scalar) else f"{self.type.spelling[:-1]}h"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FixedArray:
+    """`length` elements of one type, one behind the other."""
+
+    element: MemoryType
+    length: int
+
+    @property
+    def spelling(self) -> str:
+        """The type as a user writes it, the outermost length first: `f32[2, 5]`."""
+        return f"{self.innermost.spelling}[{', '.join(map(str, self.lengths))}]"
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The lengths of this array and of the arrays in it, the outermost first."""
+        inner = self.element.lengths if isinstance(self.element, FixedArray) else ()
+        return (self.length, *inner)
+
+    @property
+    def innermost(self) -> Leaf | Struct:
+        """What the innermost array holds."""
+        if isinstance(self.element, FixedArray):
+            return self.element.innermost
+        return self.element
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A field of a struct, with the `@align` and `@size` that the user gave."""
+
+    name: str
+    type: MemoryType
+    align: int | None = None
+    size: int | None = None
+    doc: str = field(default="", compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A `struct` item: its members in declared order.
+
+    `path` is that of the file that declares it.
+    """
+
+    name: str
+    members: tuple[Member, ...]
+    path: str = ""
+    doc: str = field(default="", compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def spelling(self) -> str:
+        """The type as a user writes it."""
+        return self.name
+
+    def member(self, name: str) -> Member | None:
+        """Return the member of that name."""
+        return next((m for m in self.members if m.name == name), None)
+
+
+MemoryType: TypeAlias = Leaf | FixedArray | Struct
+
+LEAVES = {
+    leaf.spelling: leaf
+    for leaf in (
+        *(Leaf(scalar) for scalar in (Scalar.F32, Scalar.I32, Scalar.U32)),
+        *(Leaf(vector) for vector in VECTORS.values()),
+        *(Leaf(matrix) for matrix in MATRICES.values()),
+        Leaf(Scalar.F32, is_half=True),
+        *(
+            Leaf(vector, is_half=True)
+            for vector in VECTORS.values()
+            if vector.scalar is Scalar.F32
+        ),
+        *(Leaf(matrix, is_half=True) for matrix in MATRICES.values()),
+    )
+}
+"""Every scalar, vector and matrix type that memory can hold, by its name."""
+
+
+def structs_in(type_: MemoryType) -> Iterator[Struct]:
+    """Yield every struct that a type is made of, inner ones first, maybe repeatedly."""
+    match type_:
+        case Leaf():
+            return
+        case FixedArray(element=element):
+            yield from structs_in(element)
+        case Struct(members=members):
+            for member in members:
+                yield from structs_in(member.type)
+            yield type_
+        case _:
+            assert_never(type_)
+
+
+def holds_half(type_: MemoryType) -> bool:
+    """Whether any part of the type is kept as f16."""
+    match type_:
+        case Leaf(is_half=is_half):
+            return is_half
+        case FixedArray(element=element):
+            return holds_half(element)
+        case Struct(members=members):
+            return any(holds_half(member.type) for member in members)
+        case _:
+            assert_never(type_)

@@ -1,0 +1,325 @@
+"""Types laid out in an address space: what a struct's members are made of.
+
+`lay_out` turns a type of memory into one of four forms.  The shader's declarations, the
+NumPy dtypes and the tables of `kerngen layout` are all printed from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TypeAlias, assert_never, final
+
+from kerngen.ir.memory import FixedArray, Leaf, Member, MemoryType, Struct
+from kerngen.ir.types import Matrix, Scalar, Storage, Vector, scalar_of
+from kerngen.layout.rules import (
+    RULES,
+    UNIFORM_UNIT,
+    Footprint,
+    Rule,
+    Space,
+    leaf_footprint,
+    leaf_rule,
+    round_up,
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LeafLayout:
+    """A scalar, vector or matrix, as WGSL itself lays it out."""
+
+    leaf: Leaf
+    align: int
+    size: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ArrayLayout:
+    """A fixed array; its elements lie `stride` bytes apart.
+
+    In WGSL it is an array of `carrier`.  Where that is more than the element, which the
+    uniform address space may ask for, the element is the carrier's member `part` (a
+    vec4's `x`, say), and otherwise `part` is empty.
+    """
+
+    element: Laid
+    length: int
+    stride: int
+    align: int
+    carrier: Laid
+    part: str = ""
+
+    @property
+    def size(self) -> int:
+        """The bytes of all elements."""
+        return self.length * self.stride
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ColumnsLayout:
+    """A matrix that is kept as an array of its columns."""
+
+    leaf: Leaf
+    columns: ArrayLayout
+
+    @property
+    def align(self) -> int:
+        """The alignment of the array, in bytes."""
+        return self.columns.align
+
+    @property
+    def size(self) -> int:
+        """The size of the array, in bytes."""
+        return self.columns.size
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LayoutField:
+    """One member of a struct: where it lies, and why.
+
+    `span` is the distance to what follows, the next member or the struct's end; it
+    exceeds `size` by the padding, and is printed as `@size` where it does.
+    """
+
+    name: str
+    type: MemoryType
+    laid: Laid
+    offset: int
+    align: int
+    span: int
+    rules: tuple[Rule, ...]
+    doc: str = ""
+
+    @property
+    def size(self) -> int:
+        """The bytes that the member's value takes, without the padding behind it."""
+        return self.laid.size
+
+    @property
+    def end(self) -> int:
+        """The offset of the first byte behind the value."""
+        return self.offset + self.size
+
+    @property
+    def padding(self) -> int:
+        """The unused bytes behind the value."""
+        return self.span - self.size
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StructLayout:
+    """A struct: its fields in declared order, its alignment and size in bytes.
+
+    A struct without fields has size 0: there is nothing to bind.
+    """
+
+    name: str
+    space: Space
+    fields: tuple[LayoutField, ...]
+    size: int
+    align: int
+    struct: Struct | None = None
+    """The struct of the program, if it is one."""
+
+
+Laid: TypeAlias = LeafLayout | ArrayLayout | ColumnsLayout | StructLayout
+
+
+@cache
+def lay_out(type_: MemoryType, space: Space) -> Laid:
+    """Return a type as it lies in a buffer of that address space."""
+    match type_:
+        case Leaf():
+            if space is Space.UNIFORM and _needs_columns(type_):
+                return _columns(type_)
+            footprint = leaf_footprint(type_)
+            return LeafLayout(type_, footprint.align, footprint.size)
+        case FixedArray(element=element, length=length):
+            return _array(lay_out(element, space), length, space)
+        case Struct():
+            return _struct(type_, space)
+        case _:
+            assert_never(type_)
+
+
+def _needs_columns(leaf: Leaf) -> bool:
+    """Whether a uniform matrix has columns that don't fill 16 bytes.
+
+    naga reads those of `matCx2f` wrong in a nested struct, and drivers those of f16.
+    """
+    column = _column(leaf)
+    return column is not None and leaf_footprint(column).stride % UNIFORM_UNIT != 0
+
+
+def _column(leaf: Leaf) -> Leaf | None:
+    match leaf.type:
+        case Matrix(column=column):
+            return Leaf(column, leaf.is_half)
+        case Scalar() | Vector():
+            return None
+        case _:
+            assert_never(leaf.type)
+
+
+def _columns(leaf: Leaf) -> ColumnsLayout:
+    column = _column(leaf)
+    assert column is not None and isinstance(leaf.type, Matrix), "only matrices do"
+    laid = lay_out(column, Space.UNIFORM)
+    return ColumnsLayout(leaf, _array(laid, leaf.type.columns, Space.UNIFORM))
+
+
+def _array(element: Laid, length: int, space: Space) -> ArrayLayout:
+    footprint = Footprint(element.align, element.size)
+    stride, align = footprint.stride, footprint.align
+    carrier, part = element, ""
+    if space is Space.UNIFORM:
+        align = round_up(UNIFORM_UNIT, align)
+        stride = round_up(UNIFORM_UNIT, stride)
+        if isinstance(element, LeafLayout) and stride != footprint.stride:
+            carrier, part = _carrier(element)
+    return ArrayLayout(element, length, stride, align, carrier, part)
+
+
+def _carrier(element: LeafLayout) -> tuple[Laid, str]:
+    """Return what holds an element in 16 bytes, and which part of that it is."""
+    leaf = element.leaf
+    if leaf.storage is Storage.F16:
+        return _padded(element), "value"
+    width = leaf.type.width if isinstance(leaf.type, Vector) else 1
+    vec4 = lay_out(Leaf(Vector(scalar_of(leaf.type), 4)), Space.UNIFORM)
+    return vec4, "xyzw"[:width]
+
+
+def _padded(element: LeafLayout) -> StructLayout:
+    spelling = element.leaf.spelling
+    name = f"Padded{spelling[:1].upper()}{spelling[1:]}"
+    return place(
+        name, (Member("value", element.leaf, size=UNIFORM_UNIT),), Space.UNIFORM
+    )
+
+
+def _struct(struct: Struct, space: Space) -> StructLayout:
+    """Lay out a struct of the program.
+
+    In a uniform buffer it always stands in another struct, which asks for a size and an
+    alignment in units of 16 bytes.  It keeps its name there if that changes nothing.
+    """
+    stored = place(struct.name, struct.members, Space.STORAGE, struct)
+    if space is Space.STORAGE:
+        return stored
+    unit = UNIFORM_UNIT
+    laid = place(struct.name, struct.members, space, struct, least_align=unit)
+    same = _bytes_of(laid) == _bytes_of(stored)
+    return laid if same else replace(laid, name=f"{struct.name}Uniform")
+
+
+def _bytes_of(laid: Laid) -> object:
+    """Return all that a shader's declarations say of a type, to compare."""
+    match laid:
+        case LeafLayout(leaf=leaf):
+            return leaf
+        case ArrayLayout():
+            return laid.length, laid.stride, laid.part, _bytes_of(laid.carrier)
+        case ColumnsLayout(columns=columns):
+            return _bytes_of(columns)
+        case StructLayout(name=name, fields=fields):
+            return name, *((f.offset, f.span, _bytes_of(f.laid)) for f in fields)
+        case _:
+            assert_never(laid)
+
+
+def place(
+    name: str,
+    members: Iterable[Member],
+    space: Space,
+    struct: Struct | None = None,
+    least_align: int = 1,
+) -> StructLayout:
+    """Lay out members in their order."""
+    listed = tuple(members)
+    placed: list[LayoutField] = []
+    end = 0
+    for member in listed:
+        laid = lay_out(member.type, space)
+        align = max(laid.align, member.align or 1)
+        offset = round_up(align, end)
+        reserved = max(laid.size, member.size or 0)
+        placed.append(
+            LayoutField(
+                name=member.name,
+                type=member.type,
+                laid=laid,
+                offset=offset,
+                align=align,
+                span=reserved,
+                rules=_rules(member, laid, space, is_first=not placed),
+                doc=member.doc,
+            )
+        )
+        end = offset + reserved
+    align = max((least_align, *(field.align for field in placed)))
+    size = round_up(align, end)
+    starts = [*(field.offset for field in placed[1:]), size]
+    fields = tuple(
+        replace(field, span=start - field.offset)
+        for field, start in zip(placed, starts, strict=False)
+    )
+    return StructLayout(name, space, fields, size, align, struct)
+
+
+def _rules(
+    member: Member, laid: Laid, space: Space, *, is_first: bool
+) -> tuple[Rule, ...]:
+    """Return the rules that put a member where it is."""
+    names = ["first" if is_first else "next"]
+    if space is Space.UNIFORM:
+        names += [_CONSTRAINT[type(laid)]] if type(laid) in _CONSTRAINT else []
+    names += ["@align"] if member.align else []
+    names += ["@size"] if member.size else []
+    return (*type_rules(member.type), *(RULES[name] for name in names))
+
+
+_CONSTRAINT: dict[type, str] = {
+    ArrayLayout: "uniform array",
+    ColumnsLayout: "columns",
+    StructLayout: "uniform struct",
+}
+
+
+def type_rules(type_: MemoryType) -> tuple[Rule, ...]:
+    """Return the rules that give a type its alignment and size, outermost first."""
+    match type_:
+        case Leaf(type=Matrix(column=column), is_half=is_half):
+            return RULES["matrix"], leaf_rule(Leaf(column, is_half))
+        case Leaf():
+            return (leaf_rule(type_),)
+        case FixedArray(element=element):
+            inner = type_rules(element)
+            return inner if RULES["array"] in inner else (RULES["array"], *inner)
+        case Struct():
+            return (RULES["struct"],)
+        case _:
+            assert_never(type_)
+
+
+def structs_of(laid: Laid) -> Iterator[StructLayout]:
+    """Yield every struct that a type is declared with, inner ones before outer ones."""
+    match laid:
+        case LeafLayout():
+            return
+        case ArrayLayout(carrier=carrier):
+            yield from structs_of(carrier)
+        case ColumnsLayout(columns=columns):
+            yield from structs_of(columns)
+        case StructLayout(fields=fields):
+            for field in fields:
+                yield from structs_of(field.laid)
+            yield laid
+        case _:
+            assert_never(laid)
