@@ -10,6 +10,7 @@ from kerngen.check import (
     faults_names,
     faults_schedules,
     faults_statements,
+    faults_structs,
     faults_types,
     faults_unsupported,
 )
@@ -29,6 +30,7 @@ _MODULES = (
     faults_indices,
     faults_statements,
     faults_schedules,
+    faults_structs,
     faults_unsupported,
     faults_lowering,
 )

@@ -8,10 +8,11 @@ from typing import Literal, TypeAlias, final
 
 from kerngen.check.environment import Signature
 from kerngen.check.scope import Scope, ValueSymbol
+from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Function, Module, Schedule
 from kerngen.source.text import Span
 
-ItemKind: TypeAlias = Literal["function", "constant", "kernel"]
+ItemKind: TypeAlias = Literal["function", "constant", "struct", "kernel"]
 
 
 @final
@@ -42,7 +43,7 @@ class UsedModule:
 class CheckedFile:
     """A file without faults.
 
-    `functions`, `constants` and `kernels` are its own, and what others may use; within
+    `functions`, `constants`, `structs` and `kernels` are its own, and what others may use; within
     `functions`, names are those of this file.  `schedules` are those that it gives to
     kernels of the files that it uses, by the file's name and the kernel's.
     """
@@ -51,6 +52,7 @@ class CheckedFile:
     functions: Mapping[str, Function]
     signatures: Mapping[str, Signature]
     constants: Mapping[str, ValueSymbol]
+    structs: Mapping[str, Struct]
     kernels: Mapping[str, KernelHead]
     uses: tuple[UsedModule, ...]
     schedules: Mapping[tuple[str, str], tuple[Schedule, ...]]
@@ -66,5 +68,8 @@ class CheckedFile:
             yield "function", name, signature.span
         for name, constant in self.constants.items():
             yield "constant", name, constant.span
+        for name, struct in self.structs.items():
+            assert struct.span is not None, "a struct of a file has its place"
+            yield "struct", name, struct.span
         for name, kernel in self.kernels.items():
             yield "kernel", name, kernel.span

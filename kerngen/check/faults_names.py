@@ -44,12 +44,18 @@ class UnknownType(Worded):
     """A type that the language does not have."""
 
     code: ClassVar[str] = "KG0203"
-    rule: ClassVar[str] = "A type is one of the language's own."
+    rule: ClassVar[str] = "A type is one of the language's own, or a struct."
     says: ClassVar[str] = "Unknown type '{name}'."
-    advice: ClassVar[str] = "Did you mean '{suggestion}'?"
+    advice: ClassVar[str] = "{remedy}"
 
     name: str
     suggestion: str
+    where: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """Where the type is known, or what could be meant."""
+        return self.where or (self.suggestion and f"Did you mean '{self.suggestion}'?")
 
 
 @final

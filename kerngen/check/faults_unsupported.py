@@ -10,17 +10,6 @@ from kerngen.source.worded import Worded
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class StructUnsupported(Worded):
-    """`struct P { ... }`."""
-
-    code: ClassVar[str] = "KG0902"
-    rule: ClassVar[str] = "There are no structs, for now."
-    says: ClassVar[str] = "Structs are not supported yet."
-    advice: ClassVar[str] = "Use one tensor or scalar per field."
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
 class MatrixUnsupported(Worded):
     """A matrix type such as `mat4x4f`."""
 

@@ -9,6 +9,7 @@ from kerngen.check.checked import ItemKind, UsedModule
 from kerngen.check.environment import Signatures
 from kerngen.check.faults_names import ClashWithUsedFile, UsedFilesClash
 from kerngen.check.scope import Scope
+from kerngen.ir.memory import Struct
 from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.source.text import Span
 
@@ -36,6 +37,11 @@ def bring_in(
             elif kind == "constant":
                 outer.put(name, use.file.constants[name])
     return functions
+
+
+def structs_of(uses: Iterable[UsedModule]) -> dict[str, Struct]:
+    """Return the structs of other files."""
+    return {n: struct for use in uses for n, struct in use.file.structs.items()}
 
 
 def _clash_with_own(

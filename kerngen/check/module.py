@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, cast, final
 
-from kerngen.check import faults_statements, faults_unsupported
+from kerngen.check import faults_statements
 from kerngen.check.checked import CheckedFile, ItemKind, KernelHead, UsedModule
 from kerngen.check.constants import check_constants
 from kerngen.check.dead_schedules import report_dead
@@ -14,16 +14,18 @@ from kerngen.check.environment import Environment, Signatures
 from kerngen.check.faults_names import DuplicateItem
 from kerngen.check.functions import check_functions, check_signatures
 from kerngen.check.given import Given, check_given
-from kerngen.check.imports import bring_in
+from kerngen.check.imports import bring_in, structs_of
 from kerngen.check.linking import link
 from kerngen.check.parameters import Header
 from kerngen.check.schedules import check_schedule
 from kerngen.check.scope import Scope, ValueSymbol
 from kerngen.check.statements import Body
+from kerngen.check.structs import Structs, check_structs
 from kerngen.check.subscripts import example_read
 from kerngen.check.text import identifiers_in, signature_text
 from kerngen.check.unread import find_unread
 from kerngen.check.unseen import say_where
+from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Function, Kernel, Module, Role
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Source, Span
@@ -62,8 +64,7 @@ def check_file(
         faults.raise_if_any()
     used = _all(program.items, ast.UseItem)
     assert faults or len(used) == len(uses), "the files used must be given"
-    _report_unsupported(faults, program)
-    parts = _check_items(faults, program, uses)
+    parts = _check_items(faults, program, uses, source.name)
     faults.drop(unread.explains)
     kernels = {*parts.heads, *(name for use in uses for name in use.file.kernels)}
     faults.amend(say_where(source.name, uses, kernels))
@@ -74,13 +75,19 @@ def check_file(
     linked = link((use.file for use in uses), parts.signatures, parts.constants)
     functions = (*linked.functions, *parts.functions)
     module = Module(
-        source.name, program.doc, functions, parts.kernels, linked.constants
+        source.name,
+        program.doc,
+        functions,
+        parts.kernels,
+        linked.constants,
+        (*parts.structs.values(),),
     )
     return CheckedFile(
         module=module,
         functions={function.name: function for function in parts.functions},
         signatures=parts.signatures,
         constants=parts.constants,
+        structs=parts.structs,
         kernels=parts.heads,
         uses=uses,
         schedules=parts.given,
@@ -94,6 +101,7 @@ class _Parts:
 
     signatures: Signatures
     constants: dict[str, ValueSymbol]
+    structs: dict[str, Struct]
     functions: tuple[Function, ...]
     kernels: tuple[Kernel, ...]
     heads: dict[str, KernelHead]
@@ -101,22 +109,29 @@ class _Parts:
 
 
 def _check_items(
-    faults: Faults, program: ast.Program, uses: tuple[UsedModule, ...]
+    faults: Faults, program: ast.Program, uses: tuple[UsedModule, ...], path: str
 ) -> _Parts:
     outer = Scope(faults)
     functions = _distinct(faults, "functions", _all(program.items, ast.FunctionItem))
     constants = _distinct(faults, "constants", _all(program.items, ast.ConstItem))
+    structs = _distinct(faults, "structs", _all(program.items, ast.StructItem))
     kernels = _distinct(faults, "kernels", _all(program.items, ast.KernelItem))
     schedules = _all(program.items, ast.ScheduleItem)
 
-    # The functions and constants of other files, as if they stood before these.
-    places = _places(function=functions, constant=constants, kernel=kernels)
+    # What other files have, as if it stood before these.
+    places = _places(
+        function=functions, constant=constants, struct=structs, kernel=kernels
+    )
     imported = bring_in(faults, places, uses, outer)
     # What functions take and return, so that their order does not matter.
     signatures = check_signatures(faults, functions)
     callable_ = {**imported, **signatures}
     # Constants into the scope that functions and kernels share.
     declared = check_constants(faults, constants, callable_, outer)
+    # Structs, with lengths that may be constants.
+    foreign = structs_of(uses)
+    known = check_structs(faults, structs, outer, foreign, path)
+    own = {item.name.name: known[item.name.name] for item in structs}
     # Functions, callees before callers.
     checked_functions = check_functions(faults, functions, callable_, outer)
     # Kernels, each in a scope of its own, with their schedules.
@@ -129,6 +144,7 @@ def _check_items(
             item,
             _kernel_environment(faults, callable_, item),
             heads[item.name.name].scope,
+            known,
             program,
         )
         for item in kernels
@@ -137,7 +153,13 @@ def _check_items(
     report_dead(faults, schedules)
     given = check_given(faults, schedules, [*heads], uses, outer)
     return _Parts(
-        signatures, declared, checked_functions, checked_kernels, heads, given
+        signatures,
+        declared,
+        {name: struct for name, struct in own.items() if struct},
+        checked_functions,
+        checked_kernels,
+        heads,
+        given,
     )
 
 
@@ -159,11 +181,6 @@ def _places(**items: Iterable[_Named]) -> dict[tuple[ItemKind, str], Span]:
 
 def _all(items: Iterable[object], kind: type[_Kind]) -> list[_Kind]:
     return [item for item in items if isinstance(item, kind)]
-
-
-def _report_unsupported(faults: Faults, program: ast.Program) -> None:
-    for struct in _all(program.items, ast.StructItem):
-        faults.add(faults_unsupported.StructUnsupported(span=struct.name.span))
 
 
 def _distinct(faults: Faults, kind: str, items: list[_Item]) -> list[_Item]:
@@ -188,10 +205,10 @@ def _check_kernel(
     item: ast.KernelItem,
     env: Environment,
     scope: Scope,
+    structs: Structs,
     program: ast.Program,
 ) -> Kernel:
     """Return a kernel; where it has faults, it is incomplete and goes no further."""
-    structs = frozenset(s.name.name for s in _all(program.items, ast.StructItem))
     header = Header(env, scope, structs)
     header.check(item)
     body = Body(env, scope)

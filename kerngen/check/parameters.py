@@ -20,6 +20,7 @@ from kerngen.check.scope import (
     closest,
     one_line,
 )
+from kerngen.check.structs import Structs
 from kerngen.check.traverse import walk_syntax
 from kerngen.check.types import HALVES, resolve_element, resolve_type
 from kerngen.ir.nodes import (
@@ -49,7 +50,7 @@ class Header:
 
     env: Environment
     scope: Scope
-    structs: frozenset[str]
+    structs: Structs
     dims: dict[str, ast.Name] = field(default_factory=dict[str, ast.Name])
     parameters: list[Parameter] = field(default_factory=list[Parameter])
 

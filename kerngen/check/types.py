@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from typing import Final
 
 from kerngen.check.faults_names import UnknownType
@@ -27,7 +28,7 @@ _MATRIX = re.compile(r"mat([234])x([234])[fh]")
 
 
 def resolve_type(
-    faults: Faults, name: ast.Identifier, structs: frozenset[str] = frozenset()
+    faults: Faults, name: ast.Identifier, structs: Container[str] = frozenset()
 ) -> ValueType | None:
     """Return the type that a name stands for; None after a fault."""
     if name.name in SCALARS:
@@ -46,7 +47,7 @@ def resolve_type(
 
 
 def resolve_element(
-    faults: Faults, name: ast.Identifier, structs: frozenset[str]
+    faults: Faults, name: ast.Identifier, structs: Container[str]
 ) -> ValueType | None:
     """Return the type that the elements of a tensor are read as; None after a fault."""
     return HALVES.get(name.name) or resolve_type(faults, name, structs)

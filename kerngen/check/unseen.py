@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from kerngen.check.checked import CheckedFile, ItemKind, UsedModule
-from kerngen.check.faults_names import UnknownFunction, UnknownName
+from kerngen.check.faults_names import UnknownFunction, UnknownName, UnknownType
 from kerngen.check.faults_schedules import UnknownKernel
 from kerngen.source.diagnostic import Diagnostic
 
@@ -46,11 +46,16 @@ def say_where(
                 file = unseen.get(("constant", item))
             case UnknownKernel(name=item):
                 file = unseen.get(("kernel", item))
+            case UnknownType(name=item):
+                file = unseen.get(("struct", item))
             case _:
                 return fault
         if file is None:
             return fault
         path = posixpath.relpath(file.name, posixpath.dirname(name) or ".")
-        return replace(fault, remedy=f"It is in '{path}': add 'use \"{path}\";'.")
+        where = f"It is in '{path}': add 'use \"{path}\";'."
+        if isinstance(fault, UnknownType):
+            return replace(fault, where=where)
+        return replace(fault, remedy=where)
 
     return better

@@ -169,7 +169,8 @@ def _column(leaf: Leaf) -> Leaf | None:
 
 def _columns(leaf: Leaf) -> ColumnsLayout:
     column = _column(leaf)
-    assert column is not None and isinstance(leaf.type, Matrix), "only matrices do"
+    assert column is not None, "only matrices have columns"
+    assert isinstance(leaf.type, Matrix), "only matrices have columns"
     laid = lay_out(column, Space.UNIFORM)
     return ColumnsLayout(leaf, _array(laid, leaf.type.columns, Space.UNIFORM))
 
@@ -323,3 +324,21 @@ def structs_of(laid: Laid) -> Iterator[StructLayout]:
             yield laid
         case _:
             assert_never(laid)
+
+
+def nesting(laid: Laid) -> int:
+    """Return how deep types stand in each other, as WGSL counts: a vector is one."""
+    match laid:
+        case LeafLayout(leaf=leaf):
+            return _LEVELS[type(leaf.type)]
+        case ArrayLayout(carrier=carrier):
+            return 1 + nesting(carrier)
+        case ColumnsLayout(columns=columns):
+            return nesting(columns)
+        case StructLayout(fields=fields):
+            return 1 + max(nesting(field.laid) for field in fields)
+        case _:
+            assert_never(laid)
+
+
+_LEVELS: dict[type, int] = {Scalar: 0, Vector: 1, Matrix: 2}

@@ -13,9 +13,9 @@ from tests.project.tree import ROOT, imports, python_files
 ORDER = [
     "source",
     "ir",
+    "layout",
     "syntax",
     "check",
-    "layout",
     "shader",
     "schedule",
     "catalogue",
