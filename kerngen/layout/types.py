@@ -216,23 +216,8 @@ def _struct(struct: Struct, space: Space) -> StructLayout:
         return stored
     unit = UNIFORM_UNIT
     laid = place(struct.name, struct.members, space, struct, least_align=unit)
-    same = _bytes_of(laid) == _bytes_of(stored)
+    same = declared_form(laid) == declared_form(stored)
     return laid if same else replace(laid, name=f"{struct.name}Uniform")
-
-
-def _bytes_of(laid: Laid) -> object:
-    """Return all that a shader's declarations say of a type, to compare."""
-    match laid:
-        case LeafLayout(leaf=leaf):
-            return leaf
-        case ArrayLayout():
-            return laid.length, laid.stride, laid.part, _bytes_of(laid.carrier)
-        case ColumnsLayout(columns=columns):
-            return _bytes_of(columns)
-        case StructLayout(name=name, fields=fields):
-            return name, *((f.offset, f.span, _bytes_of(f.laid)) for f in fields)
-        case _:
-            assert_never(laid)
 
 
 def place(
@@ -307,6 +292,22 @@ def type_rules(type_: MemoryType) -> tuple[Rule, ...]:
             return (RULES["struct"],)
         case _:
             assert_never(type_)
+
+
+def declared_form(laid: Laid) -> object:
+    """Return all that a shader's declarations say of a type, to compare."""
+    match laid:
+        case LeafLayout(leaf=leaf):
+            return leaf
+        case ArrayLayout():
+            return laid.length, laid.stride, laid.part, declared_form(laid.carrier)
+        case ColumnsLayout(columns=columns):
+            return declared_form(columns)
+        case StructLayout(name=name, fields=fields):
+            parts = ((f.name, f.offset, f.span, declared_form(f.laid)) for f in fields)
+            return name, *parts
+        case _:
+            assert_never(laid)
 
 
 def structs_of(laid: Laid) -> Iterator[StructLayout]:

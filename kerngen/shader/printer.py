@@ -80,7 +80,8 @@ def _declaration(declaration: t.Declaration) -> Iterator[str]:
 
 def _member(member: t.StructMember) -> str:
     comment = f"  // {member.comment}" if member.comment else ""
-    return f"{member.name}: {member.type},{comment}"
+    size = "" if member.size is None else f"@size({member.size}) "
+    return f"{size}{member.name}: {member.type},{comment}"
 
 
 def _block(body: Iterable[t.Stmt]) -> Iterator[str]:

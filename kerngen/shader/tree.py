@@ -351,11 +351,12 @@ def count_up(name: str, start: Operand, end: Expr, step: Operand, *body: Stmt) -
 @final
 @dataclass(frozen=True, slots=True)
 class StructMember:
-    """One member of a struct."""
+    """One member of a struct, which takes `size` bytes if that is given."""
 
     name: str
     type: str
     comment: str = ""
+    size: int | None = None
 
 
 @final

@@ -1,0 +1,77 @@
+"""Structs of a shader: types as they are laid out, declared where they are first used.
+
+Padding is in plain sight: a member with unused bytes behind it has an `@size`.  There is
+never an `@align`, which naga forgets of a struct in a struct; what the user aligned is
+realised by the padding in front of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never, final
+
+from kerngen.layout.types import (
+    ArrayLayout,
+    ColumnsLayout,
+    Laid,
+    LayoutField,
+    LeafLayout,
+    StructLayout,
+    declared_form,
+)
+from kerngen.shader import tree as t
+from kerngen.shader.names import Namer, member_names
+
+
+@final
+class StructDeclarations:
+    """The structs of one shader; `namer` is that of its other declarations.
+
+    Two layouts of one struct are one declaration if that says the same of both.
+    """
+
+    def __init__(self, namer: Namer) -> None:
+        self._namer = namer
+        self._names: dict[object, str] = {}
+        self._declared: list[t.Struct] = []
+
+    @property
+    def declarations(self) -> tuple[t.Struct, ...]:
+        """What was declared, inner structs before outer ones."""
+        return tuple(self._declared)
+
+    def type_of(self, laid: Laid) -> str:
+        """Return the WGSL type of what is laid out, and declare its structs."""
+        match laid:
+            case LeafLayout(leaf=leaf):
+                return leaf.spelling
+            case ArrayLayout(carrier=carrier, length=length):
+                return f"array<{self.type_of(carrier)}, {length}>"
+            case ColumnsLayout(columns=columns):
+                return self.type_of(columns)
+            case StructLayout():
+                return self._struct(laid)
+            case _:
+                assert_never(laid)
+
+    def _struct(self, laid: StructLayout) -> str:
+        form = declared_form(laid)
+        if form not in self._names:
+            names = members_of(laid)
+            members = tuple(self._member(field, names) for field in laid.fields)
+            name = self._names[form] = self._namer.claim(laid.name)
+            self._declared.append(t.Struct(name, members))
+        return self._names[form]
+
+    def _member(self, field: LayoutField, names: Mapping[str, str]) -> t.StructMember:
+        return t.StructMember(
+            name=names[field.name],
+            type=self.type_of(field.laid),
+            comment=f"offset {field.offset}",
+            size=field.span if field.padding else None,
+        )
+
+
+def members_of(laid: StructLayout) -> dict[str, str]:
+    """Return what each field of a struct is called in WGSL."""
+    return member_names(field.name for field in laid.fields)
