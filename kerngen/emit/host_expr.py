@@ -11,26 +11,31 @@ from typing import TypeAlias, assert_never, final
 
 from kerngen.emit.builtin_call import fill_template
 from kerngen.emit.functions import FunctionInfo
+from kerngen.emit.members import literal_place
 from kerngen.emit.python_code import Code, Level, binary, call, number
 from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
     Cast,
     Constant,
     ConstRef,
+    Construct,
     DimValue,
     Expr,
     FunctionCall,
     IndexValue,
     Load,
     LocalValue,
+    Part,
     Reduce,
     Select,
+    Swizzle,
     Unary,
     UniformValue,
 )
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import walk
 
 ValueName: TypeAlias = Callable[[DimValue | UniformValue], str]
@@ -71,11 +76,6 @@ _OPERATORS_OF_NATURALS = {"/": "//", "%": "%"}
 """Python's own, where neither a sign nor a division by zero can tell them apart."""
 
 
-def component_suffix(component: str | None) -> str:
-    """Return the subscript of a vector's component, which is a tuple on the host."""
-    return "" if component is None else f"[{'xyzw'.index(component)}]"
-
-
 def _is_natural(expr: Expr) -> bool:
     """Return whether the value is an integer that can't be negative, and well defined."""
     match expr:
@@ -83,7 +83,7 @@ def _is_natural(expr: Expr) -> bool:
             return expr.type.is_integer and value >= 0
         case DimValue():
             return True
-        case UniformValue(type=type_):
+        case UniformValue(type=type_) | Swizzle(type=type_) | Part(type=type_):
             return type_ is Scalar.U32
         case Binary(op="+" | "*", left=left, right=right):
             return _is_natural(left) and _is_natural(right)
@@ -94,7 +94,8 @@ def _is_natural(expr: Expr) -> bool:
 
 
 def _is_leaf(expr: Expr) -> bool:
-    return isinstance(expr, Constant | ConstRef | DimValue | UniformValue)
+    leaves = Constant | ConstRef | DimValue | UniformValue | Swizzle | Part
+    return isinstance(expr, leaves)
 
 
 def _wrapped(expr: Expr, code: Code) -> Code:
@@ -119,7 +120,7 @@ def warns(expr: Expr) -> bool:
 class HostPrinter:
     """Prints host expressions, given how values, constants and functions are named.
 
-    With `wraps`, quotients are those of 32-bit integers, as a kernel computes them.
+    The name of a value with a path is that of the part.  With `wraps`, quotients are those of 32-bit integers, as a kernel computes them.
     """
 
     value: ValueName
@@ -136,8 +137,12 @@ class HostPrinter:
                 return Code(self.constants[name])
             case DimValue():
                 return Code(self.value(expr))
-            case UniformValue(component=component):
-                return Code(self.value(expr) + component_suffix(component))
+            case UniformValue():
+                return Code(self.value(expr))
+            case Swizzle(operand=operand, components=components):
+                return self._part(operand, "xyzw".index(components))
+            case Part(operand=operand, at=at):
+                return self._part(operand, literal_place(at))
             case Unary():
                 return self._unary(expr)
             case Binary():
@@ -145,15 +150,20 @@ class HostPrinter:
             case Select():
                 return self._select(expr)
             case Cast(operand=operand, type=type_):
-                return call(_CASTS[type_], [self.print(operand).text])
+                return call(_CASTS[scalar_of(type_)], [self.print(operand).text])
             case BuiltinCall():
                 return self._builtin(expr)
             case FunctionCall():
                 return self._function(expr)
-            case IndexValue() | LocalValue() | Load() | Reduce():
+            case IndexValue() | LocalValue() | Load() | Reduce() | Construct():
                 raise AssertionError(f"not a host expression: {expr}")
             case _:
                 assert_never(expr)
+
+    def _part(self, operand: Expr, place: int | None) -> Code:
+        """Return a part of a vector or matrix, which is a tuple on the host."""
+        assert place is not None, "the host knows the place"
+        return Code(f"{self.print(operand).atom}[{place}]")
 
     def _unary(self, expr: Unary) -> Code:
         operand = self.print(expr.operand)
@@ -167,7 +177,7 @@ class HostPrinter:
         if expr.op in _OPERATORS_OF_NATURALS and _is_natural(expr) and plain:
             op, level = _OPERATORS_OF_NATURALS[expr.op], Level.PRODUCT
             return Code(f"{left.at(level)} {op} {right.at(Level.UNARY)}", level)
-        integer = expr.type.is_integer
+        integer = scalar_of(expr.type).is_integer
         functions = _FUNCTIONS_OF_INTEGERS if integer else _FUNCTIONS_OF_FLOATS
         if expr.op in functions:
             if self.wraps:
@@ -186,19 +196,20 @@ class HostPrinter:
         if expr.builtin in HOST_FUNCTIONS:
             return call(HOST_FUNCTIONS[expr.builtin], [a.text for a in arguments])
         arrays = [
-            call(_ARRAYS[argument.type], [code.text])
+            call(_ARRAYS[scalar_of(argument.type)], [code.text])
             for argument, code in zip(expr.arguments, arguments, strict=True)
         ]
-        return self._number(expr, fill_template(BUILTINS[expr.builtin].numpy, arrays))
+        row = GEOMETRY.get(expr.builtin) or BUILTINS[expr.builtin]
+        return self._number(expr, fill_template(row.numpy, arrays))
 
     def _function(self, expr: FunctionCall) -> Code:
         function = self.functions[expr.function]
         arguments = ["ref.DOUBLE"] if function.needs_real else []
         arguments += [
-            f"{_ARRAYS[argument.type]}({self.print(argument).text})"
+            f"{_ARRAYS[scalar_of(argument.type)]}({self.print(argument).text})"
             for argument in expr.arguments
         ]
         return self._number(expr, call(function.name, arguments))
 
     def _number(self, expr: Expr, code: Code) -> Code:
-        return call(_RESULTS[expr.type], [code.text])
+        return call(_RESULTS[scalar_of(expr.type)], [code.text])

@@ -14,7 +14,7 @@ _NUMPY = {"numpy.typing": ("NDArray",)}
 _KERNGEN = {
     "kerngen.runtime": (
         *("Context", "Matrix", "Scalar", "Tensor", "Tensor3", "Tensor4", "Vector"),
-        *("check_abi", "f16", "f32", "hostmath", "i32", "u32"),
+        *("check_abi", "f16", "f32", "geometry", "hostmath", "i32", "u32"),
     ),
     "kerngen.runtime.hostmath": ("ceil_div",),
     "kerngen.runtime.kernel": (

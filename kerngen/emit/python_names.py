@@ -16,10 +16,12 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import final
 
 from kerngen.emit.imports import IMPORTABLE
 from kerngen.emit.usage import used_constants, used_functions
+from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Function, Kernel, Module, Reduce, Role
 from kerngen.ir.walk import walk
 from kerngen.layout.struct import pascal_case, uniform_layout, uniform_name
@@ -47,7 +49,7 @@ _PRIVATE_NAMES = frozenset(("WGSL",))
 _RESERVED = KEYWORDS | BUILTINS_IN_USE
 _NOT_FOR_MODULE = _RESERVED | MODULE_NAMES
 _NOT_FOR_VALUES = _RESERVED | {
-    *("Any", "NDArray", "ctx", "hostmath", "np", "out", "real", "ref")
+    *("Any", "NDArray", "ctx", "geometry", "hostmath", "np", "out", "real", "ref")
 }
 _NOT_FOR_FIELDS = _RESERVED | FIELD_NAMES
 _NOT_FOR_OUTPUTS = _RESERVED | TUPLE_NAMES
@@ -109,11 +111,15 @@ class KernelNames:
 @final
 @dataclass(frozen=True, slots=True)
 class ModuleNames:
-    """What everything is called in one generated module."""
+    """What everything is called in one generated module.
+
+    `structs` maps every struct that the module's kernels use to its class.
+    """
 
     kernels: dict[str, KernelNames]
     functions: dict[str, str]
     constants: dict[str, str]
+    structs: dict[str, str]
 
 
 def module_names(module: Module) -> ModuleNames:
@@ -125,6 +131,7 @@ def module_names(module: Module) -> ModuleNames:
     constants = public.claim_all(name for name in read if name not in module.imported)
     theirs = private.claim_all(name for name in read if name in module.imported)
     constants |= {name: f"_{shown}" for name, shown in theirs.items()}
+    structs = public.claim_all(struct.name for struct in module.structs)
     called = private.claim_all(function.name for function in used_functions(module))
     return ModuleNames(
         kernels={
@@ -139,6 +146,7 @@ def module_names(module: Module) -> ModuleNames:
         },
         functions={name: f"_{shown}" for name, shown in called.items()},
         constants=constants,
+        structs=structs,
     )
 
 
@@ -162,6 +170,12 @@ def _kernel_names(
         fields=PythonNamer(_NOT_FOR_FIELDS).claim_all(fields),
         outputs=PythonNamer(_NOT_FOR_OUTPUTS).claim_all(outputs),
     )
+
+
+@cache
+def member_names(struct: Struct) -> dict[str, str]:
+    """Name a struct's members, as its class and its dtype do."""
+    return PythonNamer(_NOT_FOR_FIELDS).claim_all(m.name for m in struct.members)
 
 
 def _value_namer(constants: dict[str, str]) -> PythonNamer:

@@ -11,16 +11,19 @@ from kerngen.emit.python_names import KernelNames, ModuleNames, function_names
 from kerngen.emit.reference_body import reference_body
 from kerngen.emit.reference_expr import ReferencePrinter
 from kerngen.emit.reference_scope import Scope
+from kerngen.emit.reference_types import as_one
 from kerngen.emit.signature import (
     output_tensors,
     scalar_parameter,
     tensor_parameters,
 )
 from kerngen.emit.writer import Writer
-from kerngen.ir.nodes import Expr, Function, Kernel, LocalValue, Role
+from kerngen.ir.memory import MemoryType, Struct, holds_half
+from kerngen.ir.nodes import Expr, Function, Kernel, LocalValue, Role, Tensor
 from kerngen.ir.walk import walk
 
 ARRAY = "NDArray[Any]"
+STRUCTURED = "NDArray[np.void]"
 
 
 def write_function(
@@ -36,7 +39,7 @@ def write_function(
     for local, value in function.lets:
         scope.writer.line(f"{own[local.name]} = {printer.array(value, ()).text}")
     result = printer.array(function.body, ())
-    ignored = [own[name] for name in _ignored(function)]
+    ignored = [as_one(own[p.name], p.type, function.type) for p in _ignored(function)]
     if ignored:
         # Callers count on the shape that all the arguments have together.
         result = call("ref.spread", [result.text, *ignored])
@@ -51,13 +54,13 @@ def write_function(
     return FunctionInfo(name, scope.uses_real, result.fresh)
 
 
-def _ignored(function: Function) -> list[str]:
+def _ignored(function: Function) -> list[LocalValue]:
     """Return the parameters that the result does not depend on, in order."""
     wanted = _names_read(function.body)
     for local, value in reversed(function.lets):
         if local.name in wanted:
             wanted |= _names_read(value)
-    return [p.name for p in function.parameters if p.name not in wanted]
+    return [p for p in function.parameters if p.name not in wanted]
 
 
 def _names_read(expr: Expr) -> set[str]:
@@ -72,7 +75,8 @@ def write_reference(
 ) -> None:
     """Write the NumPy twin of a kernel."""
     own = names.kernels[kernel.name]
-    scope = Scope(own.values, names.constants, functions)
+    parameters = {parameter.name: parameter.memory for parameter in kernel.parameters}
+    scope = Scope(own.values, names.constants, functions, names.structs, parameters)
     body = reference_body(kernel, scope)
     with writer.block(
         f"def {own.reference}({_parameters(kernel, own)}) -> {_result(kernel)}:"
@@ -80,7 +84,7 @@ def write_reference(
         lines = [f"NumPy twin of `{own.function}`, in float64 where its arrays are."]
         if any(tensor.role is Role.UPDATE for tensor in kernel.tensors):
             lines += ["", "`mut` arrays change in place."]
-        if any(tensor.is_half for tensor in kernel.tensors):
+        if any(map(holds_half, _memories(kernel))):
             lines += [
                 "",
                 "What f16 holds is read as float32; in float64 it is not rounded.",
@@ -91,8 +95,20 @@ def write_reference(
         writer.lines(body)
 
 
+def _memories(kernel: Kernel) -> list[MemoryType]:
+    """Return the types of all that a kernel is given and returns."""
+    tensors = [tensor.memory for tensor in kernel.tensors]
+    return [*tensors, *(parameter.memory for parameter in kernel.parameters)]
+
+
+def _array(tensor: Tensor) -> str:
+    return STRUCTURED if isinstance(tensor.element, Struct) else ARRAY
+
+
 def _parameters(kernel: Kernel, names: KernelNames) -> str:
-    tensors = [f"{names.values[t.name]}: {ARRAY}" for t in tensor_parameters(kernel)]
+    tensors = [
+        f"{names.values[t.name]}: {_array(t)}" for t in tensor_parameters(kernel)
+    ]
     scalars = [scalar_parameter(p, names.values[p.name]) for p in kernel.parameters]
     return ", ".join([*tensors, *(["*"] if scalars else []), *scalars])
 
@@ -107,7 +123,7 @@ def _check(kernel: Kernel, names: KernelNames) -> str:
 
 
 def _result(kernel: Kernel) -> str:
-    match [ARRAY] * len(output_tensors(kernel)):
+    match [_array(tensor) for tensor in output_tensors(kernel)]:
         case []:
             return "None"
         case [single]:

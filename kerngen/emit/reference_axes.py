@@ -11,7 +11,9 @@ from collections.abc import Container, Sequence
 
 from kerngen.emit.python_code import Code
 from kerngen.emit.reference_runs import Frame, read_axes
+from kerngen.emit.reference_types import components
 from kerngen.ir.nodes import Expr, Index
+from kerngen.ir.types import Scalar, ValueType
 from kerngen.ir.walk import walk
 
 
@@ -29,14 +31,20 @@ def find_carrier(
     return None
 
 
-def align(array: Code, axes: Sequence[Index], frame: Frame) -> Code:
+def align(
+    array: Code, axes: Sequence[Index], frame: Frame, type_: ValueType = Scalar.I32
+) -> Code:
     """Lay an array whose axes are the indices `axes` along the frame.
+
+    Axes of components, as values of the type have them, stay behind the others.
 
     Before:  x, axes (j, i), frame (i, j, k)
     After:   x.T[:, :, None]
     """
     ordered = sorted(axes, key=frame.index)
-    turned = _permute(array, [axes.index(index) for index in ordered])
+    turned = _permute(
+        array, [axes.index(index) for index in ordered], len(components(type_))
+    )
     return subscript(turned, spread(ordered, frame))
 
 
@@ -58,10 +66,11 @@ def subscript(array: Code, parts: Sequence[str]) -> Code:
     return Code(f"{array.atom}[{', '.join(needed)}]", fresh=array.fresh)
 
 
-def _permute(array: Code, order: list[int]) -> Code:
+def _permute(array: Code, order: list[int], inner: int) -> Code:
     if order == sorted(order):
         return array
-    if len(order) == 2:
+    if len(order) == 2 and not inner:
         return Code(f"{array.atom}.T", fresh=array.fresh)
-    places = ", ".join(map(str, order))
+    rank = len(order)
+    places = ", ".join(map(str, (*order, *range(rank, rank + inner))))
     return Code(f"{array.atom}.transpose({places})", fresh=array.fresh)

@@ -10,13 +10,18 @@ from collections.abc import Iterator
 
 from kerngen.emit.docs import write_comment
 from kerngen.emit.host_expr import HostPrinter
+from kerngen.emit.members import fields
 from kerngen.emit.python_code import Code
+from kerngen.emit.reference_arguments import NUMBERS
 from kerngen.emit.reference_expr import ReferencePrinter
-from kerngen.emit.reference_runs import read_regardless
+from kerngen.emit.reference_runs import read_regardless, run_of, run_text
 from kerngen.emit.reference_scope import TYPED, Scope
+from kerngen.emit.reference_types import is_float
 from kerngen.emit.signature import output_tensors, tensor_parameters
 from kerngen.emit.writer import Writer
+from kerngen.ir.memory import Leaf, Struct
 from kerngen.ir.nodes import (
+    At,
     DimValue,
     Host,
     Kernel,
@@ -26,10 +31,8 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.reads import free_indices, tensors_read
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import walk
-
-_NUMBERS = {Scalar.F32: "float", Scalar.I32: "int", Scalar.U32: "int"}
 
 
 def reference_body(kernel: Kernel, scope: Scope) -> str:
@@ -63,27 +66,60 @@ def _write_statement(scope: Scope, statement: Statement, *, is_first: bool) -> N
                  y = ref.filled(x[0] * z[:, None], (m, n), real.dtype)
     """
     write_comment(scope.writer, statement.text)
+    is_given = statement.target.role is Role.UPDATE
+    if statement.is_partial and is_first and not is_given:
+        _write_zeros(scope, statement.target)
     if not read_regardless(statement.value, statement.indices):
         _write_assignment(scope, statement, is_first=is_first)
         return
     name = scope.names[statement.target.name]
-    if is_first and statement.target.role is not Role.UPDATE:
+    if is_first and not is_given and not statement.is_partial:
         empty = f"np.empty({_shape_and_type(scope, statement)})"
         scope.writer.line(f"{name}: NDArray[Any] = {empty}")
     with scope.block(f"if {name}.size:"):
         _write_assignment(scope, statement, is_first=False)
 
 
+def _write_zeros(scope: Scope, target: Tensor) -> None:
+    """Write the array that statements fill part by part."""
+    shape, dtype = scope.whole(target), scope.kept(target)
+    name = scope.names[target.name]
+    scope.writer.line(f"{name}: NDArray[Any] = np.zeros({shape}, {dtype})")
+
+
 def _write_assignment(scope: Scope, statement: Statement, *, is_first: bool) -> None:
     target = statement.target
     value = ReferencePrinter(scope).array(statement.value, statement.indices)
     name = scope.names[target.name]
-    if target.role is Role.UPDATE:
+    if statement.is_partial:
+        scope.writer.line(f"{_part_written(scope, statement)} = {value.text}")
+    elif target.role is Role.UPDATE:
         scope.writer.line(f"{name}[...] = {value.text}")
     else:
         declared = target.role is Role.OUTPUT and is_first
         head = f"{name}: NDArray[Any]" if declared else name
         scope.writer.line(f"{head} = {_new_array(scope, statement, value)}")
+
+
+def _part_written(scope: Scope, statement: Statement) -> str:
+    """
+    Return the part of an array that a statement writes.
+
+    Before:  p[i].pos    p[i].pos.x      p[i].trail[2]
+    After:   p["pos"][...]  p["pos"][:, 0]  p["trail"][:, 2]
+    """
+    target = statement.target
+    array = scope.names[target.name] + fields(target.memory, statement.path)
+    parts = [":"] * target.rank
+    for step in statement.path:
+        if isinstance(step, At):
+            run = run_of(step.place, ())
+            assert run is not None, "targets have no clamped places"
+            parts.append(run_text(scope, run, step.length))
+    if statement.component:
+        parts.append(str("xyzw".index(statement.component)))
+    needed = ", ".join(parts) if set(parts) - {":"} else "..."
+    return f"{array}[{needed}]"
 
 
 def _new_array(scope: Scope, statement: Statement, value: Code) -> str:
@@ -99,7 +135,8 @@ def _new_array(scope: Scope, statement: Statement, value: Code) -> str:
 
 
 def _shape_and_type(scope: Scope, statement: Statement) -> str:
-    return f"{scope.shape(statement.indices)}, {scope.kept(statement.target)}"
+    shape = scope.shape(statement.indices, statement.written)
+    return f"{shape}, {scope.kept(statement.target)}"
 
 
 # Hosts
@@ -124,7 +161,7 @@ def _host_printer(scope: Scope) -> HostPrinter:
     def value(node: DimValue | UniformValue) -> str:
         if isinstance(node, DimValue):
             return scope.dim(node.name)
-        return scope.uniform(node)
+        return scope.argument(node)
 
     return HostPrinter(value, scope.constants, scope.functions)
 
@@ -147,19 +184,29 @@ def _write_arguments(writer: Writer, kernel: Kernel, scope: Scope) -> None:
     sources = _dim_sources(kernel, scope)
     read = {t for s in kernel.body for t in tensors_read(s.value)} | set(sources)
     inputs = [t for t in kernel.tensors if t.role is Role.INPUT and t in read]
-    if scope.uses_real or any(t.element is Scalar.F32 for t in inputs):
-        parameters = tensor_parameters(kernel)
-        floats = [names[t.name] for t in parameters if t.element is Scalar.F32]
-        writer.line(f"real = ref.real({', '.join(floats)})")
+    if scope.uses_real or any(map(_holds_floats, inputs)):
+        floats = filter(_holds_floats, tensor_parameters(kernel))
+        writer.line(f"real = ref.real({', '.join(names[t.name] for t in floats)})")
     for tensor in inputs:
         name = names[tensor.name]
-        writer.line(f"{name} = {TYPED[tensor.element]}({name})")
+        if not isinstance(tensor.element, Struct):
+            writer.line(f"{name} = {TYPED[scalar_of(tensor.element)]}({name})")
     for tensor, dims in sources.items():
         _write_dims(writer, scope, tensor, dims)
     for parameter in kernel.parameters:
-        if parameter.name in scope.scalars and isinstance(parameter.type, Scalar):
-            name = names[parameter.name]
-            writer.line(f"{name} = {_NUMBERS[parameter.type]}({name})")
+        match parameter.memory:
+            case Leaf(type=Scalar() as scalar) if parameter.name in scope.scalars:
+                name = names[parameter.name]
+                writer.line(f"{name} = {NUMBERS[scalar]}({name})")
+            case _:
+                pass
+    for text, name in scope.gathered.items():
+        writer.line(f"{name} = {text}")
+
+
+def _holds_floats(tensor: Tensor) -> bool:
+    """Whether a tensor's array may be of float64, and then all is computed in that."""
+    return not isinstance(tensor.element, Struct) and is_float(tensor.element)
 
 
 def _dim_sources(kernel: Kernel, scope: Scope) -> dict[Tensor, list[str]]:
@@ -178,7 +225,9 @@ def _dim_sources(kernel: Kernel, scope: Scope) -> dict[Tensor, list[str]]:
 def _write_dims(writer: Writer, scope: Scope, tensor: Tensor, dims: list[str]) -> None:
     name = scope.names[tensor.name]
     if tensor.rank > 1 and tuple(dims) == tensor.extents:
-        writer.line(f"{', '.join(scope.names[dim] for dim in dims)} = {name}.shape")
+        is_composite = not isinstance(tensor.element, Scalar | Struct)
+        shape = f"{name}.shape[:{tensor.rank}]" if is_composite else f"{name}.shape"
+        writer.line(f"{', '.join(scope.names[dim] for dim in dims)} = {shape}")
         return
     for dim in dims:
         axis = tensor.extents.index(dim)

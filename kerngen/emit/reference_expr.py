@@ -7,17 +7,25 @@ Where only weak ones meet, the first is made an array.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import assert_never, final
 
 from kerngen.emit.builtin_call import fill_template
-from kerngen.emit.host_expr import component_suffix
 from kerngen.emit.python_code import Code, Level, binary, call, number
+from kerngen.emit.reference_arguments import print_uniform
+from kerngen.emit.reference_composites import (
+    print_construct,
+    print_part,
+    print_product,
+    print_swizzle,
+)
 from kerngen.emit.reference_load import print_index, print_load
 from kerngen.emit.reference_reduce import print_reduce
 from kerngen.emit.reference_runs import Frame
 from kerngen.emit.reference_scope import Scope
+from kerngen.emit.reference_types import is_float, lift, widest
 from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import (
     Binary,
     BinaryOp,
@@ -25,21 +33,23 @@ from kerngen.ir.nodes import (
     Cast,
     Constant,
     ConstRef,
+    Construct,
     DimValue,
     Expr,
     FunctionCall,
     IndexValue,
     Load,
     LocalValue,
+    Part,
     Reduce,
     Select,
+    Swizzle,
     Unary,
     UniformValue,
 )
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import walk
 
-_PYTHON_TYPES = {Scalar.F32: "float", Scalar.I32: "int", Scalar.U32: "int"}
 _FUNCTIONS_OF_INTEGERS: dict[BinaryOp, str] = {
     "/": "ref.idiv",
     "%": "ref.irem",
@@ -79,11 +89,17 @@ class ReferencePrinter:
             case DimValue(name=name):
                 return Code(self._scope.dim(name), weak=True)
             case UniformValue():
-                return self._uniform(expr)
+                return print_uniform(self, expr, frame)
             case LocalValue(name=name):
                 return Code(self._scope.names[name])
             case Load():
                 return print_load(self, expr, frame)
+            case Swizzle():
+                return print_swizzle(self, expr, frame)
+            case Part():
+                return print_part(self, expr, frame)
+            case Construct():
+                return print_construct(self, expr, frame)
             case Unary():
                 return self._unary(expr, frame)
             case Binary():
@@ -111,17 +127,16 @@ class ReferencePrinter:
         listed = list(operands)
         codes = [self.print(operand, frame) for operand in listed]
         of = listed[0].type
-        alike = (code for code, x in zip(codes, listed, strict=True) if x.type is of)
+        alike = (code for code, x in zip(codes, listed, strict=True) if x.type == of)
         if all(code.weak for code in alike):
             codes[0] = self._scope.typed(codes[0], of)
-        return codes
+        return self._level(listed, codes)
 
-    def _uniform(self, expr: UniformValue) -> Code:
-        name = self._scope.uniform(expr)
-        if expr.component is None:
-            return Code(name, weak=True)
-        component = name + component_suffix(expr.component)
-        return Code(f"{_PYTHON_TYPES[expr.type]}({component})", weak=True)
+    def _level(self, operands: Sequence[Expr], codes: Iterable[Code]) -> list[Code]:
+        """Return operands with as many axes of components as any of them has."""
+        to = widest(*(operand.type for operand in operands))
+        pairs = zip(operands, codes, strict=True)
+        return [lift(code, operand.type, to) for operand, code in pairs]
 
     def _unary(self, expr: Unary, frame: Frame) -> Code:
         operand = self.print(expr.operand, frame)
@@ -134,14 +149,18 @@ class ReferencePrinter:
         return Code(text, Level.UNARY, operand.weak, fresh=not operand.weak)
 
     def _binary(self, expr: Binary, frame: Frame) -> Code:
-        pair = [self.print(side, frame) for side in (expr.left, expr.right)]
-        of = expr.left.type
+        sides = (expr.left, expr.right)
+        pair = [self.print(side, frame) for side in sides]
+        product = print_product(expr, *pair)
+        if product is not None:
+            return product
+        of = scalar_of(expr.left.type)
         weak = pair[0].weak and (pair[1].weak or expr.op in _SHIFTS)
-        stays = expr.op in _COMPARISONS or (expr.op in _EXACT and of is Scalar.F32)
+        stays = expr.op in _COMPARISONS or (expr.op in _EXACT and is_float(of))
         if weak and not stays:
             pair[0] = self._scope.typed(pair[0], of)
             weak = False
-        left, right = pair
+        left, right = self._level(sides, pair)
         functions = _FUNCTIONS_OF_INTEGERS if of.is_integer else _FUNCTIONS_OF_FLOATS
         if expr.op in functions:
             return call(functions[expr.op], [left.text, right.text])
@@ -149,6 +168,7 @@ class ReferencePrinter:
 
     def _select(self, expr: Select, frame: Frame) -> Code:
         condition = self.print(expr.condition, frame)
+        condition = lift(condition, expr.condition.type, expr.type)
         branches = self._operands((expr.then, expr.otherwise), frame)
         # Functions return Any, of which type checkers can't say what np.where makes.
         untyped = any(isinstance(node, FunctionCall) for node in walk(expr))
@@ -163,9 +183,13 @@ class ReferencePrinter:
         return self._scope.typed(operand, expr.type)
 
     def _builtin(self, expr: BuiltinCall, frame: Frame) -> Code:
+        if expr.builtin in GEOMETRY:
+            arguments = [self.array(argument, frame) for argument in expr.arguments]
+            return fill_template(GEOMETRY[expr.builtin].numpy, arguments)
         template = BUILTINS[expr.builtin].numpy
         if "ref." in template:
-            arguments = [self.array(argument, frame) for argument in expr.arguments]
+            arrays = (self.array(argument, frame) for argument in expr.arguments)
+            arguments = self._level(expr.arguments, arrays)
         else:
             arguments = self._operands(expr.arguments, frame)
         return fill_template(template, arguments)

@@ -5,11 +5,21 @@ Gathers clamp.  Affine subscripts are checked before, so that it changes nothing
 
 from __future__ import annotations
 
+from kerngen.emit.members import fields
 from kerngen.emit.python_code import Code, call
 from kerngen.emit.reference_axes import align, subscript
-from kerngen.emit.reference_runs import Frame, Run, read_axes, run_of, run_text
+from kerngen.emit.reference_runs import (
+    Frame,
+    Run,
+    axes_read,
+    read_axes,
+    run_of,
+    run_text,
+)
 from kerngen.emit.reference_scope import Printer, Scope
-from kerngen.ir.nodes import Index, Load, Role, Subscript, Tensor
+from kerngen.emit.reference_types import is_float
+from kerngen.ir.memory import Struct
+from kerngen.ir.nodes import Extent, Index, Load, Role, Subscript
 from kerngen.ir.reads import free_indices
 from kerngen.ir.walk import subscript_value
 
@@ -20,7 +30,7 @@ def print_load(printer: Printer, load: Load, frame: Frame) -> Code:
     axes = read_axes(load, loops)
     if axes is not None and len(set(axes)) == len(axes):
         return _view(printer.scope, load, axes, frame)
-    gathers = [s for s in load.subscripts if run_of(s, loops) is None]
+    gathers = [s for s, _ in axes_read(load) if run_of(s, loops) is None]
     if len(gathers) == 1 and _is_apart(printer.scope, gathers[0], load, frame):
         return _take(printer, load, gathers[0], frame)
     return _gather(printer, load, frame)
@@ -37,20 +47,26 @@ def sliced(scope: Scope, load: Load) -> Code:
     """Return the runs that a read takes of its axes, and other axes whole."""
     parts = [
         run_text(scope, run, extent) if run else ":"
-        for run, extent in zip(_runs(scope, load), load.tensor.extents, strict=True)
+        for run, extent in _runs(scope, load)
     ]
-    return subscript(_whole(scope, load.tensor), parts)
+    return subscript(_whole(scope, load), parts)
 
 
-def _whole(scope: Scope, tensor: Tensor) -> Code:
-    """Return a tensor as an array of the type that its elements are read as."""
-    array = Code(scope.names[tensor.name])
+def _whole(scope: Scope, load: Load) -> Code:
+    """Return a tensor, or a member of its elements, as an array of what is read.
+
+    Its axes are those of the tensor, then those of fixed arrays on the load's path.
+    """
+    tensor = load.tensor
+    array = Code(scope.names[tensor.name] + fields(tensor.memory, load.path))
+    if isinstance(tensor.element, Struct):
+        return scope.typed(array, load.type) if is_float(load.type) else array
     is_read_as_it_is = tensor.role is Role.INPUT or not tensor.is_half
-    return array if is_read_as_it_is else scope.typed(array, tensor.element)
+    return array if is_read_as_it_is else scope.typed(array, load.type)
 
 
-def _runs(scope: Scope, load: Load) -> list[Run | None]:
-    return [run_of(subscript, scope.loops) for subscript in load.subscripts]
+def _runs(scope: Scope, load: Load) -> list[tuple[Run | None, Extent]]:
+    return [(run_of(place, scope.loops), extent) for place, extent in axes_read(load)]
 
 
 def _view(scope: Scope, load: Load, axes: Frame, frame: Frame) -> Code:
@@ -61,22 +77,22 @@ def _view(scope: Scope, load: Load, axes: Frame, frame: Frame) -> Code:
     After:   x[:, p, None, :]
     """
     if list(axes) != sorted(axes, key=frame.index):
-        return align(sliced(scope, load), axes, frame)
+        return align(sliced(scope, load), axes, frame, load.type)
     parts: list[str] = []
     rest = list(frame[frame.index(axes[0]) :]) if axes else []
-    for run, extent in zip(_runs(scope, load), load.tensor.extents, strict=True):
+    for run, extent in _runs(scope, load):
         assert run is not None, "every axis is read in a run"
         if run.index is not None:
             while rest.pop(0) != run.index:
                 parts.append("None")
         parts.append(run_text(scope, run, extent))
     parts += ["None"] * len(rest)
-    return subscript(_whole(scope, load.tensor), parts)
+    return subscript(_whole(scope, load), parts)
 
 
 def _is_apart(scope: Scope, gather: Subscript, load: Load, frame: Frame) -> bool:
     """Return whether the gather's axes and those of the runs are distinct."""
-    indices = (run.index for run in _runs(scope, load) if run and run.index)
+    indices = (run.index for run, _ in _runs(scope, load) if run and run.index)
     axes = [index for index in indices if index in frame]
     inner = free_indices(subscript_value(gather))
     return len(set(axes)) == len(axes) and inner.isdisjoint(axes)
@@ -92,7 +108,7 @@ def _take(printer: Printer, load: Load, gather: Subscript, frame: Frame) -> Code
     scope = printer.scope
     own = free_indices(subscript_value(gather))
     inner = tuple(index for index in frame if index in own)
-    kept = [run for run in _runs(scope, load) if run is None or run.index]
+    kept = [run for run, _ in _runs(scope, load) if run is None or run.index]
     axis = kept.index(None)
     before, after = (
         tuple(run.index for run in part if run and run.index)
@@ -101,7 +117,7 @@ def _take(printer: Printer, load: Load, gather: Subscript, frame: Frame) -> Code
     place = printer.print(subscript_value(gather), inner)
     arguments = [sliced(scope, load).text, place.text, str(axis)]
     taken = call("ref.take", arguments, fresh=bool(inner))
-    return align(taken, (*before, *inner, *after), frame)
+    return align(taken, (*before, *inner, *after), frame, load.type)
 
 
 def _gather(printer: Printer, load: Load, frame: Frame) -> Code:
@@ -111,8 +127,8 @@ def _gather(printer: Printer, load: Load, frame: Frame) -> Code:
     Before:  logits[i, labels[i]], frame (i)
     After:   ref.at(logits, i, labels)
     """
-    values = map(subscript_value, load.subscripts)
+    values = [subscript_value(place) for place, _ in axes_read(load)]
     places = [printer.print(value, frame).text for value in values]
-    array = _whole(printer.scope, load.tensor).text
+    array = _whole(printer.scope, load).text
     fresh = any(index in frame for index in free_indices(load))
     return call("ref.at", [array, *places], fresh=fresh)

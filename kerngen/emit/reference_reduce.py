@@ -20,9 +20,10 @@ from kerngen.emit.reference_letters import letters_for
 from kerngen.emit.reference_load import sliced
 from kerngen.emit.reference_runs import Frame, read_axes, read_regardless
 from kerngen.emit.reference_scope import Printer
+from kerngen.emit.reference_types import components, is_float
 from kerngen.ir.nodes import Binary, Expr, Index, Load, Reduce, ReduceKind
 from kerngen.ir.reads import free_indices
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Scalar, ValueType, scalar_of
 
 _ACCUMULATE: dict[ReduceKind, str] = {
     "sum": "{total} += {part}",
@@ -46,7 +47,8 @@ def print_reduce(printer: Printer, expr: Reduce, frame: Frame) -> Code:
         rest = replace(expr, body=_product(varying, expr.type))
         return printer.print(_product([*constant, rest], expr.type), frame)
     outer = tuple(index for index in frame if index in free_indices(expr))
-    if expr.kind == "sum" and _is_einsum(printer, expr, varying, frame):
+    is_sum = expr.kind == "sum" and isinstance(expr.type, Scalar)
+    if is_sum and _is_einsum(printer, expr, varying, frame):
         product = partial(_einsum, printer, expr, varying, outer)
         return align(_unless_empty(printer, expr, outer, product), outer, frame)
     wanted = frozenset((*outer, *expr.indices))
@@ -54,8 +56,9 @@ def print_reduce(printer: Printer, expr: Reduce, frame: Frame) -> Code:
     if inner is not None:
         kept = tuple(index for index in inner if index in outer)
         reduced = partial(_over_axes, printer, expr, inner)
-        return align(_unless_empty(printer, expr, kept, reduced), kept, frame)
-    return align(_by_loops(printer, expr, outer), outer, frame)
+        value = _unless_empty(printer, expr, kept, reduced)
+        return align(value, kept, frame, expr.type)
+    return align(_by_loops(printer, expr, outer), outer, frame, expr.type)
 
 
 def _factors(expr: Expr) -> list[Expr]:
@@ -64,12 +67,14 @@ def _factors(expr: Expr) -> list[Expr]:
     return [expr]
 
 
-def _product(factors: list[Expr], type_: Scalar) -> Expr:
+def _product(factors: list[Expr], type_: ValueType) -> Expr:
     return fold(lambda left, right: Binary("*", left, right, type_), factors)
 
 
 def _split_factors(expr: Reduce, frame: Frame) -> tuple[list[Expr], list[Expr]]:
     """Split a sum's body into factors without axes, which go in front, and the rest."""
+    if not isinstance(expr.type, Scalar):
+        return [], [expr.body]
     factors = _factors(expr.body)
     if expr.kind != "sum":
         return [], factors
@@ -148,12 +153,12 @@ def _over_axes(printer: Printer, expr: Reduce, inner: Frame) -> Code:
     body = printer.print(expr.body, inner)
     axes = [str(axis) for axis, index in enumerate(inner) if index in expr.indices]
     arguments = [body.text]
-    if len(axes) < len(inner):
+    if len(axes) < len(inner) or components(expr.type):
         arguments.append(f"axis={axes[0] if len(axes) == 1 else tuple_text(axes)}")
     if expr.kind in _INITIAL:
-        limit = f"ref.{_INITIAL[expr.kind]}_{expr.type.name}"
+        limit = f"ref.{_INITIAL[expr.kind]}_{scalar_of(expr.type).name}"
         arguments.append(f"initial={limit}")
-    elif expr.type.is_integer:
+    elif not is_float(expr.type):
         arguments.append(f"dtype={printer.scope.dtype(expr.type)}")
     return Code(f"np.{expr.kind}({', '.join(arguments)})", fresh=True)
 
@@ -201,7 +206,9 @@ def _write_empty(printer: Printer, expr: Reduce, outer: Frame) -> str:
     scope = printer.scope
     total = scope.fresh(f"{expr.kind}_over_{'_'.join(i.name for i in expr.indices)}")
     empty = _EMPTY[expr.kind].format(
-        shape=scope.shape(outer), dtype=scope.dtype(expr.type), type=expr.type.name
+        shape=scope.shape(outer, expr.type),
+        dtype=scope.dtype(expr.type),
+        type=scalar_of(expr.type).name,
     )
     scope.writer.line(f"{total} = {empty}")
     return total

@@ -15,6 +15,7 @@ from kerngen.emit.python_code import Code, Level, binary, call
 from kerngen.emit.reference_scope import Scope
 from kerngen.ir.affine import AffineForm, as_literal, subscript_form
 from kerngen.ir.nodes import (
+    At,
     Binary,
     Cast,
     Constant,
@@ -48,6 +49,15 @@ class Run:
     start: AffineForm
 
 
+def axes_read(load: Load) -> list[tuple[Subscript, Extent]]:
+    """Return each axis that a read subscripts, of the tensor and of arrays within.
+
+    They come as the subscript and the length.
+    """
+    inner = [(step.place, step.length) for step in load.path if isinstance(step, At)]
+    return [*zip(load.subscripts, load.tensor.extents, strict=True), *inner]
+
+
 def run_of(subscript: Subscript, loops: Container[Index]) -> Run | None:
     """Return the part of its axis that a subscript reads; None where that is no run."""
     form = subscript_form(subscript)
@@ -70,7 +80,7 @@ def read_axes(expr: Expr, loops: Container[Index]) -> Frame | None:
     """Return the indices that a read's axes lie along; None where one is no run."""
     if not isinstance(expr, Load):
         return None
-    runs = [run_of(subscript, loops) for subscript in expr.subscripts]
+    runs = [run_of(subscript, loops) for subscript, _ in axes_read(expr)]
     if None in runs:
         return None
     return tuple(run.index for run in runs if run and run.index)
@@ -150,4 +160,4 @@ def _is_length(expr: Expr) -> bool:
 
 
 def _value(scope: Scope, node: DimValue | UniformValue) -> str:
-    return scope.dim(node.name) if isinstance(node, DimValue) else scope.uniform(node)
+    return scope.dim(node.name) if isinstance(node, DimValue) else scope.argument(node)

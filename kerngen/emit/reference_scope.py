@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
+from types import MappingProxyType
 from typing import Protocol, final
 
 from kerngen.emit.functions import FunctionInfo
+from kerngen.emit.members import attributes
 from kerngen.emit.python_code import Code, tuple_text
 from kerngen.emit.python_names import PythonNamer
+from kerngen.emit.reference_types import components
 from kerngen.emit.writer import Writer
+from kerngen.ir.memory import MemoryType, Struct
 from kerngen.ir.nodes import Expr, Extent, Index, Tensor, UniformValue
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Scalar, ValueType, scalar_of
 
 TYPED = {
     Scalar.F32: "real",
@@ -19,7 +23,7 @@ TYPED = {
     Scalar.U32: "ref.u32",
     Scalar.BOOL: "np.asarray",
 }
-"""The function that makes an array of each type."""
+"""The function that makes an array of each type, or of its vectors."""
 
 DTYPES = {
     Scalar.F32: "real.dtype",
@@ -29,7 +33,7 @@ DTYPES = {
 }
 """The dtype of each type."""
 
-RESERVED = frozenset(("np", "ref", "real", "hostmath"))
+RESERVED = frozenset(("np", "ref", "real", "hostmath", "geometry"))
 """What a reference's body relies on."""
 
 
@@ -42,31 +46,47 @@ class Scope:
         names: Mapping[str, str],
         constants: Mapping[str, str],
         functions: Mapping[str, FunctionInfo],
+        structs: Mapping[str, str] = MappingProxyType({}),
+        parameters: Mapping[str, MemoryType] = MappingProxyType({}),
     ) -> None:
         self.writer = Writer()
         self.names = names
         self.constants = constants
         self.functions = functions
+        self.structs = structs
+        self.parameters = parameters
         self.uses_real = False
         self.dims: dict[str, None] = {}
         self.scalars: dict[str, None] = {}
         self.loops: dict[Index, str] = {}
+        self.gathered: dict[str, str] = {}
         self._ranges: set[str] = set()
         self._locals: dict[tuple[str, str], str] = {}
         self._namer = PythonNamer([*names.values(), *constants.values(), *RESERVED])
 
-    def typed(self, code: Code, scalar: Scalar) -> Code:
+    def typed(self, code: Code, type_: ValueType) -> Code:
         """Return the value as an array of its type."""
-        self.uses_real |= scalar is Scalar.F32
-        return Code(f"{TYPED[scalar]}({code.text})")
+        return Code(f"{self.maker(type_)}({code.text})")
 
-    def dtype(self, scalar: Scalar) -> str:
+    def maker(self, type_: ValueType) -> str:
+        """Return the function that makes an array of a type."""
+        self.uses_real |= scalar_of(type_) is Scalar.F32
+        return TYPED[scalar_of(type_)]
+
+    def halved(self, text: str) -> Code:
+        """Return what a kernel reads of a value that is kept as f16."""
+        self.uses_real = True
+        return Code(f"real.halved({text})", fresh=True)
+
+    def dtype(self, type_: ValueType) -> str:
         """Return the dtype of arrays of a type."""
-        self.uses_real |= scalar is Scalar.F32
-        return DTYPES[scalar]
+        self.uses_real |= scalar_of(type_) is Scalar.F32
+        return DTYPES[scalar_of(type_)]
 
     def kept(self, tensor: Tensor) -> str:
         """Return the dtype of the array that stands for a tensor."""
+        if isinstance(tensor.element, Struct):
+            return f"{self.structs[tensor.element.name]}.DTYPE"
         if not tensor.is_half:
             return self.dtype(tensor.element)
         self.uses_real = True
@@ -81,18 +101,37 @@ class Scope:
         self.dims[name] = None
         return self.names[name]
 
-    def uniform(self, value: UniformValue) -> str:
-        """Return the variable that holds a scalar; it must hold a Python number."""
+    def argument(self, value: UniformValue) -> str:
+        """Return the variable that holds a parameter or host, or its part.
+
+        A variable of a scalar must hold a Python number.
+        """
         self.scalars[value.name] = None
-        return self.names[value.name]
+        name = self.names[value.name]
+        if not value.path:
+            return name
+        return attributes(self.parameters[value.name], value.path, name)
 
     def fresh(self, wanted: str) -> str:
         """Return a name that nothing else has."""
         return self._namer.claim(wanted)
 
-    def shape(self, frame: Iterable[Index]) -> str:
-        """Return the shape of an array that lies along a whole frame."""
-        return tuple_text(self.extent(index.extent) for index in frame)
+    def gather_source(self, wanted: str, text: str) -> str:
+        """Return the name of an array of the arguments, defined before all statements."""
+        if text not in self.gathered:
+            self.gathered[text] = self.fresh(wanted)
+        return self.gathered[text]
+
+    def shape(self, frame: Iterable[Index], type_: ValueType) -> str:
+        """Return the shape of an array of a type that lies along a whole frame."""
+        axes = (self.extent(index.extent) for index in frame)
+        return tuple_text((*axes, *map(str, components(type_))))
+
+    def whole(self, tensor: Tensor) -> str:
+        """Return the shape of the array that stands for a tensor."""
+        element = tensor.element
+        inner = () if isinstance(element, Struct) else components(element)
+        return tuple_text((*map(self.extent, tensor.extents), *map(str, inner)))
 
     def range_of(self, index: Index) -> str:
         """Return the name of an array of the index's values, defined before this line."""

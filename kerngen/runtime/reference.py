@@ -44,6 +44,10 @@ class Real:
         """The type that holds what a kernel keeps as f16; float64 is never rounded."""
         return np.dtype(np.float16) if self.dtype == np.float32 else self.dtype
 
+    def halved(self, x: ArrayLike) -> Array:
+        """Return what a kernel reads of x where that is kept as f16."""
+        return self(np.asarray(x, dtype=self.half))
+
 
 DOUBLE = Real(np.dtype(np.float64))
 """The type of what the host computes."""
@@ -90,12 +94,16 @@ def take(x: Array, places: ArrayLike, axis: int) -> Array:
 
 
 def at(x: Array, *places: ArrayLike) -> Array:
-    """Return the elements at places, clamped to their axes; zeros if there are none."""
+    """Return the elements at places, clamped to their axes; zeros if there are none.
+
+    Axes of components, behind those that places are given for, are kept.
+    """
     wide = [np.asarray(place, np.int64) for place in places]
     if x.size:
-        pairs = zip(wide, x.shape, strict=True)
+        pairs = zip(wide, x.shape, strict=False)
         return _array(x[tuple(np.clip(part, 0, length - 1) for part, length in pairs)])
-    return np.zeros(np.broadcast_shapes(*(part.shape for part in wide)), x.dtype)
+    around = np.broadcast_shapes(*(part.shape for part in wide))
+    return np.zeros((*around, *x.shape[len(places) :]), x.dtype)
 
 
 def filled(value: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> Array:

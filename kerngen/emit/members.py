@@ -1,0 +1,82 @@
+"""Parts of structs in Python: as attributes of objects, as fields of NumPy's arrays."""
+
+from __future__ import annotations
+
+from kerngen.emit.python_names import member_names
+from kerngen.ir.affine import as_literal
+from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
+from kerngen.ir.nodes import At, Field, Path, reach
+from kerngen.ir.types import Matrix
+from kerngen.ir.walk import subscript_value
+from kerngen.layout.rules import Space, leaf_footprint
+from kerngen.layout.types import lay_out
+
+RECORD = "value"
+"""The field of a dtype that holds an element of what lies further apart than it is."""
+
+
+def literal_place(at: At) -> int | None:
+    """Return which part a step leads to, clamped; None if that is not a literal."""
+    place = as_literal(subscript_value(at.place))
+    return None if place is None else min(max(place, 0), at.length - 1)
+
+
+def is_static(path: Path) -> bool:
+    """Whether a path leads to one part alone, whatever indices and values are."""
+    places = (literal_place(step) for step in path if isinstance(step, At))
+    return None not in places
+
+
+def attributes(memory: MemoryType, path: Path, text: str, depth: int = 1) -> str:
+    """Return a part of what `text` is: its attributes, and elements of its tuples.
+
+    Before:  scene, .lights[j].color
+    After:   [item.color for item in scene.lights]
+    """
+    if not path:
+        return text
+    step, rest = path[0], path[1:]
+    inner = reach(memory, (step,))
+    if isinstance(step, Field):
+        return attributes(inner, rest, f"{text}.{_member(memory, step)}", depth)
+    place = literal_place(step)
+    if place is not None:
+        return attributes(inner, rest, f"{text}[{place}]", depth)
+    if not rest:
+        return text
+    item = "item" if depth == 1 else f"item_{depth}"
+    return f"[{attributes(inner, rest, item, depth + 1)} for {item} in {text}]"
+
+
+def fields(memory: MemoryType, path: Path) -> str:
+    """Return the subscripts that lead to a part of an array of structs.
+
+    Places in fixed arrays are no part of them: these are axes of what is returned.
+
+    Before:  .trail[k]
+    After:   ["trail"]
+    """
+    text = ""
+    for step in path:
+        if isinstance(step, Field):
+            text += f'["{_member(memory, step)}"]'
+        elif _is_apart(memory):
+            text += f'["{RECORD}"]'
+        memory = reach(memory, (step,))
+    return text + (f'["{RECORD}"]' if path and _is_apart(memory) else "")
+
+
+def _is_apart(memory: MemoryType) -> bool:
+    """Whether elements or columns lie further apart than they are long."""
+    if isinstance(memory, FixedArray):
+        laid = lay_out(memory.element, Space.STORAGE)
+        return laid.size % laid.align != 0
+    if isinstance(memory, Leaf) and isinstance(memory.type, Matrix):
+        column = leaf_footprint(Leaf(memory.type.column, memory.is_half))
+        return column.stride != column.size
+    return False
+
+
+def _member(memory: MemoryType, step: Field) -> str:
+    assert isinstance(memory, Struct), "only structs have members"
+    return member_names(memory)[step.name]
