@@ -8,11 +8,11 @@ from types import ModuleType
 from kerngen.check import (
     faults_indices,
     faults_names,
+    faults_places,
     faults_schedules,
     faults_statements,
     faults_structs,
     faults_types,
-    faults_unsupported,
 )
 from kerngen.schedule import faults as faults_lowering
 from kerngen.source import reading
@@ -26,12 +26,12 @@ _MODULES = (
     faults_syntax,
     habits,
     faults_names,
+    faults_places,
     faults_types,
     faults_indices,
     faults_statements,
     faults_schedules,
     faults_structs,
-    faults_unsupported,
     faults_lowering,
 )
 

@@ -5,14 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kerngen.check import faults_names, faults_types
+from kerngen.check.composites import (
+    check_componentwise,
+    check_construct,
+    check_geometry,
+)
 from kerngen.check.environment import Signature
 from kerngen.check.literals import flexible
 from kerngen.check.remedies import conversion
 from kerngen.check.unknown_calls import is_whole_tensor, report_unknown_function
 from kerngen.ir.builtins import BUILTINS, Builtin, Overload
 from kerngen.ir.evaluate import constant_value
+from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import BuiltinCall, Cast, Expr, FunctionCall
-from kerngen.ir.types import CASTS, Scalar
+from kerngen.ir.operators import is_composite
+from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType, scalar_of
 from kerngen.syntax import ast, foreign
 
 if TYPE_CHECKING:
@@ -26,9 +33,13 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | N
     name = node.function.name
     if name in CASTS:
         return _cast(ex, node, CASTS[name])
+    if name in COMPOSITES:
+        return check_construct(ex, node, COMPOSITES[name])
     if name in ex.env.functions:
         return _function(ex, node, ex.env.functions[name])
     lone_reduction = name in REDUCTIONS and len(node.arguments) < 2
+    if name in GEOMETRY:
+        return check_geometry(ex, node, GEOMETRY[name])
     if name in BUILTINS and not lone_reduction:
         return _builtin(ex, node, BUILTINS[name], want)
     if lone_reduction or name in REDUCTIONS:
@@ -83,10 +94,10 @@ def _function(ex: Expressions, node: ast.Call, signature: Signature) -> Expr | N
     for parameter, argument in zip(signature.parameters, node.arguments, strict=True):
         if parameter.type is None and is_whole_tensor(ex, argument):
             continue
-        value = ex.check(argument, parameter.type)
+        value = ex.check(argument, parameter.type and scalar_of(parameter.type))
         if value is None or parameter.type is None:
             continue
-        if value.type is parameter.type:
+        if value.type == parameter.type:
             values.append(value)
             continue
         ex.env.faults.add(
@@ -120,6 +131,8 @@ def _builtin(
     ]
     if any(not k and not v for k, v in zip(kinds, typed, strict=True)):
         return None
+    if any(value and is_composite(value.type) for value in typed):
+        return check_componentwise(ex, node, builtin, typed)
     types = [value.type if value else None for value in typed]
     overload = _choose(builtin, kinds, types, want)
     if overload is None:
@@ -142,7 +155,7 @@ def _builtin(
 def _choose(
     builtin: Builtin,
     kinds: list[Scalar | None],
-    types: list[Scalar | None],
+    types: list[ValueType | None],
     want: Scalar | None,
 ) -> Overload | None:
     """Return the overload that the arguments fit; literals fit as they may."""
@@ -168,7 +181,7 @@ def _choose(
 
 
 def _report_arguments(
-    ex: Expressions, node: ast.Call, builtin: Builtin, actual: list[Scalar]
+    ex: Expressions, node: ast.Call, builtin: Builtin, actual: list[ValueType]
 ) -> None:
     accepted = " or ".join(
         f"({', '.join(scalar.spelling for scalar in overload.parameters)})"
@@ -185,7 +198,7 @@ def _report_arguments(
     )
 
 
-def _argument_remedy(node: ast.Call, builtin: Builtin, actual: list[Scalar]) -> str:
+def _argument_remedy(node: ast.Call, builtin: Builtin, actual: list[ValueType]) -> str:
     """Return the conversion of the first argument that would not fit."""
     floats = Scalar.F32 in actual or len(builtin.overloads) == 1
     candidates = builtin.overloads if floats else builtin.overloads[::-1]

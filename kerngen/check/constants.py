@@ -7,9 +7,11 @@ from dataclasses import replace
 from kerngen.check import faults_types
 from kerngen.check.environment import Environment, Signatures
 from kerngen.check.expressions import Expressions
+from kerngen.check.faults_places import NoDefault
 from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol, one_line
 from kerngen.check.types import resolve_scalar
 from kerngen.ir.evaluate import Value, constant_value
+from kerngen.ir.memory import Leaf, MemoryType
 from kerngen.ir.nodes import (
     Constant,
     ConstRef,
@@ -22,7 +24,7 @@ from kerngen.ir.nodes import (
     Reduce,
     UniformValue,
 )
-from kerngen.ir.types import VECTORS, Scalar, ValueType, Vector
+from kerngen.ir.types import VECTORS, Scalar, Vector
 from kerngen.ir.walk import walk
 from kerngen.source.diagnostic import Faults
 from kerngen.syntax import ast
@@ -36,7 +38,7 @@ def check_constants(
     later = {item.name.name: item.name.span for item in items}
     env = Environment(faults, functions, "constant", later)
     for item in items:
-        type_ = resolve_scalar(faults, item.type, "A constant", allow_bool=True)
+        type_ = resolve_scalar(faults, item.type, "A constant")
         value = None
         if type_ is not None:
             value = _constant(env, scope, item.value, type_, "The value of a constant")
@@ -52,12 +54,17 @@ def check_constants(
 
 
 def check_default(
-    env: Environment, scope: Scope, node: ast.Expr, type_: ValueType
+    env: Environment, scope: Scope, node: ast.Expr, memory: MemoryType
 ) -> float | int | tuple[float, ...] | None:
     """Return the value of a default; None after a fault."""
     env = replace(env, place="constant")
+    type_ = memory.type if isinstance(memory, Leaf) else memory
     if isinstance(type_, Scalar):
         return _constant(env, scope, node, type_, "A default")
+    if not isinstance(type_, Vector):
+        fault = NoDefault(span=node.span, type=type_.spelling)
+        env.faults.add(fault)
+        return None
     arguments = _components(node, type_)
     if not arguments:
         env.faults.add(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
 
 from kerngen.ir.nodes import DerivedDim, Expr, Tensor
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import ValueType
 from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -18,7 +18,7 @@ class FormalParameter:
     """A parameter of a function; its type is None where it was faulty."""
 
     name: str
-    type: Scalar | None
+    type: ValueType | None
     span: Span
 
 
@@ -29,7 +29,7 @@ class Signature:
 
     name: str
     parameters: tuple[FormalParameter, ...]
-    result: Scalar | None
+    result: ValueType | None
     span: Span
 
 
@@ -100,6 +100,14 @@ class Environment:
     indices: dict[str, Span] = field(default_factory=dict[str, Span])
     reported: set[str] = field(default_factory=set[str])
     current: CurrentStatement = field(default_factory=CurrentStatement)
+    parts: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+
+    def written_parts(self, name: str) -> set[str]:
+        """Return the parts of an output's elements that are written so far.
+
+        See `kerngen.check.written`.
+        """
+        return self.parts.setdefault(name, set())
 
     def blame_use(self, name: str) -> None:
         """Forget that an index has no range: it is misspelt, or beyond its reduction."""

@@ -10,16 +10,27 @@ from typing import assert_never, final
 
 from kerngen.check import faults_types
 from kerngen.check.calls import check_call
+from kerngen.check.composites import check_composite
 from kerngen.check.environment import Environment
-from kerngen.check.leaves import check_element, check_member, check_name, refuse
+from kerngen.check.leaves import (
+    check_element,
+    check_name,
+    read_element,
+    refuse,
+    report_member,
+    report_subscripts,
+    root_of,
+)
 from kerngen.check.literals import flexible, literal, overflows
+from kerngen.check.places import Place, check_chain
 from kerngen.check.ranges import bind_indices
 from kerngen.check.remedies import conversion, unification
-from kerngen.check.scope import Scope, one_line
+from kerngen.check.scope import Scope, TensorSymbol, one_line
 from kerngen.ir.evaluate import NotFiniteError
 from kerngen.ir.fold import fold
 from kerngen.ir.nodes import Binary, Constant, Expr, Reduce, Select, Unary
-from kerngen.ir.types import Scalar
+from kerngen.ir.operators import is_composite
+from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -57,7 +68,7 @@ class Expressions:
             case ast.Subscript():
                 return check_element(self, node)
             case ast.Member():
-                return check_member(self, node)
+                return check_chain(self, node)
             case ast.Unary():
                 return self._unary(node, want)
             case ast.Binary():
@@ -69,10 +80,10 @@ class Expressions:
             case _:
                 assert_never(node)
 
-    def check_as(self, node: ast.Expr, want: Scalar, place: str) -> Expr | None:
+    def check_as(self, node: ast.Expr, want: ValueType, place: str) -> Expr | None:
         """Return the expression if it has the type that its place asks for."""
-        value = self.check(node, want)
-        if value is None or value.type is want:
+        value = self.check(node, scalar_of(want))
+        if value is None or value.type == want:
             return value
         self.env.faults.add(
             faults_types.TypeMismatch(
@@ -99,8 +110,9 @@ class Expressions:
         if shared is None or shared is Scalar.BOOL:
             numeric = want if want is not None and want.is_numeric else Scalar.I32
             shared = Scalar.F32 if Scalar.F32 in kinds else numeric
+        scalar = scalar_of(shared)
         return [
-            typed[n] if n in typed else self.check(node, shared)
+            typed[n] if n in typed else self.check(node, scalar)
             for n, node in enumerate(nodes)
         ]
 
@@ -114,6 +126,24 @@ class Expressions:
             fault = faults_types.NotFinite(span=span, type=expr.type.spelling)
             self.env.faults.add(fault)
             return None
+
+    # What chains of members ask for
+
+    def root(self, node: ast.Name) -> Place | Expr | None:
+        """Return what a chain of members starts at."""
+        return root_of(self, node)
+
+    def element(self, symbol: TensorSymbol, node: ast.Subscript) -> Place | Expr | None:
+        """Return an element of a tensor."""
+        return read_element(self, symbol, node)
+
+    def report_member(self, node: ast.Member) -> None:
+        """Record a member of what has none."""
+        report_member(self, node)
+
+    def report_subscripts(self, node: ast.Subscript) -> None:
+        """Record subscripts of what has no parts."""
+        report_subscripts(self, node)
 
     # Operators
 
@@ -136,12 +166,12 @@ class Expressions:
         self,
         operator: str,
         node: ast.Expr,
-        actual: Scalar,
+        actual: ValueType,
         accepted: tuple[Scalar, ...],
         want: Scalar | None = None,
     ) -> bool:
-        """Whether an operator works on a type; if not, that is a fault."""
-        if actual in accepted:
+        """Whether an operator works on a type or its components; else a fault."""
+        if scalar_of(actual) in accepted:
             return True
         *first, last = (f"'{scalar.spelling}'" for scalar in accepted)
         alike = [scalar for scalar in accepted if scalar.is_integer]
@@ -189,6 +219,8 @@ class Expressions:
         left, right = self.check_together(sides, wanted)
         if left is None or right is None:
             return None
+        if is_composite(left.type) or is_composite(right.type):
+            return check_composite(self, node, left, right)
         operands = (node.left, left), (node.right, right)
         if not self._one_type(node.op, node, *operands, want=wanted):
             return None
@@ -213,7 +245,7 @@ class Expressions:
     ) -> bool:
         """Whether two operands have one type; if not, that is a fault."""
         (left_node, left), (right_node, right) = first, second
-        if left.type is right.type:
+        if left.type == right.type:
             return True
         self.env.faults.add(
             faults_types.MixedTypes(
@@ -232,6 +264,9 @@ class Expressions:
 
     def _shift(self, node: ast.Binary, want: Scalar | None) -> Expr | None:
         left = self.check(node.left, want)
+        if left is not None and isinstance(left.type, Vector):
+            counts = self.check(node.right, Scalar.U32)
+            return counts and check_composite(self, node, left, counts)
         right = self.check_as(node.right, Scalar.U32, "A shift count")
         if left is None or right is None:
             return None

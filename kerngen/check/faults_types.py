@@ -162,20 +162,6 @@ class ConstantArguments(Worded):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class VectorAsValue(Worded):
-    """A whole vector where a scalar is wanted."""
-
-    code: ClassVar[str] = "KG0310"
-    rule: ClassVar[str] = "Expressions are scalar; a vector is read by its components."
-    says: ClassVar[str] = "'{name}' is a '{type}'; expressions are of scalars."
-    advice: ClassVar[str] = "Read one component: '{name}.x'."
-
-    name: str
-    type: str
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
 class TypeNotAllowed(Worded):
     """A type that its place can't have."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from kerngen.check import faults_names
@@ -16,10 +16,11 @@ from kerngen.check.environment import (
 from kerngen.check.expressions import Expressions
 from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol
 from kerngen.check.traverse import subexpressions, walk_syntax
-from kerngen.check.types import HALVES, resolve_scalar
+from kerngen.check.types import HALVES, resolve_value
 from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import Expr, Function, LocalValue
-from kerngen.ir.types import CASTS, VECTORS, Scalar
+from kerngen.ir.types import CASTS, COMPOSITES, ValueType
 from kerngen.source.diagnostic import Faults
 from kerngen.syntax import ast
 from kerngen.syntax.depth import LONGEST_CHAIN, continues
@@ -28,10 +29,14 @@ MOST_NESTED = 64
 """How deep the expressions of functions nest, calls included: within Python's stack."""
 
 _MOST_SHOWN = 8
-_TAKEN = frozenset([*BUILTINS, *CASTS, *VECTORS, *HALVES, *REDUCTIONS, "bool"])
+_TAKEN = frozenset(
+    [*BUILTINS, *CASTS, *COMPOSITES, *GEOMETRY, *HALVES, *REDUCTIONS, "bool"]
+)
 
 
-def check_signatures(faults: Faults, items: list[ast.FunctionItem]) -> Signatures:
+def check_signatures(
+    faults: Faults, items: list[ast.FunctionItem], structs: Container[str]
+) -> Signatures:
     """Return what calls need to know of each function."""
     signatures: Signatures = {}
     for item in items:
@@ -40,18 +45,20 @@ def check_signatures(faults: Faults, items: list[ast.FunctionItem]) -> Signature
             faults.add(faults_names.BuiltinClash(span=item.name.span, name=name))
             continue
         parameters = tuple(
-            FormalParameter(p.name.name, _parameter_type(faults, p), p.span)
+            FormalParameter(p.name.name, _parameter_type(faults, p, structs), p.span)
             for p in item.parameters
         )
         place = "The result of a function"
-        result = resolve_scalar(faults, item.result, place, allow_bool=True)
+        result = resolve_value(faults, item.result, place, structs)
         signatures.setdefault(name, Signature(name, parameters, result, item.name.span))
     return signatures
 
 
-def _parameter_type(faults: Faults, parameter: ast.Parameter) -> Scalar | None:
+def _parameter_type(
+    faults: Faults, parameter: ast.Parameter, structs: Container[str]
+) -> ValueType | None:
     place = "A parameter of a function"
-    return resolve_scalar(faults, parameter.type, place, allow_bool=True)
+    return resolve_value(faults, parameter.type, place, structs)
 
 
 def check_functions(

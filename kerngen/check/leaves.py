@@ -12,26 +12,26 @@ from kerngen.check.faults_statements import (
     FunctionReads,
     ReadBeforeWrite,
 )
-from kerngen.check.faults_unsupported import SwizzleUnsupported
+from kerngen.check.places import Place, check_chain, value_of
 from kerngen.check.scope import (
     FaultySymbol,
     IndexSymbol,
+    ParameterSymbol,
     Symbol,
     TensorSymbol,
     ValueSymbol,
-    VectorSymbol,
     one_line,
 )
 from kerngen.check.subscripts import check_subscripts, example_read, free_names
 from kerngen.check.unknown import report_unknown
-from kerngen.ir.nodes import Expr, IndexValue, Load, Role, UniformValue
+from kerngen.ir.memory import Struct
+from kerngen.ir.nodes import Expr, IndexValue, Load, Role
+from kerngen.ir.operators import is_composite
 from kerngen.syntax import ast
 from kerngen.syntax.habits import SeparateSubscripts
 
 if TYPE_CHECKING:
     from kerngen.check.expressions import Expressions
-
-_COMPONENTS = {letter: "xyzw"[n % 4] for n, letter in enumerate("xyzwrgba")}
 
 
 def check_name(ex: Expressions, node: ast.Name) -> Expr | None:
@@ -49,57 +49,20 @@ def check_name(ex: Expressions, node: ast.Name) -> Expr | None:
             refuse(ex, node, "a tensor")
             return None
         case TensorSymbol():
-            return _read(ex, symbol, node, ())
-        case VectorSymbol(name=name, type=type_):
-            ex.env.faults.add(
-                faults_types.VectorAsValue(
-                    span=node.span, name=name, type=type_.spelling
-                )
-            )
-            return None
+            found = read_element(ex, symbol, node)
+            return value_of(ex, found, node) if isinstance(found, Place) else found
+        case ParameterSymbol(memory=memory):
+            return value_of(ex, Place(symbol, memory), node)
         case FaultySymbol():
             return None
         case _:
             assert_never(symbol)
 
 
-def check_member(ex: Expressions, node: ast.Member) -> Expr | None:
-    """Return a component of a vector."""
-    base, member = node.base, node.member
-    symbol = ex.scope.get(base.name) if isinstance(base, ast.Name) else None
-    if not isinstance(symbol, VectorSymbol):
-        _report_member(ex, node, symbol)
-        return None
-    components = "xyzw"[: symbol.type.width]
-    if _COMPONENTS.get(member.name, "?") in components:
-        component = _COMPONENTS[member.name]
-        return UniformValue(symbol.name, symbol.type.scalar, component)
-    if 1 < len(member.name) <= 4 and set(member.name) <= set(_COMPONENTS):
-        ex.env.faults.add(
-            SwizzleUnsupported(span=member.span, base=symbol.name, member=member.name)
-        )
-        return None
-    ex.env.faults.add(
-        faults_names.UnknownMember(
-            span=member.span,
-            type=symbol.type.spelling,
-            member=member.name,
-            components=", ".join(f"'{letter}'" for letter in components),
-        )
-    )
-    return None
-
-
-def _report_member(ex: Expressions, node: ast.Member, symbol: Symbol | None) -> None:
+def report_member(ex: Expressions, node: ast.Member) -> None:
+    """Record a member of what has none."""
     base = node.base
-    if isinstance(base, ast.Name):
-        if symbol is None:
-            report_unknown(ex.env, ex.scope, base)
-            return
-        if isinstance(symbol, FaultySymbol):
-            return
-    elif ex.check(base) is None:
-        return
+    symbol = ex.scope.get(base.name) if isinstance(base, ast.Name) else None
     ex.env.faults.add(
         faults_names.MemberOfScalar(
             span=node.member.span,
@@ -127,26 +90,53 @@ def _member_remedy(ex: Expressions, symbol: Symbol | None, member: str) -> str:
 
 
 def check_element(ex: Expressions, node: ast.Subscript) -> Expr | None:
-    """Return an element of a tensor."""
+    """Return an element of a tensor or of an array, or a part of a vector or matrix."""
     base = node.base
     symbol = ex.scope.get(base.name) if isinstance(base, ast.Name) else None
-    if ex.env.place != "kernel":
+    has_parts = isinstance(symbol, ValueSymbol) and is_composite(symbol.value.type)
+    if isinstance(base, ast.Name) and ex.env.place != "kernel" and not has_parts:
         if not isinstance(symbol, FaultySymbol):
             refuse(ex, node, "a tensor")
         return None
+    if isinstance(base, ast.Name) and symbol is None:
+        for subscript in node.subscripts:
+            if not isinstance(subscript, ast.Name):
+                ex.check(subscript)
+        report_unknown(ex.env, ex.scope, base)
+        return None
+    return check_chain(ex, node)
+
+
+def read_element(
+    ex: Expressions, symbol: TensorSymbol, node: ast.Expr
+) -> Place | Expr | None:
+    """Return an element of a tensor; of one of structs, a place."""
+    subscripts = node.subscripts if isinstance(node, ast.Subscript) else ()
+    if not isinstance(symbol.tensor.element, Struct):
+        return _read(ex, symbol, node, subscripts)
+    places = check_subscripts(ex, symbol, node.span, subscripts)
+    return None if places is None else Place(symbol, symbol.tensor.memory, places)
+
+
+def root_of(ex: Expressions, node: ast.Name) -> Place | Expr | None:
+    """Return what a chain of members starts at."""
+    match symbol := ex.scope.get(node.name):
+        case ParameterSymbol(memory=memory):
+            return Place(symbol, memory)
+        case TensorSymbol() if isinstance(symbol.tensor.element, Struct):
+            return read_element(ex, symbol, node)
+        case _:
+            return ex.check(node)
+
+
+def report_subscripts(ex: Expressions, node: ast.Subscript) -> None:
+    """Record subscripts of what has no parts."""
+    base = node.base
     if isinstance(base, ast.Subscript):
         _report_separate(ex, node)
-        return None
-    if isinstance(base, ast.Name) and isinstance(symbol, TensorSymbol):
-        return _read(ex, symbol, node, node.subscripts)
-    for subscript in node.subscripts:
-        if not isinstance(subscript, ast.Name):
-            ex.check(subscript)
-    if isinstance(base, ast.Name) and symbol is None:
-        report_unknown(ex.env, ex.scope, base)
-    elif not isinstance(symbol, FaultySymbol) and (symbol or ex.check(base)):
-        _report_not_subscriptable(ex, node, symbol)
-    return None
+        return
+    symbol = ex.scope.get(base.name) if isinstance(base, ast.Name) else None
+    _report_not_subscriptable(ex, node, symbol)
 
 
 def _report_separate(ex: Expressions, node: ast.Subscript) -> None:

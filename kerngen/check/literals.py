@@ -94,7 +94,7 @@ def overflows(faults: Faults, span: Span, expr: Expr) -> bool:
             type_ = expr.type
         case _:
             return False
-    if not type_.is_integer or None in values:
+    if not isinstance(type_, Scalar) or not type_.is_integer or None in values:
         return False
     first, second = (int(value or 0) for value in values)
     if op in {"/", "%"} and second == 0:

@@ -20,7 +20,8 @@ from kerngen.check.parameters import Header
 from kerngen.check.schedules import check_schedule
 from kerngen.check.scope import Scope, ValueSymbol
 from kerngen.check.statements import Body
-from kerngen.check.structs import Structs, check_structs
+from kerngen.check.structs import check_structs
+from kerngen.check.types import Structs
 from kerngen.check.subscripts import example_read
 from kerngen.check.text import identifiers_in, signature_text
 from kerngen.check.unread import find_unread
@@ -124,12 +125,13 @@ def _check_items(
     )
     imported = bring_in(faults, places, uses, outer)
     # What functions take and return, so that their order does not matter.
-    signatures = check_signatures(faults, functions)
+    foreign = structs_of(uses)
+    structs_seen = {*foreign, *(item.name.name for item in structs)}
+    signatures = check_signatures(faults, functions, structs_seen)
     callable_ = {**imported, **signatures}
     # Constants into the scope that functions and kernels share.
     declared = check_constants(faults, constants, callable_, outer)
     # Structs, with lengths that may be constants.
-    foreign = structs_of(uses)
     known = check_structs(faults, structs, outer, foreign, path)
     own = {item.name.name: known[item.name.name] for item in structs}
     # Functions, callees before callers.

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import final
+from typing import assert_never, final
 
-from kerngen.check import faults_indices, faults_statements, faults_unsupported
+from kerngen.check import faults_indices, faults_statements
 from kerngen.check.constants import check_default
 from kerngen.check.environment import Environment
 from kerngen.check.faults_types import TypeNotAllowed
 from kerngen.check.lengths import MAX_EXTENT, check_length
 from kerngen.check.scope import (
     FaultySymbol,
+    ParameterSymbol,
     Scope,
     TensorSymbol,
     ValueSymbol,
-    VectorSymbol,
     closest,
     one_line,
 )
-from kerngen.check.structs import Structs
 from kerngen.check.traverse import walk_syntax
-from kerngen.check.types import HALVES, resolve_element, resolve_type
+from kerngen.check.types import HALVES, Structs, resolve_element, resolve_type
+from kerngen.ir.memory import Leaf, Struct
 from kerngen.ir.nodes import (
     ConstRef,
     DimValue,
@@ -32,7 +32,7 @@ from kerngen.ir.nodes import (
     Tensor,
     UniformValue,
 )
-from kerngen.ir.types import Scalar, ValueType, Vector
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector
 from kerngen.syntax import ast
 
 KINDS = {
@@ -89,7 +89,7 @@ class Header:
             self.scope.put(name.name, FaultySymbol("a parameter", parameter.span))
 
     def _define(
-        self, name: ast.Identifier, symbol: TensorSymbol | VectorSymbol | ValueSymbol
+        self, name: ast.Identifier, symbol: TensorSymbol | ParameterSymbol | ValueSymbol
     ) -> None:
         """Say what a name stands for, if it is this parameter that has it."""
         current = self.scope.get(name.name)
@@ -120,7 +120,7 @@ class Header:
             self._add_tensor(parameter, role)
             return
         type_ = resolve_type(self.env.faults, parameter.type.name, self.structs)
-        kind = "a vector" if isinstance(type_, Vector) else "a scalar"
+        kind = _kind(type_)
         if parameter.mutable:
             self.env.faults.add(
                 faults_statements.MutableScalar(
@@ -136,7 +136,7 @@ class Header:
         for n, parameter in enumerate(self.parameters):
             default = written[parameter.name]
             if default is not None:
-                value = check_default(self.env, self.scope, default, parameter.type)
+                value = check_default(self.env, self.scope, default, parameter.memory)
                 self.parameters[n] = replace(parameter, default=value)
 
     def _report_default(self, parameter: ast.Parameter, kind: str) -> None:
@@ -146,14 +146,15 @@ class Header:
             )
         )
 
-    def _add_value(self, parameter: ast.Parameter, type_: ValueType) -> None:
+    def _add_value(self, parameter: ast.Parameter, type_: ValueType | Struct) -> None:
         name = parameter.name.name
         if type_ is Scalar.BOOL:
             self._report_type(parameter, "A parameter", "Use 'u32', and compare it.")
             return
-        self.parameters.append(Parameter(name, type_, None, parameter.doc))
-        if isinstance(type_, Vector):
-            symbol = VectorSymbol(name, type_, parameter.name.span)
+        memory = type_ if isinstance(type_, Struct) else Leaf(type_)
+        self.parameters.append(Parameter(name, memory, None, parameter.doc))
+        if not isinstance(type_, Scalar):
+            symbol = ParameterSymbol(name, memory, parameter.name.span)
             self._define(parameter.name, symbol)
             return
         value = UniformValue(name, type_)
@@ -195,16 +196,6 @@ class Header:
             self._extent(axis, role, f"{parameter.name.name}_axis_{number}")
             for number, axis in enumerate(parameter.type.axes or ())
         ]
-        if isinstance(type_, Vector):
-            self.env.faults.add(
-                faults_unsupported.VectorElementsUnsupported(
-                    span=parameter.type.span,
-                    type=written.name,
-                    scalar="f16" if is_half else type_.scalar.spelling,
-                    width=type_.width,
-                )
-            )
-            return
         if type_ is Scalar.BOOL:
             remedy = "Use 'u32', and compare the elements with 0."
             self._report_type(parameter, "An element of a tensor", remedy)
@@ -271,6 +262,20 @@ class Header:
             case _:
                 pass
         return None
+
+
+def _kind(type_: ValueType | Struct | None) -> str:
+    match type_:
+        case Vector():
+            return "a vector"
+        case Matrix():
+            return "a matrix"
+        case Struct():
+            return "a struct"
+        case Scalar() | None:
+            return "a scalar"
+        case _:
+            assert_never(type_)
 
 
 def _names_in_arithmetic(inputs: list[ast.Parameter]) -> Iterator[ast.Name]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from kerngen.check.composites import composite_conversion
 from kerngen.check.scope import one_line
-from kerngen.ir.types import Scalar
+from kerngen.ir.operators import is_composite
+from kerngen.ir.types import Scalar, ValueType
 from kerngen.syntax import ast
 
 
-def conversion(node: ast.Expr, actual: Scalar, wanted: Scalar) -> str:
+def conversion(node: ast.Expr, actual: ValueType, wanted: ValueType) -> str:
     """Return the hint that turns an expression of one type into another."""
     text = one_line(node.span.text)
+    if is_composite(actual) or is_composite(wanted):
+        return composite_conversion(text, actual, wanted)
     if actual is Scalar.BOOL:
         zero, one = ("0.0", "1.0") if wanted is Scalar.F32 else ("0", "1")
         if counted := _as_count(node, one, zero):
@@ -49,12 +53,14 @@ def whole_literal(node: ast.Expr) -> int | None:
 
 
 def unification(
-    left: tuple[ast.Expr, Scalar],
-    right: tuple[ast.Expr, Scalar],
+    left: tuple[ast.Expr, ValueType],
+    right: tuple[ast.Expr, ValueType],
     want: Scalar | None = None,
 ) -> str:
     """Return the hint that brings two operands to one type, to `want` if one has it."""
     (a, a_type), (b, b_type) = left, right
+    if is_composite(a_type) or is_composite(b_type):
+        return conversion(b, b_type, a_type) or conversion(a, a_type, b_type)
     if Scalar.BOOL in (a_type, b_type):
         node, wanted = (a, b_type) if a_type is Scalar.BOOL else (b, a_type)
         return conversion(node, Scalar.BOOL, wanted)

@@ -9,8 +9,9 @@ from typing import TypeAlias, final
 
 from kerngen.check.faults_indices import IndexRebound
 from kerngen.check.faults_names import NameClash
+from kerngen.ir.memory import Leaf, Struct
 from kerngen.ir.nodes import Expr, Index, Tensor
-from kerngen.ir.types import Vector
+from kerngen.ir.types import Matrix
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -38,13 +39,19 @@ class TensorSymbol:
 
 @final
 @dataclass(frozen=True, slots=True)
-class VectorSymbol:
-    """A vector parameter."""
+class ParameterSymbol:
+    """A parameter with parts: a vector, a matrix or a struct."""
 
     name: str
-    type: Vector
+    memory: Leaf | Struct
     span: Span
-    kind: str = "a vector"
+
+    @property
+    def kind(self) -> str:
+        """What it is."""
+        if isinstance(self.memory, Struct):
+            return "a struct"
+        return "a matrix" if isinstance(self.memory.type, Matrix) else "a vector"
 
 
 @final
@@ -69,7 +76,7 @@ class FaultySymbol:
 
 
 Symbol: TypeAlias = (
-    ValueSymbol | TensorSymbol | VectorSymbol | IndexSymbol | FaultySymbol
+    ValueSymbol | TensorSymbol | ParameterSymbol | IndexSymbol | FaultySymbol
 )
 
 

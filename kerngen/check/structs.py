@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from typing import Final, TypeAlias, final
+from typing import Final, final
 
 from kerngen.check import faults_structs
 from kerngen.check.environment import Environment
@@ -13,6 +13,7 @@ from kerngen.check.faults_names import UnknownType
 from kerngen.check.faults_types import TypeNotAllowed
 from kerngen.check.scope import Scope, closest
 from kerngen.check.struct_numbers import check_attributes, check_lengths
+from kerngen.check.types import Structs
 from kerngen.ir.memory import LEAVES, FixedArray, Leaf, Member, MemoryType, Struct
 from kerngen.ir.nodes import Kernel
 from kerngen.layout.rules import Space
@@ -22,9 +23,6 @@ from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 from kerngen.syntax.foreign import TYPES
-
-Structs: TypeAlias = Mapping[str, Struct | None]
-"""The structs in sight by name; None is one with faults, which are known."""
 
 MOST_FIELDS: Final = 1023
 """WGSL's limit for the members of a struct."""

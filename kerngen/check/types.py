@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Container
-from typing import Final
+from collections.abc import Container, Mapping
+from typing import Final, TypeAlias
 
 from kerngen.check.faults_names import UnknownType
 from kerngen.check.faults_types import TypeNotAllowed
-from kerngen.check.faults_unsupported import MatrixUnsupported
 from kerngen.check.scope import closest, one_line
-from kerngen.ir.types import VECTORS, Scalar, ValueType
+from kerngen.ir.memory import LEAVES, Struct
+from kerngen.ir.types import COMPOSITES, Scalar, ValueType
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -19,36 +18,42 @@ from kerngen.syntax.foreign import TYPES
 SCALARS = {scalar.spelling: scalar for scalar in Scalar}
 
 HALVES: Final[dict[str, ValueType]] = {
-    "f16": Scalar.F32,
-    **{f"vec{width}h": VECTORS[f"vec{width}f"] for width in (2, 3, 4)},
+    name: leaf.type for name, leaf in LEAVES.items() if leaf.is_half
 }
 """The types for storage only, and what they are read as."""
 
-_MATRIX = re.compile(r"mat([234])x([234])[fh]")
+Structs: TypeAlias = Mapping[str, Struct | None]
+"""The structs in scope by name; None is one with a fault, whose uses are none."""
 
 
 def resolve_type(
-    faults: Faults, name: ast.Identifier, structs: Container[str] = frozenset()
-) -> ValueType | None:
+    faults: Faults, name: ast.Identifier, structs: Structs | None = None
+) -> ValueType | Struct | None:
     """Return the type that a name stands for; None after a fault."""
+    known = structs or {}
     if name.name in SCALARS:
         return SCALARS[name.name]
-    if name.name in VECTORS:
-        return VECTORS[name.name]
+    if name.name in COMPOSITES:
+        return COMPOSITES[name.name]
+    if name.name in known:
+        return known[name.name]
     if name.name in HALVES:
         value = HALVES[name.name].spelling
-        remedy = f"Use '{value}': '{name.name}' is for elements of tensors only."
+        remedy = (
+            f"Use '{value}': '{name.name}' is for elements of tensors and members of "
+            "structs only."
+        )
         _report_half(faults, name.span, name.name, remedy)
-    elif name.name not in structs and not report_unsupported_type(faults, name):
-        known = [*SCALARS, *VECTORS, *HALVES]
-        suggestion = TYPES.get(name.name) or closest(name.name, known)
-        faults.add(UnknownType(span=name.span, name=name.name, suggestion=suggestion))
+        return None
+    names = [*SCALARS, *COMPOSITES, *HALVES, *known]
+    suggestion = TYPES.get(name.name) or closest(name.name, names)
+    faults.add(UnknownType(span=name.span, name=name.name, suggestion=suggestion))
     return None
 
 
 def resolve_element(
-    faults: Faults, name: ast.Identifier, structs: Container[str]
-) -> ValueType | None:
+    faults: Faults, name: ast.Identifier, structs: Structs
+) -> ValueType | Struct | None:
     """Return the type that the elements of a tensor are read as; None after a fault."""
     return HALVES.get(name.name) or resolve_type(faults, name, structs)
 
@@ -65,32 +70,44 @@ def _report_half(faults: Faults, span: Span, type_: str, remedy: str) -> None:
     faults.add(TypeNotAllowed(span=span, place="A value", type=type_, remedy=remedy))
 
 
-def report_unsupported_type(faults: Faults, name: ast.Identifier) -> bool:
-    """Whether a name is a type that is not supported yet; if so, that is a fault."""
-    if shape := _MATRIX.fullmatch(name.name):
-        columns, rows = shape.groups()
-        faults.add(
-            MatrixUnsupported(
-                span=name.span, type=name.name, columns=columns, rows=rows
-            )
-        )
-        return True
-    return False
-
-
-def resolve_scalar(
-    faults: Faults, written: ast.TypeName, place: str, *, allow_bool: bool
-) -> Scalar | None:
-    """Return the scalar type of a function's or constant's value."""
+def resolve_scalar(faults: Faults, written: ast.TypeName, place: str) -> Scalar | None:
+    """Return the scalar type of a constant's value."""
     type_ = resolve_type(faults, written.name)
     if type_ is None:
         return None
-    allowed = written.axes is None and (allow_bool or type_ is not Scalar.BOOL)
-    if isinstance(type_, Scalar) and allowed:
+    if isinstance(type_, Scalar) and written.axes is None:
         return type_
     remedy = "Use 'f32', 'i32' or 'u32'."
     if written.axes is not None:
-        remedy = f"Take '{type_.spelling}', and pass an element, as in 'f(x[i])'."
+        remedy = _element_remedy(type_)
+    _report_type(faults, written, place, remedy)
+    return None
+
+
+def resolve_value(
+    faults: Faults, written: ast.TypeName, place: str, structs: Container[str]
+) -> ValueType | None:
+    """Return the type of what a function takes or returns: no struct."""
+    if written.name.name in structs:
+        remedy = "Take the members that are needed, and pass them one by one."
+        _report_type(faults, written, place, remedy)
+        return None
+    type_ = resolve_type(faults, written.name)
+    assert not isinstance(type_, Struct), "none are given"
+    if type_ is None or written.axes is None:
+        return type_
+    _report_type(faults, written, place, _element_remedy(type_))
+    return None
+
+
+def _element_remedy(type_: ValueType | Struct) -> str:
+    return f"Take '{type_.spelling}', and pass an element, as in 'f(x[i])'."
+
+
+def _report_type(
+    faults: Faults, written: ast.TypeName, place: str, remedy: str
+) -> None:
+    """Record a type that can't be there."""
     faults.add(
         TypeNotAllowed(
             span=written.span,
@@ -99,4 +116,3 @@ def resolve_scalar(
             remedy=remedy,
         )
     )
-    return None

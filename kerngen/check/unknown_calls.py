@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kerngen.check import faults_names, faults_types
-from kerngen.check.faults_unsupported import VectorValueUnsupported
 from kerngen.check.lengths import length_text
 from kerngen.check.scope import (
     FaultySymbol,
@@ -15,9 +14,10 @@ from kerngen.check.scope import (
     one_line,
 )
 from kerngen.check.subscripts import INDEX_NAMES
-from kerngen.check.types import HALVES, report_cast_to_half, report_unsupported_type
+from kerngen.check.types import HALVES, report_cast_to_half
 from kerngen.ir.builtins import BUILTINS
-from kerngen.ir.types import CASTS, VECTORS
+from kerngen.ir.geometry import GEOMETRY
+from kerngen.ir.types import CASTS, COMPOSITES
 from kerngen.syntax import ast, foreign
 
 if TYPE_CHECKING:
@@ -38,20 +38,16 @@ def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
     if name == "bool":
         text = one_line(node.arguments[0].span.text) if node.arguments else "x"
         faults.add(faults_types.CastToBool(span=node.span, text=text))
-    elif name in VECTORS:
-        faults.add(VectorValueUnsupported(span=node.span, type=name))
     elif name in HALVES:
         report_cast_to_half(faults, node)
-    elif report_unsupported_type(faults, node.function) or isinstance(
-        symbol, FaultySymbol
-    ):
+    elif isinstance(symbol, FaultySymbol):
         return
     elif symbol is not None:
         faults.add(
             faults_names.TensorAsFunction(span=span, name=name, kind=symbol.kind)
         )
     else:
-        known = [*ex.env.functions, *BUILTINS, *CASTS]
+        known = [*ex.env.functions, *BUILTINS, *GEOMETRY, *CASTS, *COMPOSITES]
         remedy = did_you_mean(closest(name, known))
         if name in foreign.REDUCTIONS:
             remedy = f"Write {_reduced_by(ex, node).by(name)}."

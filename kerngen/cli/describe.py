@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias, TypedDict
 
 from kerngen.emit.host_expr import HostPrinter
-from kerngen.ir.costs import bytes_moved, operations, show_polynomial
 from kerngen.ir.nodes import DimValue, Expr, Role, Tensor, UniformValue
 from kerngen.ir.reads import tensors_read
 from kerngen.ir.stages import StagedKernel, Write, computed_by
 from kerngen.layout.struct import StructLayout, uniform_layout
+from kerngen.schedule.costs import bytes_moved, operations, show_polynomial
 from kerngen.schedule.program import (
     KernelProgram,
     ScheduledStage,

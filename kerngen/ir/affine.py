@@ -19,6 +19,7 @@ from kerngen.ir.nodes import (
     Clamped,
     Constant,
     ConstRef,
+    Construct,
     DimValue,
     Expr,
     FunctionCall,
@@ -26,9 +27,11 @@ from kerngen.ir.nodes import (
     IndexValue,
     Load,
     LocalValue,
+    Part,
     Reduce,
     Select,
     Subscript,
+    Swizzle,
     Unary,
     UniformValue,
 )
@@ -112,6 +115,8 @@ def is_fixed(expr: Expr) -> bool:
             known = op in _RING or op in _QUOTIENTS
             return known and is_fixed(left) and is_fixed(right)
         case IndexValue() | LocalValue() | Load() | Select():
+            return False
+        case Swizzle() | Part() | Construct():
             return False
         case BuiltinCall() | FunctionCall() | Reduce():
             return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 
 
 @final
@@ -51,6 +51,21 @@ class Builtin:
     accuracy: Accuracy
     doc: str
     wide: bool = True
+
+    def result(self, given: tuple[ValueType, ...]) -> ValueType | None:
+        """Return the type for arguments of these types; None if there is no such form.
+
+        Of vectors of one width, each component is computed from those beside it.
+        """
+        scalars = tuple(map(scalar_of, given))
+        found = next((o for o in self.overloads if o.parameters == scalars), None)
+        if found is None or any(isinstance(type_, Matrix) for type_ in given):
+            return None
+        widths = {type_.width if isinstance(type_, Vector) else 1 for type_ in given}
+        if len(widths) > 1 or found.result is Scalar.BOOL and widths != {1}:
+            return None
+        width = widths.pop()
+        return found.result if width == 1 else Vector(found.result, width)
 
     @property
     def arity(self) -> int:

@@ -16,8 +16,10 @@ from kerngen.ir.nodes import (
     Clamped,
     Constant,
     ConstRef,
+    Construct,
     DimValue,
     Expr,
+    Field,
     Function,
     FunctionCall,
     Index,
@@ -26,11 +28,14 @@ from kerngen.ir.nodes import (
     Load,
     LocalValue,
     Module,
+    Part,
+    Path,
     Reduce,
     Schedule,
     Select,
     Statement,
     Subscript,
+    Swizzle,
     Tensor,
     Unary,
     UniformValue,
@@ -62,19 +67,25 @@ def dump_expr(expr: Expr) -> str:
             return name
         case IndexValue(index=index):
             return index.name
-        case UniformValue(name=name, component=component):
-            return f"{name}.{component}" if component else name
-        case Load(tensor=tensor, subscripts=subscripts):
+        case UniformValue(name=name, path=path):
+            return name + _path(path)
+        case Load(tensor=tensor, subscripts=subscripts, path=path):
             places = f"[{', '.join(map(_subscript, subscripts))}]" if subscripts else ""
-            return tensor.name + places
+            return tensor.name + places + _path(path)
+        case Swizzle(operand=operand, components=components):
+            return f"{dump_expr(operand)}.{components}"
+        case Part(operand=operand, at=at):
+            return dump_expr(operand) + _path((at,))
+        case Construct(type=type_, parts=parts):
+            return type_.spelling + _list(parts, "()")
         case Unary(op=op, operand=operand):
             space = " " if op == "not" else ""
             return f"({op}{space}{dump_expr(operand)})"
         case Binary(op=op, left=left, right=right):
             return f"({dump_expr(left)} {op} {dump_expr(right)})"
         case Select(condition=condition, then=then, otherwise=otherwise):
-            parts = map(dump_expr, (condition, then, otherwise))
-            return "(if {} {{ {} }} else {{ {} }})".format(*parts)
+            shown = map(dump_expr, (condition, then, otherwise))
+            return "(if {} {{ {} }} else {{ {} }})".format(*shown)
         case Cast(operand=operand, is_halved=True):
             return f"f32(f16({dump_expr(operand)}))"
         case Cast(operand=operand, type=scalar):
@@ -87,6 +98,14 @@ def dump_expr(expr: Expr) -> str:
             return f"({kind}[{_binders(indices)}] {dump_expr(body)})"
         case _:
             assert_never(expr)
+
+
+def _path(path: Path) -> str:
+    steps = (
+        f".{step.name}" if isinstance(step, Field) else f"[{_subscript(step.place)}]"
+        for step in path
+    )
+    return "".join(steps)
 
 
 def _subscript(subscript: Subscript) -> str:
@@ -117,7 +136,7 @@ def _binders(indices: tuple[Index, ...]) -> str:
 
 def _tensor(tensor: Tensor) -> str:
     axes = ", ".join(map(str, tensor.extents))
-    return f"{tensor.role.value} {tensor.name}: {tensor.storage.spelling}[{axes}]"
+    return f"{tensor.role.value} {tensor.name}: {tensor.memory.spelling}[{axes}]"
 
 
 def _function(function: Function) -> str:
@@ -138,7 +157,7 @@ def _lines(kernel: Kernel) -> Iterator[str]:
     yield from map(_tensor, kernel.tensors)
     for parameter in kernel.parameters:
         default = "" if parameter.default is None else f" = {parameter.default}"
-        yield f"scalar {parameter.name}: {parameter.type.spelling}{default}"
+        yield f"scalar {parameter.name}: {parameter.memory.spelling}{default}"
     for host in kernel.hosts:
         yield f"host {host.name}: {host.type.spelling} = {dump_expr(host.value)}"
     yield from map(_statement, kernel.body)
@@ -148,9 +167,10 @@ def _lines(kernel: Kernel) -> Iterator[str]:
 def _statement(statement: Statement) -> str:
     target = statement.target
     indices = f"[{_binders(statement.indices)}]" if statement.indices else ""
-    type_ = target.storage.spelling
+    component = f".{statement.component}" if statement.component else ""
+    place = f"{target.name}{indices}{_path(statement.path)}{component}"
     value = dump_expr(statement.value)
-    return f"{target.role.value} {target.name}{indices}: {type_} = {value}"
+    return f"{target.role.value} {place}: {target.memory.spelling} = {value}"
 
 
 def _schedule(schedule: Schedule) -> str:

@@ -23,7 +23,7 @@ def dump_stages(staged: StagedKernel) -> str:
 
 def _typed(tensor: Tensor) -> str:
     axes = ", ".join(map(str, tensor.extents))
-    return f"{tensor.name}: {tensor.storage.spelling}[{axes}]"
+    return f"{tensor.name}: {tensor.memory.spelling}[{axes}]"
 
 
 def _stage(stage: Stage) -> Iterator[str]:

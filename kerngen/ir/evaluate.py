@@ -17,7 +17,7 @@ from kerngen.ir.nodes import (
     Select,
     Unary,
 )
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Scalar, scalar_of
 
 Value: TypeAlias = float | int | bool
 
@@ -60,10 +60,10 @@ def constant_value(expr: Expr) -> Value | None:
     match expr:
         case Constant(value=value) | ConstRef(value=value):
             return value
-        case Unary(op=op, operand=operand, type=scalar):
+        case Unary(op=op, operand=operand, type=Scalar() as scalar):
             inner = constant_value(operand)
             return None if inner is None else _unary(op, inner, scalar)
-        case Binary(op=op, left=left, right=right, type=scalar):
+        case Binary(op=op, left=left, right=right, type=Scalar() as scalar):
             a, b = constant_value(left), constant_value(right)
             if a is None or b is None:
                 return None
@@ -76,15 +76,15 @@ def constant_value(expr: Expr) -> Value | None:
             return a if chosen else b
         case Cast(is_halved=True):
             return None
-        case Cast(operand=operand, type=scalar):
+        case Cast(operand=operand, type=Scalar() as scalar):
             inner = constant_value(operand)
             return None if inner is None else cast(inner, scalar)
-        case BuiltinCall(builtin=name, arguments=arguments, type=scalar):
+        case BuiltinCall(builtin=name, arguments=arguments, type=Scalar() as scalar):
             values = [constant_value(argument) for argument in arguments]
             known = [value for value in values if value is not None]
             if len(known) < len(values):
                 return None
-            return _call(name, known, arguments[0].type, scalar)
+            return _call(name, known, scalar_of(arguments[0].type), scalar)
         case _:
             return None
 

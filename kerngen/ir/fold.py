@@ -23,18 +23,21 @@ from kerngen.ir.nodes import (
     Cast,
     Constant,
     ConstRef,
+    Construct,
     DimValue,
     Expr,
     FunctionCall,
     IndexValue,
     Load,
     LocalValue,
+    Part,
     Reduce,
     Select,
+    Swizzle,
     Unary,
     UniformValue,
 )
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Scalar, ValueType
 
 
 def fold(expr: Expr) -> Expr:
@@ -51,7 +54,7 @@ def fold(expr: Expr) -> Expr:
             return expr
         case UniformValue() | LocalValue() | Load() | FunctionCall() | Reduce():
             return expr
-        case Select():
+        case Select() | Swizzle() | Part() | Construct():
             return expr
         case Unary():
             return _fold_unary(expr)
@@ -65,7 +68,8 @@ def fold(expr: Expr) -> Expr:
             assert_never(expr)
 
 
-def _constant(value: Value, scalar: Scalar) -> Constant:
+def _constant(value: Value, scalar: ValueType) -> Constant:
+    assert isinstance(scalar, Scalar), "only scalars have a constant value"
     return Constant(float(value) if scalar is Scalar.F32 else value, scalar)
 
 
@@ -89,7 +93,7 @@ def _fold_binary(expr: Binary) -> Expr:
     if expr.op == "/" and right == 0:
         return expr.left
     if expr.op == "%" and right == 0:
-        return Constant(0, expr.type)
+        return _constant(0, expr.type)
     if expr.op in {"<<", ">>"} and int(right) > 31:
         return replace(expr, right=Constant(int(right) % 32, Scalar.U32))
     return expr
@@ -102,6 +106,7 @@ def _is_plain(expr: Binary) -> bool:
     left, right = constant_value(expr.left), constant_value(expr.right)
     if expr.op in {"/", "%", "<<", ">>"} or left is None or right is None:
         return False
+    assert isinstance(expr.type, Scalar), "only scalars have a constant value"
     exact = integer_op(expr.op, int(left), int(right))
     return exact == wrap(exact, expr.type)
 

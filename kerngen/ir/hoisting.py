@@ -114,4 +114,6 @@ def _let(
 ) -> Statement:
     extents = tuple(index.extent for index in indices)
     target = Tensor(name, value.type, extents, Role.LET, span=statement.span)
-    return replace(statement, target=target, indices=indices, value=value)
+    return replace(
+        statement, target=target, indices=indices, value=value, path=(), component=""
+    )

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Literal, TypeAlias, final
 
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
-from kerngen.ir.types import Matrix, Scalar, ValueType, Vector
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.source.text import Span
 
 Extent: TypeAlias = str | int
@@ -417,6 +417,18 @@ class Statement:
     span: Span | None = field(default=None, compare=False, repr=False)
     path: Path = ()
     component: str = ""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the rest of each element stays as it is."""
+        return bool(self.path or self.component)
+
+    @property
+    def written(self) -> ValueType:
+        """The type of what is written."""
+        leaf = reach(self.target.memory, self.path)
+        assert isinstance(leaf, Leaf), "structs and arrays are written part by part"
+        return scalar_of(leaf.type) if self.component else leaf.type
 
 
 @final

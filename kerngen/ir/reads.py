@@ -38,12 +38,25 @@ def is_at(load: Load, indices: tuple[Index, ...]) -> bool:
 
 
 def read_elsewhere(statement: Statement) -> set[Tensor]:
-    """Return what a statement reads at another element than its own."""
+    """Return what a statement reads at another element than its own.
+
+    With indices in its path it writes part of an element, and others of its own domain
+    the rest: then the whole element is another's, but for the part itself.
+    """
     return {
-        load.tensor
-        for load in loads(statement.value)
-        if not is_at(load, statement.indices)
+        load.tensor for load in loads(statement.value) if not _is_own(load, statement)
     }
+
+
+def _is_own(load: Load, statement: Statement) -> bool:
+    rank = statement.target.rank
+    if rank == len(statement.indices):
+        return is_at(load, statement.indices)
+    return (
+        load.tensor == statement.target
+        and is_at(load, statement.indices[:rank])
+        and load.path == statement.path
+    )
 
 
 def names_in(statement: Statement) -> Iterator[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
-from kerngen.ir.nodes import Cast, Expr, Index, Kernel, LocalValue, Tensor
-from kerngen.ir.types import Scalar
+from kerngen.ir.nodes import Cast, Expr, Index, Kernel, LocalValue, Path, Tensor
 
 
 @final
@@ -22,11 +21,21 @@ class Define:
 @final
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Store a value at the domain's own element of `tensor`."""
+    """Store a value at the domain's own element of `tensor`, or at a part of it.
+
+    See `Statement` for `path` and `component`; the domain is the statement's.
+    """
 
     tensor: Tensor
     value: Expr
     text: str = field(default="", compare=False, repr=False)
+    path: Path = ()
+    component: str = ""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the rest of the element stays as it is."""
+        return bool(self.path or self.component)
 
 
 Step: TypeAlias = Define | Write
@@ -38,7 +47,8 @@ class Stage:
     """Steps done in order for every element of `domain`; elements are independent.
 
     At most one `Reduce` stands outside of other reductions; its body reads no local.  A
-    tensor that is written is read only at the element written, and before that.
+    tensor that is written is read only at the element written, and before that; one
+    that is written in parts, after that too.
     """
 
     name: str
@@ -64,4 +74,4 @@ def computed_by(step: Step) -> str:
 def as_stored(value: Expr, tensor: Tensor) -> Expr:
     """Return what a tensor gives back of a value that is written to it."""
     is_kept_whole = not tensor.is_half or (isinstance(value, Cast) and value.is_halved)
-    return value if is_kept_whole else Cast(value, Scalar.F32, is_halved=True)
+    return value if is_kept_whole else Cast(value, value.type, is_halved=True)

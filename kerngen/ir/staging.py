@@ -20,6 +20,7 @@ from typing import final
 
 from kerngen.ir.hoisting import Fresh, hoist_reductions, split_self_reads
 from kerngen.ir.inlining import inline_lets
+from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import (
     Expr,
     Index,
@@ -33,7 +34,7 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.reads import holds_reduce, loads, read_elsewhere, tensors_read
 from kerngen.ir.stages import Define, Stage, StagedKernel, Step, Write, as_stored
-from kerngen.ir.walk import map_children
+from kerngen.ir.walk import map_children, map_path
 
 MAX_TENSORS = 8
 """Storage buffers per shader stage that every WebGPU adapter offers."""
@@ -120,7 +121,8 @@ def _over(statement: Statement, indices: tuple[Index, ...]) -> Statement:
 
     if statement.indices == indices:
         return statement
-    return replace(statement, indices=indices, value=rename(statement.value))
+    value, path = rename(statement.value), map_path(statement.path, rename)
+    return replace(statement, indices=indices, value=value, path=path)
 
 
 def _outliving(groups: Sequence[tuple[Statement, ...]]) -> dict[Tensor, None]:
@@ -163,6 +165,12 @@ class _Builder:
         steps: list[Step] = []
         for number, member in enumerate(members):
             value = self._with_locals(member.value, current)
+            if member.is_partial:
+                # What the element holds now is read from memory.
+                current.pop(member.target, None)
+                written = member.path, member.component
+                steps.append(Write(member.target, value, member.text, *written))
+                continue
             read_later = any(
                 member.target in set(tensors_read(later.value))
                 for later in members[number + 1 :]
@@ -185,6 +193,7 @@ class _Builder:
         """Name the value of a let after it; that of a write apart from the tensor."""
         keeps_name = tensor.role is Role.LET and tensor not in self.outliving
         name = tensor.name if keeps_name else self.fresh.name(f"{tensor.name}_new")
+        assert not isinstance(tensor.element, Struct), "structs are written in parts"
         return LocalValue(name, tensor.element)
 
     def _with_locals(self, value: Expr, current: dict[Tensor, LocalValue]) -> Expr:

@@ -68,6 +68,16 @@ class Vector:
     width: int
 
     @property
+    def is_integer(self) -> bool:
+        """Whether values are 32-bit integers: never, only their components may be."""
+        return False
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether arithmetic is defined on the type."""
+        return True
+
+    @property
     def spelling(self) -> str:
         """The type as a user writes it, `vec3f` for one."""
         return f"vec{self.width}{self.scalar.value[0]}"
@@ -80,6 +90,16 @@ class Matrix:
 
     columns: int
     rows: int
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether values are 32-bit integers: never."""
+        return False
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether arithmetic is defined on the type."""
+        return True
 
     @property
     def column(self) -> Vector:
@@ -108,6 +128,10 @@ MATRICES = {
     for matrix in (Matrix(columns, 2), Matrix(columns, 3), Matrix(columns, 4))
 }
 """Every matrix type by its name in the language."""
+
+
+COMPOSITES: dict[str, Vector | Matrix] = {**VECTORS, **MATRICES}
+"""Every type with components by its name in the language."""
 
 
 def scalar_of(type_: ValueType) -> Scalar:

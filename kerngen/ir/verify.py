@@ -7,20 +7,24 @@ a bug of kerngen's, never of a user's program.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never, final
 
 from kerngen.ir.affine import affine_form
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.dump import dump_expr
 from kerngen.ir.evaluate import NotFiniteError, as_f32, bounds
+from kerngen.ir.geometry import GEOMETRY
+from kerngen.ir.memory import LEAVES, Leaf, MemoryType, Struct
 from kerngen.ir.nodes import (
     Affine,
+    At,
     Binary,
     BuiltinCall,
     Cast,
     Constant,
     ConstRef,
+    Construct,
     DimValue,
     Expr,
     Function,
@@ -32,16 +36,27 @@ from kerngen.ir.nodes import (
     Load,
     LocalValue,
     Module,
+    Part,
     Reduce,
     Role,
     Select,
     Statement,
+    Subscript,
+    Swizzle,
     Tensor,
     Unary,
     UniformValue,
 )
-from kerngen.ir.types import Scalar, Vector
-from kerngen.ir.walk import children, subscript_value
+from kerngen.ir.nodes import reach as reach_into
+from kerngen.ir.operators import (
+    composite_type,
+    fits_construct,
+    is_composite,
+    part_type,
+    swizzle_type,
+)
+from kerngen.ir.types import Scalar, scalar_of
+from kerngen.ir.walk import children, places_in, subscript_value
 
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _LOGIC = frozenset({"and", "or"})
@@ -56,7 +71,7 @@ class Reach:
 
     functions: Mapping[str, Function]
     dims: frozenset[str] = frozenset()
-    uniforms: frozenset[UniformValue] = frozenset()
+    uniforms: Mapping[str, MemoryType] = field(default_factory=dict[str, MemoryType])
     locals: frozenset[LocalValue] = frozenset()
     tensors: frozenset[Tensor] = frozenset()
     free: bool = False
@@ -79,17 +94,16 @@ def verify_kernel(kernel: Kernel, functions: Mapping[str, Function]) -> list[str
     """Return what is wrong with a kernel."""
     faults = [*_header(kernel)]
     dims = frozenset(kernel.lengths)
-    uniforms = set(_scalars(kernel))
-    reach = Reach(functions, frozenset(kernel.dims), frozenset(uniforms), free=True)
+    uniforms = {p.name: p.memory for p in kernel.parameters}
+    reach = Reach(functions, frozenset(kernel.dims), uniforms, free=True)
     for derived in kernel.derived:
         faults += verify_expr(derived.value, reach)
     for host in kernel.hosts:
-        reach = Reach(functions, dims, frozenset(uniforms), free=True)
-        faults += _host(host, reach)
-        uniforms.add(UniformValue(host.name, host.type))
+        faults += _host(host, Reach(functions, dims, uniforms, free=True))
+        uniforms = {**uniforms, host.name: Leaf(host.type)}
     tensors = set(kernel.tensors)
     for statement in kernel.body:
-        reach = Reach(functions, dims, frozenset(uniforms), tensors=frozenset(tensors))
+        reach = Reach(functions, dims, uniforms, tensors=frozenset(tensors))
         faults += _statement(statement, reach)
         if statement.target.role is Role.LET:
             tensors.add(statement.target)
@@ -104,19 +118,21 @@ def _function(function: Function, known: Mapping[str, Function]) -> Iterator[str
     for local, value in function.lets:
         reach = Reach(known, locals=frozenset(locals_))
         yield from verify_expr(value, reach)
-        if local.type is not value.type:
+        if local.type != value.type:
             yield f"let '{local.name}' has the type of another value"
         locals_.add(local)
     yield from verify_expr(function.body, Reach(known, locals=frozenset(locals_)))
-    if function.body.type is not function.type:
+    if function.body.type != function.type:
         yield "the body has another type than the function"
 
 
 def _header(kernel: Kernel) -> Iterator[str]:
     for tensor in kernel.tensors:
-        if tensor.role is Role.LET or not tensor.element.is_numeric:
+        if tensor.role is Role.LET or tensor.element is Scalar.BOOL:
             yield f"tensor '{tensor.name}' is no parameter or output"
-        if tensor.is_half and tensor.element is not Scalar.F32:
+        if tensor.memory.spelling not in LEAVES and not isinstance(
+            tensor.element, Struct
+        ):
             yield f"tensor '{tensor.name}' keeps as f16 what is no f32"
         for extent in tensor.extents:
             if isinstance(extent, str) and extent not in kernel.lengths:
@@ -130,19 +146,9 @@ def _header(kernel: Kernel) -> Iterator[str]:
         yield f"output '{tensor.name}' is never written"
 
 
-def _scalars(kernel: Kernel) -> Iterator[UniformValue]:
-    for parameter in kernel.parameters:
-        match parameter.type:
-            case Vector(scalar=scalar, width=width):
-                for component in "xyzw"[:width]:
-                    yield UniformValue(parameter.name, scalar, component)
-            case Scalar() as scalar:
-                yield UniformValue(parameter.name, scalar)
-
-
 def _host(host: Host, reach: Reach) -> Iterator[str]:
     yield from verify_expr(host.value, reach)
-    if host.type not in {Scalar.I32, Scalar.F32} or host.type is not host.value.type:
+    if host.type not in {Scalar.I32, Scalar.F32} or host.type != host.value.type:
         yield f"host '{host.name}' is neither an i32 nor an f32 of its value's type"
 
 
@@ -152,11 +158,16 @@ def _statement(statement: Statement, reach: Reach) -> Iterator[str]:
         yield f"input '{target.name}' is written"
     if target.role is not Role.LET and target not in reach.tensors:
         yield f"'{target.name}' is no tensor of the kernel"
-    if tuple(index.extent for index in statement.indices) != target.extents:
+    inner = tuple(step.length for step in statement.path if isinstance(step, At))
+    if tuple(index.extent for index in statement.indices) != (*target.extents, *inner):
         yield f"the indices of '{target.name}' do not range over its axes"
+    if tuple(places_in(statement.path)) != tuple(
+        map(IndexValue, statement.indices[target.rank :])
+    ):
+        yield f"the path into '{target.name}' has other indices than the statement"
     if len({index.name for index in statement.indices}) < len(statement.indices):
         yield f"the indices of '{target.name}' are not distinct"
-    if statement.value.type is not target.element:
+    if statement.value.type != statement.written:
         yield f"'{target.name}' is given a value of another type"
     yield from verify_expr(statement.value, reach, statement.indices)
 
@@ -188,17 +199,27 @@ def _node(expr: Expr, reach: Reach, indices: tuple[Index, ...]) -> Iterator[str]
             if name not in reach.dims:
                 yield "unknown dim"
         case UniformValue():
-            if expr not in reach.uniforms:
-                yield "unknown scalar"
+            yield from _uniform(expr, reach)
         case LocalValue():
             if expr not in reach.locals:
                 yield "unknown local"
         case Load():
             yield from _load(expr, reach)
+        case Swizzle(operand=operand, components=components, type=type_):
+            if swizzle_type(operand.type, components) != type_:
+                yield "components that the vector does not have"
+        case Part(operand=operand, at=at, type=type_):
+            yield from _place(at.place)
+            if part_type(operand.type) != (at.length, type_):
+                yield "a part that the value does not have"
+        case Construct(type=type_, parts=parts):
+            if not fits_construct(type_, tuple(part.type for part in parts)):
+                yield "parts that make no such vector or matrix"
         case Unary() | Binary() | Select():
             yield from () if reach.free else _operation(expr)
         case Cast(operand=operand, type=scalar):
-            if scalar is Scalar.BOOL or (operand.type is scalar and not reach.free):
+            same = operand.type == scalar and not expr.is_halved
+            if scalar is Scalar.BOOL or (same and not reach.free):
                 yield "a cast that converts nothing"
         case BuiltinCall():
             yield from _builtin(expr, reach)
@@ -208,6 +229,18 @@ def _node(expr: Expr, reach: Reach, indices: tuple[Index, ...]) -> Iterator[str]
             yield from _reduce(expr, indices)
         case _:
             assert_never(expr)
+
+
+def _uniform(expr: UniformValue, reach: Reach) -> Iterator[str]:
+    memory = reach.uniforms.get(expr.name)
+    if memory is None:
+        yield "unknown scalar"
+        return
+    leaf = reach_into(memory, expr.path)
+    if not isinstance(leaf, Leaf) or leaf.type != expr.type:
+        yield "another type than the parameter's"
+    for place in places_in(expr.path):
+        yield from _place(place)
 
 
 def _constant(value: object, scalar: Scalar) -> Iterator[str]:
@@ -234,12 +267,16 @@ def _load(load: Load, reach: Reach) -> Iterator[str]:
         yield "a tensor that is not there"
     if len(load.subscripts) != load.tensor.rank:
         yield "a wrong number of subscripts"
-    for subscript in load.subscripts:
-        value = subscript_value(subscript)
-        if not value.type.is_integer:
-            yield "a subscript that is no integer"
-        if isinstance(subscript, Affine) and affine_form(value) is None:
-            yield "a subscript that is said to be affine"
+    for subscript in (*load.subscripts, *places_in(load.path)):
+        yield from _place(subscript)
+
+
+def _place(subscript: Subscript) -> Iterator[str]:
+    value = subscript_value(subscript)
+    if not value.type.is_integer:
+        yield "a subscript that is no integer"
+    if isinstance(subscript, Affine) and affine_form(value) is None:
+        yield "a subscript that is said to be affine"
 
 
 def _operation(expr: Unary | Binary | Select) -> Iterator[str]:
@@ -250,11 +287,11 @@ def _operation(expr: Unary | Binary | Select) -> Iterator[str]:
                 "~": (Scalar.I32, Scalar.U32),
                 "not": (Scalar.BOOL,),
             }[op]
-            right = operand.type in accepted and expr.type is operand.type
+            right = scalar_of(operand.type) in accepted and expr.type == operand.type
         case Binary():
             right = _binary_fits(expr)
         case Select(condition=condition, then=then, otherwise=otherwise):
-            one_type = then.type is otherwise.type is expr.type
+            one_type = then.type == otherwise.type == expr.type
             right = condition.type is Scalar.BOOL and one_type
         case _:
             assert_never(expr)
@@ -264,6 +301,8 @@ def _operation(expr: Unary | Binary | Select) -> Iterator[str]:
 
 def _binary_fits(expr: Binary) -> bool:
     left, right, op = expr.left.type, expr.right.type, expr.op
+    if is_composite(left) or is_composite(right):
+        return composite_type(op, left, right) == expr.type
     if op in _SHIFTS:
         return left.is_integer and right is Scalar.U32 and expr.type is left
     if left is not right:
@@ -278,15 +317,12 @@ def _binary_fits(expr: Binary) -> bool:
 
 
 def _builtin(expr: BuiltinCall, reach: Reach) -> Iterator[str]:
-    if expr.builtin not in BUILTINS:
+    builtin = BUILTINS.get(expr.builtin) or GEOMETRY.get(expr.builtin)
+    if builtin is None:
         yield "an unknown built-in"
         return
-    builtin = BUILTINS[expr.builtin]
     given = tuple(argument.type for argument in expr.arguments)
-    fits = any(
-        overload.parameters == given and overload.result is expr.type
-        for overload in builtin.overloads
-    )
+    fits = builtin.result(given) == expr.type
     if not fits and not (reach.free and len(given) == builtin.arity):
         yield "arguments that the built-in does not take"
 
@@ -299,7 +335,7 @@ def _call(expr: FunctionCall, reach: Reach) -> Iterator[str]:
     given = [argument.type for argument in expr.arguments]
     if given != [parameter.type for parameter in function.parameters]:
         yield "arguments that the function does not take"
-    if expr.type is not function.type:
+    if expr.type != function.type:
         yield "another type than the function's"
 
 
@@ -308,5 +344,5 @@ def _reduce(expr: Reduce, indices: tuple[Index, ...]) -> Iterator[str]:
     names = [index.name for index in expr.indices]
     if not names or len(set(names)) < len(names) or outer & set(names):
         yield "reduction indices that are not new and distinct"
-    if not expr.body.type.is_numeric or expr.type is not expr.body.type:
+    if not expr.body.type.is_numeric or expr.type != expr.body.type:
         yield "a reduction of another type than its body"

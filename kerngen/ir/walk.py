@@ -8,21 +8,26 @@ from typing import assert_never
 
 from kerngen.ir.nodes import (
     Affine,
+    At,
     Binary,
     BuiltinCall,
     Cast,
     Clamped,
     Constant,
     ConstRef,
+    Construct,
     DimValue,
     Expr,
     FunctionCall,
     IndexValue,
     Load,
     LocalValue,
+    Part,
+    Path,
     Reduce,
     Select,
     Subscript,
+    Swizzle,
     Unary,
     UniformValue,
 )
@@ -33,10 +38,18 @@ def children(expr: Expr) -> tuple[Expr, ...]:
     match expr:
         case Constant() | ConstRef() | IndexValue() | DimValue():
             return ()
-        case UniformValue() | LocalValue():
+        case LocalValue():
             return ()
-        case Load(subscripts=subscripts):
-            return tuple(map(subscript_value, subscripts))
+        case UniformValue(path=path):
+            return tuple(map(subscript_value, places_in(path)))
+        case Load(subscripts=subscripts, path=path):
+            return tuple(map(subscript_value, (*subscripts, *places_in(path))))
+        case Swizzle(operand=operand):
+            return (operand,)
+        case Part(operand=operand, at=at):
+            return (operand, subscript_value(at.place))
+        case Construct(parts=parts):
+            return parts
         case BuiltinCall(arguments=parts) | FunctionCall(arguments=parts):
             return parts
         case Unary(operand=operand) | Cast(operand=operand):
@@ -68,11 +81,23 @@ def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
     match expr:
         case Constant() | ConstRef() | IndexValue() | DimValue():
             return expr
-        case UniformValue() | LocalValue():
+        case LocalValue():
             return expr
-        case Load(subscripts=before):
-            pairs = zip(before, parts, strict=True)
-            return replace(expr, subscripts=tuple(_with_value(*pair) for pair in pairs))
+        case UniformValue(path=path):
+            return replace(expr, path=_with_places(path, parts))
+        case Load(subscripts=before, path=path):
+            own, inner = parts[: len(before)], parts[len(before) :]
+            subscripts = tuple(map(_with_value, before, own))
+            path = _with_places(path, inner)
+            return replace(expr, subscripts=subscripts, path=path)
+        case Swizzle():
+            return replace(expr, operand=parts[0])
+        case Part(at=at):
+            operand, value = parts
+            place = _with_value(at.place, value)
+            return replace(expr, operand=operand, at=replace(at, place=place))
+        case Construct():
+            return replace(expr, parts=parts)
         case BuiltinCall():
             return replace(expr, arguments=parts)
         case FunctionCall():
@@ -101,6 +126,29 @@ def subscript_value(subscript: Subscript) -> Expr:
             return value
         case _:
             assert_never(subscript)
+
+
+def places_in(path: Path) -> Iterator[Subscript]:
+    """Yield the subscripts of a path, in order."""
+    return (step.place for step in path if isinstance(step, At))
+
+
+def _with_places(path: Path, values: tuple[Expr, ...]) -> Path:
+    remaining = iter(values)
+    return tuple(
+        (
+            replace(step, place=_with_value(step.place, next(remaining)))
+            if isinstance(step, At)
+            else step
+        )
+        for step in path
+    )
+
+
+def map_path(path: Path, f: Callable[[Expr], Expr]) -> Path:
+    """Return a path with `f` applied to the value of each subscript in it."""
+    values = tuple(f(subscript_value(place)) for place in places_in(path))
+    return _with_places(path, values)
 
 
 def _with_value(subscript: Subscript, value: Expr) -> Subscript:

@@ -27,6 +27,8 @@ from kerngen.ir.nodes import (
 from kerngen.ir.reads import tensors_read
 from kerngen.ir.stages import Stage, Write
 from kerngen.ir.walk import children
+from kerngen.layout.rules import Space
+from kerngen.layout.types import lay_out
 
 Polynomial: TypeAlias = Mapping[tuple[Extent, ...], int]
 """Coefficients by the extents that they are multiplied with."""
@@ -45,7 +47,7 @@ def bytes_moved(stages: Iterable[Stage], kept: Collection[Tensor] = ()) -> Polyn
         written.update(s.tensor for s in stage.steps if isinstance(s, Write))
     total: Counter[tuple[Extent, ...]] = Counter()
     for tensor in (*read, *written.difference(kept)):
-        total[_ordered(tensor.extents)] += tensor.storage.size
+        total[_ordered(tensor.extents)] += lay_out(tensor.memory, Space.STORAGE).size
     return total
 
 

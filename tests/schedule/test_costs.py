@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kerngen.compiler import compile_text
-from kerngen.ir.costs import bytes_moved, operations, show_polynomial
+from kerngen.schedule.costs import bytes_moved, operations, show_polynomial
 
 
 @pytest.mark.parametrize(

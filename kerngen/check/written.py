@@ -1,0 +1,58 @@
+"""Which parts of an output are written: of a struct, each member must be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias, assert_never
+
+from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
+from kerngen.ir.nodes import At, Constant, Field, Path
+from kerngen.ir.types import Matrix, Scalar, Vector
+from kerngen.ir.walk import subscript_value
+
+Parts: TypeAlias = frozenset[str]
+"""Names of scalars and matrices in an element: `.pos.x`, `.trail[0]`."""
+
+
+def parts_of(memory: MemoryType, path: Path, component: str = "") -> Parts:
+    """Return the parts that a read or a statement takes: all that `path` leads to.
+
+    An index in it runs over all elements, and may be of any.
+    """
+    prefixes = [""]
+    for step in path:
+        match step:
+            case Field(name):
+                prefixes = [f"{prefix}.{name}" for prefix in prefixes]
+            case At(place=place, length=length):
+                value = subscript_value(place)
+                fixed = isinstance(value, Constant)
+                at = (
+                    [int(value.value)]
+                    if isinstance(value, Constant) and fixed
+                    else range(length)
+                )
+                prefixes = [f"{prefix}[{n}]" for prefix in prefixes for n in at]
+            case _:
+                assert_never(step)
+    if component:
+        return frozenset(f"{prefix}.{component}" for prefix in prefixes)
+    return frozenset(f"{p}{part}" for p in prefixes for part in _parts(memory))
+
+
+def _parts(memory: MemoryType) -> Iterator[str]:
+    match memory:
+        case Leaf(type=Vector(width=width)):
+            yield from (f".{letter}" for letter in "xyzw"[:width])
+        case Leaf(type=Scalar() | Matrix()):
+            yield ""
+        case FixedArray(element=element, length=length):
+            inner = tuple(_parts(element))
+            yield from (f"[{n}]{part}" for n in range(length) for part in inner)
+        case Struct(members=members):
+            for member in members:
+                yield from (f".{member.name}{part}" for part in _parts(member.type))
+        case Leaf():
+            raise AssertionError(memory)
+        case _:
+            assert_never(memory)
