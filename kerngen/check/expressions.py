@@ -85,6 +85,13 @@ class Expressions:
         value = self.check(node, scalar_of(want))
         if value is None or value.type == want:
             return value
+        self.report_mismatch(node, value, want, place)
+        return None
+
+    def report_mismatch(
+        self, node: ast.Expr, value: Expr, want: ValueType, place: str
+    ) -> None:
+        """Record a value of another type than its place asks for."""
         self.env.faults.add(
             faults_types.TypeMismatch(
                 span=node.span,
@@ -94,7 +101,6 @@ class Expressions:
                 remedy=conversion(node, value.type, want),
             )
         )
-        return None
 
     def check_together(
         self, nodes: tuple[ast.Expr, ...], want: Scalar | None

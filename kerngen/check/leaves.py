@@ -24,6 +24,7 @@ from kerngen.check.scope import (
 )
 from kerngen.check.subscripts import check_subscripts, example_read, free_names
 from kerngen.check.unknown import report_unknown
+from kerngen.check.written import parts_of
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Expr, IndexValue, Load, Role
 from kerngen.ir.operators import is_composite
@@ -174,7 +175,8 @@ def _read(
 ) -> Expr | None:
     """Check a read of one element."""
     tensor = symbol.tensor
-    if tensor.role is Role.OUTPUT and tensor.name not in ex.env.written:
+    unwritten = parts_of(tensor.memory, ()) - ex.env.written_parts(tensor.name)
+    if tensor.role is Role.OUTPUT and unwritten:
         is_other = any(not isinstance(subscript, ast.Name) for subscript in subscripts)
         itself = is_other and tensor.name == ex.env.current.target
         fault = ReadBeforeWrite(

@@ -12,8 +12,9 @@ from kerngen.check.faults_statements import LeftSubscript, RepeatedLeftIndex
 from kerngen.check.scope import Scope, Symbol, TensorSymbol, ValueSymbol, one_line
 from kerngen.check.subscripts import free_names
 from kerngen.check.traverse import walk_syntax
+from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Role
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Scalar, ValueType
 from kerngen.syntax import ast
 
 _LONGEST_TEXT: Final = 80
@@ -191,7 +192,7 @@ def _is_rank_0(symbol: Symbol | None) -> bool:
     return isinstance(symbol, TensorSymbol) and symbol.tensor.rank == 0
 
 
-def _type_of(symbol: Symbol | None) -> Scalar:
+def _type_of(symbol: Symbol | None) -> ValueType | Struct:
     match symbol:
         case ValueSymbol(value=value):
             return value.type

@@ -12,6 +12,7 @@ from kerngen.check.constants import check_constants
 from kerngen.check.dead_schedules import report_dead
 from kerngen.check.environment import Environment, Signatures
 from kerngen.check.faults_names import DuplicateItem
+from kerngen.check.faults_places import MembersNeverWritten
 from kerngen.check.functions import check_functions, check_signatures
 from kerngen.check.given import Given, check_given
 from kerngen.check.imports import bring_in, structs_of
@@ -21,13 +22,14 @@ from kerngen.check.schedules import check_schedule
 from kerngen.check.scope import Scope, ValueSymbol
 from kerngen.check.statements import Body
 from kerngen.check.structs import check_structs
-from kerngen.check.types import Structs
 from kerngen.check.subscripts import example_read
 from kerngen.check.text import identifiers_in, signature_text
+from kerngen.check.types import Structs
 from kerngen.check.unread import find_unread
 from kerngen.check.unseen import say_where
+from kerngen.check.written import all_parts, parts_of
 from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import Function, Kernel, Module, Role
+from kerngen.ir.nodes import Function, Kernel, Module, Role, Tensor
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
@@ -241,7 +243,9 @@ def _check_written(env: Environment, scope: Scope, item: ast.KernelItem) -> None
     """Check that every output is written, and anything at all."""
     outputs = [tensor for tensor in env.tensors if tensor.role is Role.OUTPUT]
     for tensor in outputs:
-        if tensor.name not in env.written and tensor.span is not None:
+        if tensor.name in env.written:
+            _check_parts(env, tensor)
+        elif tensor.span is not None:
             env.faults.add(
                 faults_statements.NeverWritten(
                     span=tensor.span,
@@ -253,6 +257,20 @@ def _check_written(env: Environment, scope: Scope, item: ast.KernelItem) -> None
     if updates and not item.outputs and not _assigns(item):
         env.faults.add(
             faults_statements.NothingWritten(span=item.name.span, name=item.name.name)
+        )
+
+
+def _check_parts(env: Environment, tensor: Tensor) -> None:
+    """Check that every part of an output's elements is written."""
+    every = parts_of(tensor.memory, ())
+    missing = every - env.written_parts(tensor.name)
+    if missing and tensor.span is not None:
+        env.faults.add(
+            MembersNeverWritten(
+                span=tensor.span,
+                name=tensor.name,
+                missing=tuple(sorted(missing, key=[*all_parts(tensor.memory)].index)),
+            )
         )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from kerngen.check.faults_indices import RangeNotFound
 from kerngen.check.lengths import check_length, length_text
+from kerngen.check.places import lengths_of
 from kerngen.check.scope import (
     FaultySymbol,
     IndexSymbol,
@@ -16,7 +17,12 @@ from kerngen.check.scope import (
     ValueSymbol,
     one_line,
 )
-from kerngen.check.traverse import bare_subscripts, used_in_subscripts, walk_syntax
+from kerngen.check.traverse import (
+    bare_places,
+    bare_subscripts,
+    used_in_subscripts,
+    walk_syntax,
+)
 from kerngen.ir.nodes import DimValue, Extent, Index
 from kerngen.syntax import ast
 
@@ -94,14 +100,22 @@ def _ranged(
             return FaultySymbol("an index", name.span)
         index, origin = Index(name.name, extent), binder.bound.span
         return IndexSymbol(index, name.span, origin, is_given=True)
-    for tensor_name, axis, subscript in bare_subscripts(body):
+    for base, axis, subscript in bare_places(body):
         if subscript.name == name.name:
-            symbol = ex.scope.get(tensor_name)
-            if isinstance(symbol, TensorSymbol) and axis < symbol.tensor.rank:
-                index = Index(name.name, symbol.tensor.extents[axis])
+            extents = _extents_of(ex, base)
+            if axis < len(extents):
+                index = Index(name.name, extents[axis])
                 return IndexSymbol(index, name.span, subscript.span)
             return FaultySymbol("an index", name.span)
     return None
+
+
+def _extents_of(ex: Expressions, base: ast.Expr) -> tuple[Extent, ...]:
+    """Return the lengths of what is subscripted: a tensor's axes, or an array's."""
+    symbol = ex.scope.get(base.name) if isinstance(base, ast.Name) else None
+    if isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0:
+        return symbol.tensor.extents
+    return lengths_of(ex, base)
 
 
 def _calls_a_tensor(ex: Expressions, body: ast.Expr) -> bool:

@@ -23,9 +23,11 @@ from kerngen.check.scope import (
     one_line,
 )
 from kerngen.check.subscripts import report_count, report_dim
+from kerngen.check.target_parts import TargetSpot, check_target_parts
 from kerngen.check.targets import as_sum, elementwise, free_indices, written_tensor
 from kerngen.check.text import statement_text
 from kerngen.check.traverse import walk_syntax
+from kerngen.check.written import parts_of
 from kerngen.ir.evaluate import constant_value
 from kerngen.ir.nodes import (
     Binary,
@@ -38,10 +40,12 @@ from kerngen.ir.nodes import (
     Load,
     Role,
     Statement,
+    Swizzle,
     Tensor,
     UniformValue,
 )
-from kerngen.ir.types import F16_MAX, Scalar
+from kerngen.ir.operators import composite_type
+from kerngen.ir.types import F16_MAX, Scalar, scalar_of
 from kerngen.syntax import ast
 from kerngen.syntax.foreign import REDUCTIONS
 
@@ -123,6 +127,7 @@ class Body:
         if value is None:
             self._declare(name, FaultySymbol("a host", name.span))
             return
+        assert isinstance(value.type, Scalar), "hosts are numbers"
         text = statement_text(node)
         self.hosts.append(Host(name.name, value.type, value, text))
         self.env.hosts[name.name] = value
@@ -135,9 +140,18 @@ class Body:
         target: Tensor,
         indices: tuple[Index, ...],
         value: Expr,
+        spot: TargetSpot | None = None,
     ) -> None:
         self.statements.append(
-            Statement(target, indices, value, statement_text(node), node.span)
+            Statement(
+                target,
+                indices,
+                value,
+                statement_text(node),
+                node.span,
+                spot.path if spot else (),
+                spot.component if spot else "",
+            )
         )
 
     # Assignments
@@ -146,13 +160,20 @@ class Body:
         symbol = written_tensor(self.env, self.scope, node)
         inner = Expressions(self.env, Scope(self.env.faults, self.scope))
         indices = self._left(inner, node, symbol)
-        self.env.current.left_is_faulty |= symbol is None
-        value = self._value(inner, node, symbol, indices)
+        spot = symbol and check_target_parts(inner, node, symbol)
+        self.env.current.left_is_faulty |= spot is None
+        value = self._value(inner, node, symbol, indices, spot)
         if symbol is None:
             return
-        self.env.written.add(symbol.tensor.name)
+        tensor = symbol.tensor
+        self.env.written.add(tensor.name)
+        written = self.env.written_parts(tensor.name)
+        if spot is None:
+            written |= parts_of(tensor.memory, ())
+            return
+        written |= parts_of(spot.memory, spot.path, spot.component)
         if indices is not None and value is not None:
-            self._add(node, symbol.tensor, indices, value)
+            self._add(node, tensor, (*indices, *spot.indices), value, spot)
 
     def _value(
         self,
@@ -160,22 +181,30 @@ class Body:
         node: ast.Assignment,
         symbol: TensorSymbol | None,
         indices: tuple[Index, ...] | None,
+        spot: TargetSpot | None,
     ) -> Expr | None:
         """Check the right side, compound assignments written out."""
-        if symbol is None:
+        if symbol is None or spot is None:
             inner.check(node.value)
             return None
         tensor = symbol.tensor
-        if node.op != "=" and self._unwritten(tensor) and indices is not None:
+        updates = node.op != "="
+        if updates and indices is not None and self._unwritten(tensor, spot):
             self._report_unwritten(node, symbol)
-        place = f"An element of '{tensor.name}'"
-        value = inner.check_as(node.value, tensor.element, place)
-        if value is not None and node.op == "=" and tensor.is_half:
+        value = inner.check(node.value, scalar_of(spot.type))
+        if value is None:
+            return None
+        scales = updates and composite_type(_OPERATORS[node.op], spot.type, value.type)
+        if spot.type not in (value.type, scales):
+            place = f"An element of '{tensor.name}'"
+            inner.report_mismatch(node.value, value, spot.type, place)
+            return None
+        if node.op == "=" and spot.is_half:
             self._check_half(value, node.value)
-        if value is None or node.op == "=" or indices is None:
+        if node.op == "=" or indices is None:
             return value
-        before = Load(tensor, tuple(IndexValue(index) for index in indices))
-        combined = Binary(_OPERATORS[node.op], before, value, tensor.element)
+        before = _before(tensor, indices, spot)
+        combined = Binary(_OPERATORS[node.op], before, value, spot.type)
         return inner.finish(combined, node.value.span)
 
     def _report_unwritten(self, node: ast.Assignment, symbol: TensorSymbol) -> None:
@@ -202,8 +231,10 @@ class Body:
                 LiteralRange(span=node.span, value=text, type="f16", low=low, high=high)
             )
 
-    def _unwritten(self, tensor: Tensor) -> bool:
-        return tensor.role is Role.OUTPUT and tensor.name not in self.env.written
+    def _unwritten(self, tensor: Tensor, spot: TargetSpot) -> bool:
+        parts = parts_of(spot.memory, spot.path, spot.component)
+        written = self.env.written_parts(tensor.name)
+        return tensor.role is Role.OUTPUT and not parts <= written
 
     # Left sides
 
@@ -267,6 +298,14 @@ class Body:
         else:
             report_left(self.env, self.scope, node, target, subscript)
         return None
+
+
+def _before(tensor: Tensor, indices: tuple[Index, ...], spot: TargetSpot) -> Expr:
+    """Return what stands where a statement writes."""
+    value = Load(tensor, tuple(map(IndexValue, indices)), spot.path)
+    if not spot.component:
+        return value
+    return Swizzle(value, spot.component, scalar_of(value.type))
 
 
 def _is_dim(symbol: Symbol | None) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kerngen.check import faults_names, faults_statements
 from kerngen.check.environment import Environment
-from kerngen.check.faults_unsupported import MemberTargetUnsupported
 from kerngen.check.lengths import length_text
 from kerngen.check.scope import (
     FaultySymbol,
@@ -30,12 +29,6 @@ def written_tensor(
     """Return the tensor that is written, if it may be; if not, that is a fault."""
     name = node.name
     symbol = scope.get(name.name)
-    if node.members:
-        env.faults.add(
-            MemberTargetUnsupported(span=node.members[0].span, target=name.name)
-        )
-        env.written.add(name.name)
-        return None
     match symbol:
         case TensorSymbol(tensor=tensor) if tensor.role in {Role.UPDATE, Role.OUTPUT}:
             return symbol
@@ -61,7 +54,7 @@ def _report_input(env: Environment, name: ast.Identifier, symbol: TensorSymbol) 
             span=name.span,
             other=symbol.span,
             name=name.name,
-            type=f"{symbol.tensor.storage.spelling}[{axes}]",
+            type=f"{symbol.tensor.memory.spelling}[{axes}]",
         )
     )
 

@@ -38,17 +38,25 @@ def walk_syntax(expr: ast.Expr) -> Iterator[ast.Expr]:
         yield from walk_syntax(child)
 
 
-def bare_subscripts(expr: ast.Expr) -> Iterator[tuple[str, int, ast.Name]]:
-    """Yield (tensor, axis, subscript) for each name that is a subscript by itself."""
-    if isinstance(expr, ast.Subscript) and isinstance(expr.base, ast.Name):
+def bare_places(expr: ast.Expr) -> Iterator[tuple[ast.Expr, int, ast.Name]]:
+    """Yield (base, axis, subscript) for each name that is a subscript by itself."""
+    if isinstance(expr, ast.Subscript):
+        yield from bare_places(expr.base)
         for axis, subscript in enumerate(expr.subscripts):
             if isinstance(subscript, ast.Name):
-                yield expr.base.name, axis, subscript
+                yield expr.base, axis, subscript
             else:
-                yield from bare_subscripts(subscript)
+                yield from bare_places(subscript)
         return
     for child in subexpressions(expr):
-        yield from bare_subscripts(child)
+        yield from bare_places(child)
+
+
+def bare_subscripts(expr: ast.Expr) -> Iterator[tuple[str, int, ast.Name]]:
+    """Yield (tensor, axis, subscript) for those of a tensor by its name."""
+    for base, axis, subscript in bare_places(expr):
+        if isinstance(base, ast.Name):
+            yield base.name, axis, subscript
 
 
 def used_in_subscripts(name: str, expr: ast.Expr) -> bool:

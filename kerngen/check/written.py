@@ -26,32 +26,30 @@ def parts_of(memory: MemoryType, path: Path, component: str = "") -> Parts:
                 prefixes = [f"{prefix}.{name}" for prefix in prefixes]
             case At(place=place, length=length):
                 value = subscript_value(place)
-                fixed = isinstance(value, Constant)
-                at = (
-                    [int(value.value)]
-                    if isinstance(value, Constant) and fixed
-                    else range(length)
-                )
+                at = range(length)
+                if isinstance(value, Constant):
+                    at = range(int(value.value), int(value.value) + 1)
                 prefixes = [f"{prefix}[{n}]" for prefix in prefixes for n in at]
             case _:
                 assert_never(step)
     if component:
         return frozenset(f"{prefix}.{component}" for prefix in prefixes)
-    return frozenset(f"{p}{part}" for p in prefixes for part in _parts(memory))
+    return frozenset(f"{p}{part}" for p in prefixes for part in all_parts(memory))
 
 
-def _parts(memory: MemoryType) -> Iterator[str]:
+def all_parts(memory: MemoryType) -> Iterator[str]:
+    """Yield every part of an element, in order."""
     match memory:
         case Leaf(type=Vector(width=width)):
             yield from (f".{letter}" for letter in "xyzw"[:width])
         case Leaf(type=Scalar() | Matrix()):
             yield ""
         case FixedArray(element=element, length=length):
-            inner = tuple(_parts(element))
+            inner = tuple(all_parts(element))
             yield from (f"[{n}]{part}" for n in range(length) for part in inner)
         case Struct(members=members):
             for member in members:
-                yield from (f".{member.name}{part}" for part in _parts(member.type))
+                yield from (f".{member.name}{part}" for part in all_parts(member.type))
         case Leaf():
             raise AssertionError(memory)
         case _:

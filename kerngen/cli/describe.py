@@ -10,7 +10,8 @@ from kerngen.emit.host_expr import HostPrinter
 from kerngen.ir.nodes import DimValue, Expr, Role, Tensor, UniformValue
 from kerngen.ir.reads import tensors_read
 from kerngen.ir.stages import StagedKernel, Write, computed_by
-from kerngen.layout.struct import StructLayout, uniform_layout
+from kerngen.layout.struct import uniform_layout
+from kerngen.layout.types import StructLayout
 from kerngen.schedule.costs import bytes_moved, operations, show_polynomial
 from kerngen.schedule.program import (
     KernelProgram,
@@ -151,7 +152,7 @@ def _uniform(layout: StructLayout) -> UniformData:
             "offset": field.offset,
             "size": field.size,
         }
-        for field in layout.members
+        for field in layout.fields
     ]
     return {"name": layout.name, "size": layout.size, "fields": fields}
 

@@ -9,21 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias, final
+from typing import TypeAlias, assert_never, final
 
 from kerngen.ir.affine import subscript_form
 from kerngen.ir.extremes import stays_inside
 from kerngen.ir.nodes import (
     Affine,
+    At,
     Expr,
     Extent,
+    Field,
     Index,
     IndexValue,
     Kernel,
     Load,
+    Part,
+    Path,
     Reduce,
     Subscript,
-    Tensor,
+    UniformValue,
 )
 from kerngen.ir.walk import children
 
@@ -80,14 +84,42 @@ def checked(
     if isinstance(expr, Reduce):
         yield from checked(expr.body, (*around, *_extents(expr.indices)))
         return
-    if isinstance(expr, Load):
-        distinct = tuple(dict.fromkeys(around))
-        for axis, subscript in enumerate(expr.subscripts):
-            check = _check(expr.tensor, axis, subscript, distinct)
-            if check is not None:
-                yield subscript, check
+    distinct = tuple(dict.fromkeys(around))
+    for name, axis, extent, subscript in _subscripted(expr):
+        check = _check(name, axis, extent, subscript, distinct)
+        if check is not None:
+            yield subscript, check
     for child in children(expr):
         yield from checked(child, around)
+
+
+def _subscripted(expr: Expr) -> Iterator[tuple[str, int, Extent, Subscript]]:
+    """Yield (what, axis, extent, subscript) for each subscript of a node itself."""
+    match expr:
+        case Load(tensor=tensor, subscripts=subscripts, path=path):
+            for axis, subscript in enumerate(subscripts):
+                yield tensor.name, axis, tensor.extents[axis], subscript
+            yield from _in_path(tensor.name, path)
+        case UniformValue(name=name, path=path):
+            yield from _in_path(name, path)
+        case Part(at=at):
+            yield from _in_path("the vector or matrix", (at,))
+        case _:
+            return
+
+
+def _in_path(name: str, path: Path) -> Iterator[tuple[str, int, Extent, Subscript]]:
+    """Yield the subscripts of a path; an array in an array is its second axis."""
+    axis = 0
+    for step in path:
+        match step:
+            case Field(field):
+                name, axis = f"{name}.{field}", 0
+            case At(place=place, length=length):
+                yield name, axis, length, place
+                axis += 1
+            case _:
+                assert_never(step)
 
 
 def _extents(indices: tuple[Index, ...]) -> tuple[Extent, ...]:
@@ -100,21 +132,24 @@ def may_be_empty(extent: Extent) -> bool:
 
 
 def _check(
-    tensor: Tensor, axis: int, subscript: Subscript, around: tuple[Extent, ...]
+    tensor: str,
+    axis: int,
+    extent: Extent,
+    subscript: Subscript,
+    around: tuple[Extent, ...],
 ) -> Check | None:
     """Return how to check a subscript; None where it can't leave its axis."""
-    extent = tensor.extents[axis]
     if isinstance(subscript, IndexValue) and subscript.index.extent == extent:
         return None
     form = subscript_form(subscript)
     if form is None:
         needed = may_be_empty(extent) and extent not in around
-        return Gather(tensor.name, axis, extent, around) if needed else None
+        return Gather(tensor, axis, extent, around) if needed else None
     if stays_inside(form, extent):
         return None
     terms = tuple((index.extent, c) for index, c in form.terms.items())
     text = _text(subscript)
-    return RangeCheck(tensor.name, axis, extent, form.offset, terms, around, text)
+    return RangeCheck(tensor, axis, extent, form.offset, terms, around, text)
 
 
 def _text(subscript: Subscript) -> str:

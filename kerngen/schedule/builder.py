@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, final
 
+from kerngen.ir.memory import Leaf, MemoryType, Struct, holds_half
 from kerngen.ir.nodes import Extent, Function, Index, Tensor
 from kerngen.ir.stages import Write
-from kerngen.ir.types import Scalar, Storage
-from kerngen.layout.struct import LayoutField
+from kerngen.ir.types import Scalar, Storage, ValueType
+from kerngen.layout.rules import Space
+from kerngen.layout.types import Laid, lay_out
 from kerngen.schedule.program import Binding, Shader
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 from kerngen.shader.helpers import HELPERS
-from kerngen.shader.names import member_names, unlike_enumerants, value_namer
+from kerngen.shader.names import unlike_enumerants, value_namer
 from kerngen.shader.printer import print_module
+from kerngen.shader.structs import StructDeclarations, members_of
 
 WORKGROUP: Final = ("workgroup_id", "workgroup", "vec3u")
 GRID: Final = ("num_workgroups", "grid", "vec3u")
@@ -32,7 +35,17 @@ class Buffer:
     name: str
     lanes: int
     expr: t.Expr
-    storage: Storage
+    memory: Leaf | Struct
+
+    @property
+    def laid(self) -> Laid:
+        """How an element lies in memory."""
+        return lay_out(self.memory, Space.STORAGE)
+
+    @property
+    def is_half(self) -> bool:
+        """Whether memory keeps scalars as f16."""
+        return isinstance(self.memory, Leaf) and self.memory.is_half
 
     def load(self, address: t.Operand) -> t.Expr:
         """Return what lies at an address: one element, or a vector of four."""
@@ -46,25 +59,25 @@ class Buffer:
 
     def store(self, address: t.Operand, value: t.Expr) -> t.Stmt:
         """Return the statement that writes one element, or a vector of four."""
-        if self.storage is Storage.F16:
-            value = t.call(wgsl_type(self.storage, self.lanes), value)
+        if self.is_half:
+            value = t.call(wgsl_type(Storage.F16, self.lanes), value)
         return t.Assign(self.expr[address], value)
 
     def _read(self, place: t.Expr, lanes: int) -> t.Expr:
-        if self.storage is Storage.F16:
+        if self.is_half:
             return t.call(wgsl_type(Scalar.F32, lanes), place)
         return place
 
 
-def wgsl_type(type_: Scalar | Storage, lanes: int = 1) -> str:
-    """Return the WGSL type of a value, or of an element in memory, of 1 or 4 lanes."""
+def wgsl_type(type_: ValueType | Storage, lanes: int = 1) -> str:
+    """Return the WGSL type of a value, or of an element in memory, of 1 to 4 lanes."""
     if lanes == 1:
         return type_.spelling
-    return f"vec4{_SUFFIXES[type_.spelling]}"
+    return f"vec{lanes}{_SUFFIXES[type_.spelling]}"
 
 
 _SUFFIXES: Final = {"f32": "f", "i32": "i", "u32": "u", "f16": "h", "bool": "<bool>"}
-"""What follows `vec4` for each type."""
+"""What follows `vec4` for each scalar; other types have but one lane."""
 
 
 @final
@@ -75,8 +88,11 @@ class ShaderBuilder:
         """Start a shader; `lanes_of` says which tensors are bound as vectors."""
         self.task = task
         self._lanes_of = lanes_of
-        self._members = member_names(f.name for f in task.layout.members)
-        self._namer = value_namer(f"{name}{s}" for name in HELPERS for s in ("", "4"))
+        self._members = members_of(task.layout)
+        self._namer = value_namer(
+            f"{name}{suffix}" for name in HELPERS for suffix in ("", *"234")
+        )
+        self._structs = StructDeclarations(self._namer)
         self._names: dict[tuple[str, str, str], str] = {}
         self._buffers: dict[str, Buffer] = {}
         self._declared: dict[str, t.Declaration] = {}
@@ -120,6 +136,10 @@ class ShaderBuilder:
         self._uses_uniform = True
         return t.Member(t.Ident(self._uniform), self._members[field])
 
+    def laid_uniform(self, field: str) -> Laid:
+        """Return how a field of the uniform struct is laid out."""
+        return next(f.laid for f in self.task.layout.fields if f.name == field)
+
     def extent(self, extent: Extent) -> t.Expr:
         """Return the length of an axis as a u32."""
         return t.u32(extent) if isinstance(extent, int) else self.uniform(extent)
@@ -135,29 +155,33 @@ class ShaderBuilder:
 
     def buffer(self, tensor: Tensor) -> Buffer:
         """Return a tensor's binding, declaring it at its first use."""
-        return self._storage(tensor.name, tensor.storage)
+        return self._storage(tensor.name, tensor.memory)
 
-    def scratch(self, wanted: str, element: Scalar, *, written: bool) -> Buffer:
+    def scratch(self, wanted: str, element: ValueType, *, written: bool) -> Buffer:
         """Return the binding of a private buffer, which no tensor is named like."""
         name = self.task.scratch_name(wanted)
-        return self._storage(name, Storage(element.value), written=written)
+        return self._storage(name, Leaf(element), written=written)
 
     def _storage(
-        self, name: str, storage: Storage, *, written: bool | None = None
+        self, name: str, memory: Leaf | Struct, *, written: bool | None = None
     ) -> Buffer:
         if name not in self._buffers:
             if written:
                 self._written.add(name)
             lanes = self._lanes_of.get(name, 1)
             shown = self.name(name, "scratch" if written is not None else "value")
-            buffer = Buffer(name, lanes, t.Ident(shown), storage)
+            buffer = Buffer(name, lanes, t.Ident(shown), memory)
+            element = self._structs.type_of(buffer.laid)
+            if lanes > 1:
+                assert isinstance(memory, Leaf), "only scalars are bound by fours"
+                element = wgsl_type(memory.storage, lanes)
             self._buffers[name] = buffer
             space = "read_write" if name in self._written else "read"
             self._declared[f"buffer {name}"] = t.Buffer(
                 0,
                 f"storage, {space}",
                 shown,
-                f"array<{wgsl_type(storage, lanes)}>",
+                f"array<{element}>",
             )
         return self._buffers[name]
 
@@ -183,7 +207,7 @@ class ShaderBuilder:
 
     def helper(self, name: str, lanes: int) -> str:
         """Return the name of a helper at a width, declaring it."""
-        suffix = "4" if lanes > 1 else ""
+        suffix = str(lanes) if lanes > 1 else ""
         text = HELPERS[name].format(
             T=wgsl_type(Scalar.F32, lanes),
             I=wgsl_type(Scalar.I32, lanes),
@@ -242,8 +266,10 @@ class ShaderBuilder:
     def _module(
         self, summary: str, declarations: tuple[t.Declaration, ...]
     ) -> t.Module:
-        halves = any(b.storage is Storage.F16 for b in self._buffers.values())
-        enables = ("f16",) if halves else ()
+        held: list[MemoryType] = [b.memory for b in self._buffers.values()]
+        if self._uses_uniform:
+            held += (field.type for field in self.task.layout.fields)
+        enables = ("f16",) if any(map(holds_half, held)) else ()
         return t.Module(self._header(summary), declarations, enables)
 
     def _text(self, expr: t.Expr) -> str:
@@ -283,18 +309,9 @@ class ShaderBuilder:
         return [*constants, *self._uniform_declarations(), *ranked]
 
     def _uniform_declarations(self) -> list[t.Declaration]:
+        """Return the structs that buffers hold, and the uniform binding."""
         if not self._uses_uniform:
-            return []
-        layout = self.task.layout
-        members = tuple(map(self._member, layout.members))
-        name = self._namer.claim(layout.name)
-        return [
-            t.Struct(name, members),
-            t.Buffer(0, "uniform", self._uniform, name),
-        ]
-
-    def _member(self, field: LayoutField) -> t.StructMember:
-        type_ = field.type.spelling
-        return t.StructMember(
-            self._members[field.name], type_, f"offset {field.offset}"
-        )
+            return [*self._structs.declarations]
+        name = self._structs.type_of(self.task.layout)
+        uniform = t.Buffer(0, "uniform", self._uniform, name)
+        return [*self._structs.declarations, uniform]

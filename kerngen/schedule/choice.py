@@ -21,6 +21,7 @@ from kerngen.schedule.cooperation import reduction_of
 from kerngen.schedule.gemm import fits_gemm, product_of, row_of
 from kerngen.schedule.gemv import fits_gemv
 from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
+from kerngen.schedule.plain import is_plain
 from kerngen.schedule.rows import fits_rows
 from kerngen.schedule.rows_run import Part, Run, run_of
 from kerngen.schedule.task import Options, Task
@@ -94,6 +95,9 @@ def _joined(guard: Binary, *, decisive: bool) -> bool | None:
 
 
 def _candidates(task: Task) -> Iterator[Choice]:
+    if not is_plain(task.stage):
+        yield from _with_vectors(task)
+        return
     yield from _together(task)
     if task.reduction is None:
         yield Choice("map", "the stage holds no reduction")
@@ -106,6 +110,21 @@ def _candidates(task: Task) -> Iterator[Choice]:
     else:
         yield _of_one_row(task)
     yield Choice("gemm", "two factors, each read once per tile")
+
+
+def _with_vectors(task: Task) -> Iterator[Choice]:
+    """Yield what computes with vectors: it reduces in parts where rows are few."""
+    if task.reduction is None:
+        yield Choice("map", "the stage holds no reduction")
+        return
+    long = _compare(_size(task.reduction.indices), ">", LONG_ROW)
+    reason = "a long reduction for few results"
+    if not task.domain:
+        yield Choice("reduce", "there is one result")
+        return
+    few = _compare(_size(task.domain), "<", FEW_ROWS)
+    yield Choice("reduce", reason, _both(few, long))
+    yield Choice("generic", "an invocation per result")
 
 
 def _of_one_row(task: Task) -> Choice:

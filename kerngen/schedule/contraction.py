@@ -22,7 +22,7 @@ from kerngen.ir.nodes import (
     ReduceKind,
 )
 from kerngen.ir.reads import free_indices, holds_reduce, loads
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import ValueType
 from kerngen.ir.walk import map_children
 from kerngen.schedule.addresses import is_contiguous
 from kerngen.schedule.task import Task
@@ -50,7 +50,7 @@ class Contraction:
     row: Index | None
 
     @property
-    def type(self) -> Scalar:
+    def type(self) -> ValueType:
         """The type of its terms, and of its result."""
         return self.term.type
 
@@ -124,7 +124,7 @@ def _of_product(task: Task, reduce: Reduce) -> Contraction | None:
     return Contraction(reduce.kind, over, *sides, _term(reduce.type), column, row)
 
 
-def _term(type_: Scalar) -> Expr:
+def _term(type_: ValueType) -> Expr:
     return _product((LocalValue(LEFT, type_), LocalValue(RIGHT, type_)))
 
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from kerngen.ir.memory import Leaf
 from kerngen.ir.nodes import Reduce, ReduceKind
 from kerngen.ir.reads import outer_reductions
 from kerngen.ir.stages import Define
+from kerngen.ir.types import ValueType
+from kerngen.layout.rules import Space, round_up
+from kerngen.layout.types import lay_out
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.identities import accumulate, across, combine, identity
 from kerngen.schedule.lowering import Lowerer
@@ -46,7 +50,14 @@ def shared_array(
 ) -> t.Expr:
     """Declare one value per lane in workgroup memory."""
     type_ = f"array<{wgsl_type(reduce.type, width)}, {lanes}>"
-    return shader.workgroup_array("partial", type_, lanes * width * BYTES)
+    size = lanes * width * value_bytes(reduce.type)
+    return shader.workgroup_array("partial", type_, size)
+
+
+def value_bytes(type_: ValueType) -> int:
+    """Return what an element of an array of values takes, in bytes."""
+    laid = lay_out(Leaf(type_), Space.STORAGE)
+    return round_up(laid.align, laid.size)
 
 
 def accumulate_strided(

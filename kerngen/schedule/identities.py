@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from kerngen.ir.nodes import ReduceKind
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.shader import tree as t
 
 _F32_MAX = "3.4028234663852886e+38"
@@ -25,10 +27,19 @@ _START: dict[tuple[ReduceKind, Scalar], str] = {
 """The value of an empty reduction.  WGSL has no portable infinity."""
 
 
-def identity(kind: ReduceKind, type_: Scalar, lanes: int = 1) -> t.Expr:
-    """Return the value that a reduction starts from."""
-    start = t.Literal(_START[kind, type_])
-    return start if lanes == 1 else t.Call(f"vec4{type_.value[0]}", (start,))
+def identity(kind: ReduceKind, type_: ValueType, lanes: int = 1) -> t.Expr:
+    """Return the value that a reduction starts from; of vectors, in each component."""
+    scalar = scalar_of(type_)
+    start = t.Literal(_START[kind, scalar])
+    match type_:
+        case Scalar():
+            return start if lanes == 1 else t.Call(f"vec4{scalar.value[0]}", (start,))
+        case Vector():
+            return t.Call(type_.spelling, (start,))
+        case Matrix(columns=columns, column=column):
+            return t.Call(type_.spelling, (identity(kind, column),) * columns)
+        case _:
+            assert_never(type_)
 
 
 def combine(kind: ReduceKind, left: t.Expr, right: t.Expr) -> t.Expr:

@@ -17,6 +17,8 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.reads import is_at
 from kerngen.ir.types import Scalar
+from kerngen.layout.types import Laid
+from kerngen.schedule import memory
 from kerngen.schedule.addresses import is_contiguous, is_run, row_major
 from kerngen.schedule.affine import index_position, lower_affine
 from kerngen.schedule.builder import Buffer, wgsl_type
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 def lower_load(to: Lowerer, load: Load) -> Value:
     """Return the element of a read, or with a vector index four of them."""
     buffer = to.shader.buffer(load.tensor)
+    if not isinstance(load.tensor.element, Scalar):
+        return Value(memory.read(*place_of_load(to, load)))
     if to.element is not None and is_at(load, to.element[0]):
         return _own(to, load, buffer, to.element[1])
     if to.vector is not None and is_contiguous(load, to.vector):
@@ -41,6 +45,17 @@ def lower_load(to: Lowerer, load: Load) -> Value:
         return _scattered(to, load, buffer, values)
     at = [value.expr for value in values]
     return Value(_element(to, buffer, _address(to, load, at)))
+
+
+def place_of_load(to: Lowerer, load: Load) -> tuple[t.Expr, Laid]:
+    """Return the place of a read in its buffer, and how what lies there is laid out."""
+    buffer = to.shader.buffer(load.tensor)
+    if to.element is not None and is_at(load, to.element[0]):
+        address: t.Expr = to.element[1]
+    else:
+        values = _subscripts(to, load, load.subscripts)
+        address = _address(to, load, [value.expr for value in values])
+    return memory.follow(to, buffer.expr[address], buffer.laid, load.path)
 
 
 def _own(to: Lowerer, load: Load, buffer: Buffer, element: t.Expr) -> Value:
@@ -92,10 +107,10 @@ def _subscripts(
     to: Lowerer, load: Load, subscripts: tuple[Subscript, ...]
 ) -> list[Value]:
     extents = load.tensor.extents
-    return [_subscript(to, s, e) for s, e in zip(subscripts, extents, strict=False)]
+    return [lower_place(to, s, e) for s, e in zip(subscripts, extents, strict=False)]
 
 
-def _subscript(to: Lowerer, subscript: Subscript, extent: Extent) -> Value:
+def lower_place(to: Lowerer, subscript: Subscript, extent: Extent) -> Value:
     """Return a subscript as a u32."""
     match subscript:
         case IndexValue(index):

@@ -12,12 +12,15 @@ from typing import assert_never, final
 
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.evaluate import constant_value
+from kerngen.ir.geometry import GEOMETRY
+from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
     Cast,
     Constant,
     ConstRef,
+    Construct,
     DimValue,
     Expr,
     FunctionCall,
@@ -25,13 +28,25 @@ from kerngen.ir.nodes import (
     IndexValue,
     Load,
     LocalValue,
+    Part,
     Reduce,
     Select,
+    Swizzle,
     Unary,
     UniformValue,
 )
-from kerngen.ir.types import F16_MAX, Scalar
+from kerngen.ir.operators import is_composite
+from kerngen.ir.types import F16_MAX, Matrix, Scalar, ValueType, Vector
+from kerngen.layout.types import Laid
+from kerngen.schedule import memory
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
+from kerngen.schedule.composites import (
+    halved_columns,
+    lanes_of,
+    lower_componentwise,
+    lower_operation,
+    lower_part,
+)
 from kerngen.schedule.identities import accumulate, identity
 from kerngen.schedule.loads import lower_load
 from kerngen.schedule.values import COMPONENTS, LANES, Value
@@ -73,14 +88,19 @@ class Lowerer:
                 return self._index(index)
             case DimValue(name):
                 return Value(t.call("i32", self.shader.uniform(name)))
-            case UniformValue(name, _, None):
-                return Value(self.shader.uniform(name))
-            case UniformValue(name, _, component):
-                return Value(t.Member(self.shader.uniform(name), component or ""))
+            case UniformValue():
+                return Value(memory.read(*self.uniform_place(expr)))
             case LocalValue(name):
                 return self.locals[name]
             case Load():
                 return lower_load(self, expr)
+            case Swizzle(operand, components):
+                return Value(t.Member(self.lower(operand).expr, components))
+            case Part():
+                return Value(lower_part(self, expr))
+            case Construct(type_, parts):
+                values = (self.lower(part).expr for part in parts)
+                return Value(t.Call(type_.spelling, tuple(values)))
             case Unary():
                 return self._unary(expr)
             case Binary():
@@ -100,15 +120,22 @@ class Lowerer:
             case _:
                 assert_never(expr)
 
+    def uniform_place(self, value: UniformValue) -> tuple[t.Expr, Laid]:
+        """Return the place of a parameter's part, and how it is laid out."""
+        place = self.shader.uniform(value.name)
+        laid = self.shader.laid_uniform(value.name)
+        return memory.follow(self, place, laid, value.path)
+
     # Widths
 
-    def widen(self, value: Value, type_: Scalar) -> t.Expr:
+    def widen(self, value: Value, type_: ValueType | Struct) -> t.Expr:
         """Return a value as a vector."""
         if value.wide:
             return value.expr
+        assert isinstance(type_, Scalar), "vectors are not widened"
         return t.call(wgsl_type(type_, LANES), value.expr)
 
-    def together(self, *parts: tuple[Value, Scalar]) -> tuple[bool, list[t.Expr]]:
+    def together(self, *parts: tuple[Value, ValueType]) -> tuple[bool, list[t.Expr]]:
         """Bring values to one width: wide if any of them is."""
         wide = any(value.wide for value, _ in parts)
         if not wide:
@@ -135,14 +162,16 @@ class Lowerer:
 
     # Operators
 
-    def _cast(self, operand: Expr, type_: Scalar) -> Value:
+    def _cast(self, operand: Expr, type_: ValueType) -> Value:
         value = self.lower(operand)
         return Value(t.call(wgsl_type(type_, value.lanes), value.expr), value.wide)
 
     def _halved(self, operand: Expr) -> Value:
         """Round as a tensor of f16 does."""
         value = self.lower(operand)
-        name = self.shader.helper("nearest_f16", value.lanes)
+        if isinstance(operand.type, Matrix):
+            return Value(halved_columns(self, value.expr, operand.type))
+        name = self.shader.helper("nearest_f16", lanes_of(operand.type, value))
         return Value(t.call(name, value.expr), value.wide)
 
     def storable(self, expr: Expr) -> Value:
@@ -164,6 +193,8 @@ class Lowerer:
         return Value(t.Unary(op, value.expr), value.wide)
 
     def _binary(self, expr: Binary) -> Value:
+        if is_composite(expr.type):
+            return Value(lower_operation(self, expr))
         left, right = self.lower(expr.left), self.lower(expr.right)
         mixed = left.wide != right.wide
         helped = _may_be_remainder_of_negatives(expr)
@@ -190,6 +221,11 @@ class Lowerer:
 
     def _builtin(self, expr: BuiltinCall) -> Value:
         parts = [(self.lower(a), a.type) for a in expr.arguments]
+        if expr.builtin in GEOMETRY:
+            operands = (value.expr for value, _ in parts)
+            return Value(t.Call(expr.builtin, tuple(operands)))
+        if isinstance(expr.type, Vector):
+            return Value(lower_componentwise(self, expr))
         if not BUILTINS[expr.builtin].wide and any(value.wide for value, _ in parts):
             return self._element_by_element(expr, [value for value, _ in parts])
         wide, arguments = self.together(*parts)

@@ -20,6 +20,7 @@ from kerngen.schedule.cooperation import (
     reduction_label,
     reduction_of,
     shared_array,
+    value_bytes,
 )
 from kerngen.schedule.identities import accumulate, identity
 from kerngen.schedule.lowering import Lowerer
@@ -42,7 +43,7 @@ def lower_parts(task: Task) -> Iterator[Variant]:
 
     def variant(name: str, when: str, names: set[str]) -> Variant:
         shaders = (_parts_shader(task, names), _finish_shader(task))
-        scratch = Scratch(task.scratch_name("parts"), _host_groups(task))
+        scratch = Scratch(task.scratch_name("parts"), _host_words(task))
         return Variant(name, when, shaders, (scratch,))
 
     return by_width(task, variant)
@@ -131,6 +132,12 @@ def _row(shader: ShaderBuilder, body: list[t.Stmt]) -> t.Ident:
 
 def _split(task: Task) -> Split:
     return Split(reduction_of(task).indices, PART, MAX_PARTS)
+
+
+def _host_words(task: Task) -> str:
+    """Return the Python text of how long the parts are, in words of 4 bytes."""
+    words = value_bytes(reduction_of(task).type) // 4
+    return _host_groups(task) if words == 1 else f"{_host_groups(task)} * {words}"
 
 
 def _host_groups(task: Task) -> str:

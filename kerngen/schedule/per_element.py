@@ -12,6 +12,7 @@ from typing import Final
 from kerngen.ir.nodes import Index
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.lowering import Lowerer
+from kerngen.schedule.plain import is_plain
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.steps import is_flat, last_extents, vector_tensors, write_steps
 from kerngen.schedule.task import Options, Task, host_multiple, host_product
@@ -51,7 +52,7 @@ def lower_map(task: Task, options: Options) -> Iterator[Variant]:
 
 
 def _vector_variant(task: Task) -> Variant | None:
-    if not task.domain:
+    if not task.domain or not is_plain(task.stage):
         return None
     if is_flat(task.stage):
         extents = [index.extent for index in task.domain]

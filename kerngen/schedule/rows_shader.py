@@ -14,7 +14,7 @@ from typing import Final, assert_never, final
 
 from kerngen.ir.nodes import LocalValue, ReduceKind, Tensor
 from kerngen.ir.reads import loads
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Scalar, scalar_of
 from kerngen.schedule.addresses import row_major
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.cooperation import BYTES
@@ -189,7 +189,7 @@ class RowWriter:
             reduce = fold.value
             own = across(reduce.kind, total) if width > 1 else total
             if self._shape.lanes > 1:
-                function = self._join(reduce.kind, reduce.type)
+                function = self._join(reduce.kind, scalar_of(reduce.type))
                 own = t.call(function, own, self._shader.lane)
             self._name(fold.local, own)
         for local, value in pass_.after:

@@ -22,6 +22,7 @@ from kerngen.schedule.cooperation import (
 )
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, position_name, unravel
+from kerngen.schedule.plain import is_plain
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.steps import last_extents, vector_tensors
 from kerngen.schedule.task import Task, host_multiple, host_product
@@ -62,6 +63,8 @@ def _vector_names(task: Task) -> set[str]:
     None is, unless that index ranges over a whole last axis of each: the loop must end
     where the rows do.
     """
+    if not is_plain(task.stage):
+        return set()
     reduce = reduction_of(task)
     last = reduce.indices[-1]
     names = vector_tensors(task.stage, (reduce.body,), last)

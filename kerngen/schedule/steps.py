@@ -8,10 +8,15 @@ from typing import assert_never
 from kerngen.ir.nodes import Expr, Index, IndexValue, Load
 from kerngen.ir.reads import is_at, loads
 from kerngen.ir.stages import Define, Stage, Write
+from kerngen.ir.types import Matrix, Scalar
 from kerngen.ir.walk import children
+from kerngen.layout.types import LeafLayout
 from kerngen.schedule.addresses import is_contiguous, row_major, varies
+from kerngen.schedule.composites import is_constant, named
 from kerngen.schedule.lowering import Lowerer
+from kerngen.schedule.memory import follow, stored
 from kerngen.schedule.values import LANES
+from kerngen.shader import tree as t
 
 
 def write_steps(lowerer: Lowerer, stage: Stage) -> None:
@@ -28,6 +33,9 @@ def write_steps(lowerer: Lowerer, stage: Stage) -> None:
 
 def _write(lowerer: Lowerer, stage: Stage, step: Write) -> None:
     named = replace(lowerer, label=step.tensor.name)
+    if not isinstance(step.tensor.element, Scalar):
+        _write_part(named, stage, step)
+        return
     value = (named.storable if step.tensor.is_half else named.lower)(step.value)
     buffer = lowerer.shader.buffer(step.tensor)
     if lowerer.element is not None:
@@ -45,6 +53,31 @@ def _write(lowerer: Lowerer, stage: Stage, step: Write) -> None:
         return
     message = f"a wide write to '{step.tensor.name}', which is bound as scalars"
     raise AssertionError(message)
+
+
+def _write_part(lowerer: Lowerer, stage: Stage, step: Write) -> None:
+    """Write a vector or matrix, or a part of a struct."""
+    shader, rank = lowerer.shader, step.tensor.rank
+    value = lowerer.lower(step.value).expr
+    if is_constant(step.value):
+        # WGSL refuses constants that no f16 holds; at run time they become infinite.
+        value = named(lowerer, value)
+    buffer = shader.buffer(step.tensor)
+    if lowerer.element is not None:
+        address: t.Expr = lowerer.element[1]
+    else:
+        at = [lowerer.at[index] for index in stage.domain[:rank]]
+        address = row_major(shader, step.tensor.extents, at)
+    place, laid = follow(lowerer, buffer.expr[address], buffer.laid, step.path)
+    if step.component:
+        half = isinstance(laid, LeafLayout) and laid.leaf.is_half
+        place = place.member(step.component)
+        value = t.call("f16", value) if half else value
+    else:
+        if isinstance(step.value.type, Matrix):
+            value = named(lowerer, value)
+        value = stored(value, laid)
+    lowerer.block.append(t.Assign(place, value))
 
 
 def is_flat(stage: Stage) -> bool:

@@ -17,6 +17,7 @@ from kerngen.schedule.per_element import (
     lower_generic,
     lower_map,
 )
+from kerngen.schedule.plain import WITH_VECTORS, is_plain
 from kerngen.schedule.program import Variant
 from kerngen.schedule.rows import covers_rows, fits_rows, lower_rows
 from kerngen.schedule.task import Options, Task
@@ -44,13 +45,23 @@ class Strategy:
     covers: Callable[[Task], int] = _one
 
 
+def _plain(fits: Callable[[Task], str]) -> Callable[[Task], str]:
+    """Return `fits` for a strategy of scalars."""
+
+    def check(task: Task) -> str:
+        return fits(task) if is_plain(task.stage) else WITH_VECTORS
+
+    return check
+
+
 def _fits_reduce(task: Task) -> str:
     return "" if task.reduction is not None else "the stage holds no reduction"
 
 
 def _lower_reduce(task: Task, options: Options) -> Iterator[Variant]:
     del options
-    return lower_columnwise(task) if is_columnwise(task) else lower_parts(task)
+    columns = is_columnwise(task) and is_plain(task.stage)
+    return lower_columnwise(task) if columns else lower_parts(task)
 
 
 STRATEGIES: Final = {
@@ -58,9 +69,9 @@ STRATEGIES: Final = {
     for strategy in (
         Strategy("map", fits_map, lower_map),
         Strategy("reduce", _fits_reduce, _lower_reduce),
-        Strategy("rows", fits_rows, lower_rows, covers_rows),
-        Strategy("gemv", fits_gemv, lower_gemv),
-        Strategy("gemm", fits_gemm, lower_gemm),
+        Strategy("rows", _plain(fits_rows), lower_rows, covers_rows),
+        Strategy("gemv", _plain(fits_gemv), lower_gemv),
+        Strategy("gemm", _plain(fits_gemm), lower_gemm),
         Strategy("generic", fits_generic, lower_generic),
     )
 }

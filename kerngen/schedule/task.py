@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from itertools import takewhile
 from math import prod
 from typing import final
 
 from kerngen.ir.nodes import Expr, Extent, Function, Index, Kernel, Reduce
 from kerngen.ir.reads import outer_reductions
 from kerngen.ir.stages import Stage, StagedKernel
-from kerngen.layout.struct import StructLayout
+from kerngen.layout.types import StructLayout
+from kerngen.schedule.plain import is_plain
 
 Options = dict[str, tuple[int, ...]]
 """A schedule's options by name: `tile` -> (128, 64, 16)."""
@@ -42,10 +44,11 @@ class Task:
 
     @property
     def following(self) -> tuple[Stage, ...]:
-        """The stages within reach, its own first."""
+        """The stages within reach, its own first; those with vectors run alone."""
         stages = self.staged.stages
         first = stages.index(self.stage)
-        return stages[first : first + self.reach]
+        reached = stages[first : first + self.reach]
+        return tuple(takewhile(is_plain, reached)) or (self.stage,)
 
     def scratch_name(self, wanted: str) -> str:
         """Return a name for a private buffer that none of the kernel's tensors has."""

@@ -207,6 +207,16 @@ class HostStatement:
 
 @final
 @dataclass(frozen=True, slots=True)
+class TargetMember:
+    """One step of a member target: `.pos`, or `.trail[k]` into an array."""
+
+    name: Identifier
+    subscripts: tuple[Expr, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Assignment:
     """`c[i, j] = value;` or `x[i] += value;` (no subscripts: a rank-0 tensor).
 
@@ -215,7 +225,7 @@ class Assignment:
 
     name: Identifier
     subscripts: tuple[Expr, ...]
-    members: tuple[Identifier, ...]
+    members: tuple[TargetMember, ...]
     op: AssignOp
     value: Expr
     span: Span = field(compare=False, repr=False)

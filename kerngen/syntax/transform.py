@@ -240,7 +240,7 @@ class Rules:
         meta: Meta,
         name: ast.Identifier,
         subscripts: tuple[ast.Expr, ...] | None,
-        members: tuple[ast.Identifier, ...],
+        members: tuple[ast.TargetMember, ...],
         op: Token,
         value: ast.Expr,
     ) -> ast.Assignment:
@@ -254,9 +254,14 @@ class Rules:
         )
 
     def members(
-        self, _meta: Meta, *members: ast.Identifier
-    ) -> tuple[ast.Identifier, ...]:
+        self, _meta: Meta, *members: ast.TargetMember
+    ) -> tuple[ast.TargetMember, ...]:
         return members
+
+    def target_member(
+        self, meta: Meta, name: ast.Identifier, subscripts: tuple[ast.Expr, ...] | None
+    ) -> ast.TargetMember:
+        return ast.TargetMember(name, subscripts or (), self._span(meta))
 
     def binders(self, _meta: Meta, *binders: ast.Binder) -> tuple[ast.Binder, ...]:
         return binders

@@ -1,0 +1,159 @@
+"""The part of an element that a statement writes: `p[i].trail[k] = ...;`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias, final
+
+from kerngen.check.faults_places import TargetPart, UnknownField
+from kerngen.check.places import LETTERS
+from kerngen.check.ranges import introduce
+from kerngen.check.scope import IndexSymbol, TensorSymbol, closest, one_line
+from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
+from kerngen.ir.nodes import Affine, At, Constant, Field, Index, IndexValue, Path
+from kerngen.ir.operators import swizzle_type
+from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
+from kerngen.syntax import ast
+
+if TYPE_CHECKING:
+    from kerngen.check.expressions import Expressions
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TargetSpot:
+    """What is written of an element: see `kerngen.ir.nodes.Statement`.
+
+    `indices` are those in the path, in order.
+    """
+
+    memory: MemoryType
+    path: Path = ()
+    component: str = ""
+    indices: tuple[Index, ...] = ()
+
+    @property
+    def is_half(self) -> bool:
+        """Whether it is kept as f16."""
+        return isinstance(self.memory, Leaf) and self.memory.is_half
+
+    @property
+    def type(self) -> ValueType:
+        """The type of what is written."""
+        assert isinstance(self.memory, Leaf), "structs and arrays are written by part"
+        return scalar_of(self.memory.type) if self.component else self.memory.type
+
+
+_Step: TypeAlias = TargetSpot | str
+"""Where a step leads to, or what to do instead; empty after a fault."""
+
+
+def check_target_parts(
+    ex: Expressions, node: ast.Assignment, symbol: TensorSymbol
+) -> TargetSpot | None:
+    """Return what the members of a target lead to; it must be a value.
+
+    Subscripts of arrays are literals, or introduce an index over the whole array.
+    """
+    spot: _Step = TargetSpot(symbol.tensor.memory)
+    span = node.name.span
+    for member in node.members:
+        assert isinstance(spot, TargetSpot), "a fault ends the loop"
+        span = member.span
+        spot = _member(ex, spot, member)
+        if not isinstance(spot, TargetSpot):
+            break
+    if isinstance(spot, TargetSpot) and not isinstance(spot.memory, Leaf):
+        spot = _remedy(spot.memory)
+    if isinstance(spot, TargetSpot):
+        return spot
+    if spot:
+        text = one_line(node.span.text.split("=")[0].strip(" +-*/"))
+        ex.env.faults.add(TargetPart(span=span, text=text, remedy=spot))
+    return None
+
+
+def _remedy(memory: MemoryType) -> str:
+    if isinstance(memory, Struct):
+        member = memory.members[0].name
+        return f"A struct is written member by member: '.{member} = ...'."
+    return "An array is written by its elements: '[k] = ...' with an index of its own."
+
+
+def _member(ex: Expressions, spot: TargetSpot, member: ast.TargetMember) -> _Step:
+    if spot.component:
+        return "A component has no members."
+    name = member.name.name
+    match spot.memory:
+        case Struct() as struct:
+            found = struct.member(name)
+            if found is None:
+                _report_unknown(ex, struct, member.name)
+                return ""
+            inner = replace(spot, memory=found.type, path=(*spot.path, Field(name)))
+            return _element(ex, inner, member)
+        case Leaf(type=Vector() as vector) if not member.subscripts:
+            letters = "".join(LETTERS.get(letter, "?") for letter in name)
+            type_ = swizzle_type(vector, letters)
+            if isinstance(type_, Vector):
+                return "Write one component at a time, or the whole vector."
+            if type_ is None:
+                listed = ", ".join(f"'{letter}'" for letter in "xyzw"[: vector.width])
+                return f"A '{vector.spelling}' has the components {listed}."
+            return replace(spot, component=letters)
+        case _:
+            return f"A '{spot.memory.spelling}' is written as a whole."
+
+
+def _report_unknown(ex: Expressions, struct: Struct, name: ast.Identifier) -> None:
+    names = [member.name for member in struct.members]
+    ex.env.faults.add(
+        UnknownField(
+            span=name.span,
+            struct=struct.name,
+            field=name.name,
+            fields=", ".join(f"'{n}'" for n in names),
+            suggestion=closest(name.name, names),
+        )
+    )
+
+
+def _element(ex: Expressions, spot: TargetSpot, member: ast.TargetMember) -> _Step:
+    """Step into arrays by the subscripts of a member."""
+    if not member.subscripts:
+        return spot
+    lengths = spot.memory.lengths if isinstance(spot.memory, FixedArray) else ()
+    if len(member.subscripts) != len(lengths):
+        count = len(lengths) or "no"
+        return f"It has {count} {'axis' if count == 1 else 'axes'}."
+    for subscript in member.subscripts:
+        assert isinstance(spot.memory, FixedArray), "as many as there are lengths"
+        step = _place(ex, spot, spot.memory, subscript)
+        if not isinstance(step, TargetSpot):
+            return step
+        spot = step
+    return spot
+
+
+def _place(
+    ex: Expressions, spot: TargetSpot, array: FixedArray, node: ast.Expr
+) -> _Step:
+    match node:
+        case ast.Number(value=int(number)) if 0 <= number < array.length:
+            place = Affine(Constant(number, Scalar.I32), str(number))
+            path = (*spot.path, At(place, array.length))
+            return replace(spot, memory=array.element, path=path)
+        case ast.Name(name=name) if ex.scope.get(name) is None:
+            index = Index(name, array.length)
+            symbol = IndexSymbol(index, node.span, node.span)
+            introduce(ex, ast.Identifier(name, node.span), symbol)
+            return TargetSpot(
+                array.element,
+                (*spot.path, At(IndexValue(index), array.length)),
+                indices=(*spot.indices, index),
+            )
+        case _:
+            return (
+                f"Use an index of its own, which ranges over all {array.length} "
+                f"elements, or a literal from 0 to {array.length - 1}."
+            )

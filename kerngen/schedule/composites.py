@@ -1,0 +1,144 @@
+"""Lower what vectors and matrices do that scalars don't.
+
+WGSL computes with constants when it compiles, and refuses what overflows or divides by
+zero there.  Scalars are folded before (`kerngen.ir.fold`); a constant vector becomes a
+variable where an operation could fail.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Cast,
+    Constant,
+    ConstRef,
+    Construct,
+    Expr,
+    Load,
+    Part,
+    Unary,
+    UniformValue,
+)
+from kerngen.ir.operators import is_composite
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
+from kerngen.ir.walk import children, subscript_value
+from kerngen.schedule import memory
+from kerngen.schedule.builder import wgsl_type
+from kerngen.schedule.loads import place_of_load
+from kerngen.schedule.values import COMPONENTS, Value
+from kerngen.shader import tree as t
+from kerngen.shader.helpers import HELPER_OF
+
+if TYPE_CHECKING:
+    from kerngen.schedule.lowering import Lowerer
+
+_FAILING: Final = frozenset({"/", "%", "<<", ">>"})
+"""What fails for some constants on the right alone."""
+
+
+def lanes_of(type_: ValueType, value: Value) -> int:
+    """Return how many components a value has in the shader."""
+    return type_.width if isinstance(type_, Vector) else value.lanes
+
+
+def lower_part(to: Lowerer, expr: Part) -> t.Expr:
+    """Return a component or column by its number, straight from memory if it can be."""
+    match expr.operand:
+        case Load():
+            place, laid = place_of_load(to, expr.operand)
+        case UniformValue():
+            place, laid = to.uniform_place(expr.operand)
+        case operand:
+            return _part_of_value(to, expr, operand)
+    return memory.read_part(place, laid, memory.lower_at(to, expr.at))
+
+
+def _part_of_value(to: Lowerer, expr: Part, operand: Expr) -> t.Expr:
+    """Return a part of a value; one that varies needs a variable to be taken from."""
+    value = to.lower(operand).expr
+    if not isinstance(subscript_value(expr.at.place), Constant):
+        value = _variable(to, value)
+    return value[memory.lower_at(to, expr.at)]
+
+
+def _variable(to: Lowerer, value: t.Expr) -> t.Expr:
+    name = to.shader.fresh(f"{to.label}_value")
+    to.block.append(t.Var(name, value))
+    return t.Ident(name)
+
+
+def is_constant(expr: Expr) -> bool:
+    """Whether WGSL may compute an expression when it compiles."""
+    match expr:
+        case Constant() | ConstRef():
+            return True
+        case Construct() | Unary() | Binary() | Cast() | BuiltinCall():
+            return all(map(is_constant, children(expr)))
+        case _:
+            return False
+
+
+def _operand(to: Lowerer, expr: Expr, *, apart: bool) -> t.Expr:
+    """Return an operand; a constant `apart` from what WGSL computes when it compiles."""
+    value = to.lower(expr).expr
+    return _variable(to, value) if apart and is_constant(expr) else value
+
+
+def lower_operation(to: Lowerer, expr: Binary) -> t.Expr:
+    """Return an operation with vectors or matrices."""
+    both = is_constant(expr)
+    left = _operand(to, expr.left, apart=both)
+    fails = expr.op in _FAILING and scalar_of(expr.type).is_integer
+    right = _operand(to, expr.right, apart=fails)
+    if expr.op == "%" and scalar_of(expr.type) is Scalar.I32:
+        assert isinstance(expr.type, Vector), "matrices have no remainder"
+        helper = to.shader.helper("remainder", expr.type.width)
+        sides = (expr.left, left), (expr.right, right)
+        return t.Call(helper, tuple(_splat(expr.type, *side) for side in sides))
+    return t.Binary(expr.op, left, right)
+
+
+def _splat(type_: Vector, expr: Expr, value: t.Expr) -> t.Expr:
+    return value if is_composite(expr.type) else t.call(type_.spelling, value)
+
+
+def lower_componentwise(to: Lowerer, expr: BuiltinCall) -> t.Expr:
+    """Return a built-in of vectors that works on each component."""
+    assert isinstance(expr.type, Vector), "called for vectors"
+    row, width = BUILTINS[expr.builtin], expr.type.width
+    apart = is_constant(expr)
+    arguments = [_operand(to, part, apart=apart) for part in expr.arguments]
+    if expr.builtin in HELPER_OF:
+        helper = to.shader.helper(HELPER_OF[expr.builtin], width)
+        return t.Call(helper, tuple(arguments))
+    if row.wide:
+        type_ = wgsl_type(expr.type.scalar, width)
+        return t.Template(row.wgsl, tuple(arguments), type_)
+    parts = [named(to, argument) for argument in arguments]
+    scalar = expr.type.scalar.spelling
+    calls = (
+        t.Template(row.wgsl, tuple(t.Member(v, component) for v in parts), scalar)
+        for component in COMPONENTS[:width]
+    )
+    return t.Call(expr.type.spelling, tuple(calls))
+
+
+def named(to: Lowerer, value: t.Expr) -> t.Expr:
+    """Give a value a name, if it has none."""
+    if isinstance(value, t.Ident):
+        return value
+    name = to.shader.fresh(f"{to.label}_argument")
+    to.block.append(t.Let(name, value))
+    return t.Ident(name)
+
+
+def halved_columns(to: Lowerer, value: t.Expr, type_: Matrix) -> t.Expr:
+    """Round the columns of a matrix as a tensor of f16 does."""
+    whole = named(to, value)
+    helper = to.shader.helper("nearest_f16", type_.rows)
+    columns = (t.call(helper, whole[n]) for n in range(type_.columns))
+    return t.Call(type_.spelling, tuple(columns))

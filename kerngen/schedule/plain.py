@@ -1,0 +1,42 @@
+"""Which stages compute with scalars alone, so that four elements fit a vector.
+
+Vectors, matrices and structs may occur where they are the same for all elements: a
+component of a parameter is a number like any other.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from kerngen.ir.nodes import Expr, IndexValue, Load, LocalValue
+from kerngen.ir.operators import is_composite
+from kerngen.ir.stages import Define, Stage, Write
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import children, walk
+
+WITH_VECTORS = "the stage computes with vectors, matrices or structs"
+
+
+@cache
+def is_plain(stage: Stage) -> bool:
+    """Whether every element of every value is a scalar of its own."""
+    for step in stage.steps:
+        if isinstance(step, Write) and not isinstance(step.tensor.element, Scalar):
+            return False
+        if isinstance(step, Define) and is_composite(step.local.type):
+            return False
+    return all(_is_plain(step.value) for step in stage.steps)
+
+
+def _is_plain(expr: Expr) -> bool:
+    """Whether composite values in an expression are the same for all elements."""
+    if isinstance(expr, Load) and not isinstance(expr.tensor.element, Scalar):
+        return False
+    parts = children(expr)
+    if any(is_composite(part.type) for part in (expr, *parts)):
+        return not any(map(_varies, walk(expr)))
+    return all(map(_is_plain, parts))
+
+
+def _varies(expr: Expr) -> bool:
+    return isinstance(expr, IndexValue | Load | LocalValue)
