@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kerngen.runtime.errors import AbiError
 
-ABI = 1
-"""The ABI that this runtime speaks; it changes only when `kernel.py` changes."""
+ABI = 2
+"""The ABI that this runtime speaks; it changes only when `kernel.py` or `struct.py` changes."""
 
 
 def check_abi(module: str, abi: int) -> None:

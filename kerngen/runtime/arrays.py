@@ -1,65 +1,154 @@
-"""From whatever NumPy accepts to the bytes of a tensor, never losing a value unsaid."""
+"""Between NumPy and the bytes of a tensor, never losing a value unsaid.
+
+A vector or matrix has axes of its own in NumPy, behind those of the tensor; in memory
+there may be gaps between its parts.  A struct is a record of its `DTYPE`.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kerngen.runtime.elements import BY_DTYPE, Element
-from kerngen.runtime.errors import DtypeError
+from kerngen.runtime.elements import BY_DTYPE, Element, Number
+from kerngen.runtime.errors import DtypeError, ShapeError
+from kerngen.runtime.fields import is_leaf
+from kerngen.runtime.records import conform, numbers
+from kerngen.runtime.shapes import Shape
+from kerngen.runtime.struct import Struct
+
+Values: TypeAlias = ArrayLike | Struct | Sequence[Struct | Sequence[Struct]]
+"""What a tensor is made from: whatever NumPy takes, records, or instances of structs."""
 
 _HINTS = {"f": "f32", "i": "i32", "u": "u32", "b": "u32"}
 
 
-def guess_element(array: ArrayLike) -> type[Element]:
+def guess_element(array: Values) -> type[Element]:
     """Return the element type that an array has already, or refuse."""
     dtype = np.asarray(array).dtype
     element = BY_DTYPE.get(dtype.newbyteorder("<"))
-    if element is None:
-        hint = _HINTS.get(dtype.kind)
-        advice = f"; say which one you want: ctx.tensor(a, {hint})" if hint else ""
-        raise DtypeError(f"No element type holds {dtype}{advice}.")
-    return element
+    if element is not None:
+        return element
+    if dtype.kind in "VO":
+        raise DtypeError(
+            "Records and structs don't say their element type; say which class has "
+            "them: ctx.tensor(a, Particle)."
+        )
+    hint = _HINTS.get(dtype.kind)
+    advice = f"; say which one you want: ctx.tensor(a, {hint})" if hint else ""
+    raise DtypeError(f"No element type holds {dtype}{advice}.")
 
 
-def convert(array: ArrayLike, element: type[Element]) -> NDArray[Any]:
-    """Return an array as contiguous elements.
+def to_memory(array: Values, element: type[Element]) -> tuple[NDArray[Any], Shape]:
+    """Return an array as a tensor's memory holds it, and the shape of the tensor."""
+    if not is_leaf(element):
+        records = _records(array, cast("type[Struct]", element))
+        return records, records.shape
+    data = convert(cast("ArrayLike", array), element.number)
+    shape = outer_shape(data.shape, element)
+    if element.DTYPE.itemsize == element.number.size * math.prod(element.shape):
+        return data, shape
+    memory = np.zeros(shape, element.DTYPE)
+    numbers(memory)[...] = data
+    return memory, shape
+
+
+def window(
+    data: NDArray[np.uint8], element: type[Element], shape: Shape
+) -> NDArray[Any]:
+    """Return a view of bytes of memory as the elements that they hold."""
+    base, inner = element.DTYPE.base, element.DTYPE.shape
+    return numbers(data.view(base).reshape(*shape, *inner))
+
+
+def from_memory(
+    data: NDArray[np.uint8], element: type[Element], shape: Shape
+) -> NDArray[Any]:
+    """Return the elements in bytes of memory, without the gaps in vectors."""
+    return np.ascontiguousarray(window(data, element, shape)).reshape(
+        numpy_shape(shape, element)
+    )
+
+
+def as_elements(array: ArrayLike, element: type[Element]) -> NDArray[Any]:
+    """Return what a reference computed, in the type that the tensor has."""
+    dtype = element.number.dtype if is_leaf(element) else element.DTYPE
+    return np.asarray(array, dtype=dtype)
+
+
+def numpy_shape(shape: Shape, element: type[Element]) -> Shape:
+    """Return the shape of the NumPy array of a tensor."""
+    return (*shape, *element.shape) if is_leaf(element) else shape
+
+
+def outer_shape(shape: Shape, element: type[Element]) -> Shape:
+    """Return a NumPy array's shape without the axes of each vector or matrix."""
+    inner = element.shape if is_leaf(element) else ()
+    depth = len(shape) - len(inner)
+    if depth < 0 or shape[depth:] != inner:
+        raise ShapeError(
+            f"An array of {element.__name__} elements ends in the axes {inner}, got "
+            f"shape {shape}."
+        )
+    return shape[:depth]
+
+
+def _records(array: Values, element: type[Struct]) -> NDArray[np.void]:
+    """Return records or instances of a struct in its `DTYPE`."""
+    source: NDArray[Any] = np.asarray(array)
+    if source.dtype.names is None and source.size == 0:
+        return np.zeros(source.shape, element.DTYPE)
+    if source.dtype != object:
+        return conform(source, element)
+    items = cast("list[object]", source.reshape(-1).tolist())
+    for item in items:
+        if not isinstance(item, element):
+            raise DtypeError(
+                f"Expected instances of {element.__name__}, got a "
+                f"{type(item).__name__}."
+            )
+    return element.pack_array(cast("list[Any]", items)).reshape(source.shape)
+
+
+def convert(array: ArrayLike, number: Number) -> NDArray[Any]:
+    """Return an array as contiguous numbers.
 
     Floats may round, but nothing turns into an infinity or wraps around, and floats
     never become integers.
     """
     source: NDArray[Any] = np.asarray(array)
-    if source.dtype == element.dtype:
+    if source.dtype == number.dtype:
         return np.ascontiguousarray(source).reshape(source.shape)
-    allowed = "biu" if element.is_integer else "biuf"
+    allowed = "biu" if number.is_integer else "biuf"
     if source.dtype.kind not in allowed:
         raise DtypeError(
-            f"An array of {source.dtype} does not convert to {element.name} elements; "
+            f"An array of {source.dtype} does not convert to {number.name} elements; "
             f"convert it first, by array.astype(...), if that is what you mean."
         )
-    if element.is_integer:
-        _check_range(source, element)
-        return source.astype(element.dtype, order="C")
-    return _to_floats(source, element)
+    if number.is_integer:
+        _check_range(source, number)
+        return source.astype(number.dtype, order="C")
+    return _to_floats(source, number)
 
 
-def _check_range(source: NDArray[Any], element: type[Element]) -> None:
+def _check_range(source: NDArray[Any], number: Number) -> None:
     if source.size == 0:
         return
     for extreme in (int(source.min()), int(source.max())):
-        if not element.lowest <= extreme <= element.highest:
-            raise DtypeError(f"The array holds {extreme}, which no {element.name} can.")
+        if not number.lowest <= extreme <= number.highest:
+            raise DtypeError(f"The array holds {extreme}, which no {number.name} can.")
 
 
-def _to_floats(source: NDArray[Any], element: type[Element]) -> NDArray[Any]:
+def _to_floats(source: NDArray[Any], number: Number) -> NDArray[Any]:
     try:
         with np.errstate(over="raise", invalid="ignore"):
-            return source.astype(element.dtype, order="C")
+            return source.astype(number.dtype, order="C")
     except FloatingPointError:
         raise DtypeError(
-            f"The array holds a number beyond the range of {element.name}."
+            f"The array holds a number beyond the range of {number.name}."
         ) from None
 
 

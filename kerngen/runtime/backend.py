@@ -61,8 +61,11 @@ class Backend(Protocol):
         """The caches and pools by name."""
         ...
 
-    def lease(self, nbytes: int) -> Lease[Any]:
-        """Return padded storage for `nbytes`, with any contents."""
+    def lease(self, nbytes: int, least: int = 0) -> Lease[Any]:
+        """Return padded storage for `nbytes`, with any contents.
+
+        It has room for `least` bytes: an empty tensor is bound as one element.
+        """
         ...
 
     def wrap(self, buffer: GPUBuffer, offset: int, nbytes: int) -> Lease[Any]:

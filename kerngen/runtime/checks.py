@@ -102,7 +102,7 @@ def _not_a_tensor(
     maker = _MAKERS[rank] if rank < len(_MAKERS) else "tensor"
     return DtypeError(
         f"{kernel.name}: {role} is a {type(value).__name__}; expected a tensor. "
-        f"Make one by ctx.{maker}({spec.name}, {spec.element.name})."
+        f"Make one by ctx.{maker}({spec.name}, {spec.element.__name__})."
     )
 
 
@@ -156,9 +156,12 @@ def _check_element(
     kernel: Kernel, spec: TensorSpec, actual: type[Element], role: str
 ) -> None:
     if actual is not spec.element:
+        given, expected = actual.__name__, spec.element.__name__
+        if given == expected:
+            given = f"{actual.__module__}.{given}"
+            expected = f"{spec.element.__module__}.{expected}"
         raise DtypeError(
-            f"{kernel.name}: {role} has {actual.name} elements; expected "
-            f"{spec.element.name}."
+            f"{kernel.name}: {role} has {given} elements; expected {expected}."
         )
 
 

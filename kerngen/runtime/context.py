@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, final, overload
 
-from numpy.typing import ArrayLike
-
-from kerngen.runtime.arrays import as_bytes, convert, guess_element
+from kerngen.runtime.arrays import Values, as_bytes, guess_element, to_memory
 from kerngen.runtime.elements import E, Element, check_element
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError
 from kerngen.runtime.shapes import normalise_shape
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from kerngen.runtime.counters import Counters
     from kerngen.runtime.gpu import GPUBuffer
     from kerngen.runtime.limits import Limits
+    from kerngen.runtime.storage import Lease
 
 
 @final
@@ -80,54 +80,59 @@ class Context:
 
     # ---- tensors from arrays
 
-    def scalar(self, value: ArrayLike, element: type[E]) -> Scalar[E]:
+    def scalar(self, value: Values, element: type[E]) -> Scalar[E]:
         """Return a tensor of rank 0."""
         return self._from_array(value, element, 0, "scalar")
 
-    def vector(self, array: ArrayLike, element: type[E]) -> Vector[E]:
+    def vector(self, array: Values, element: type[E]) -> Vector[E]:
         """Return a copy of an array of rank 1, converted to `element`."""
         return self._from_array(array, element, 1, "vector")
 
-    def matrix(self, array: ArrayLike, element: type[E]) -> Matrix[E]:
+    def matrix(self, array: Values, element: type[E]) -> Matrix[E]:
         """Return a copy of an array of rank 2, converted to `element`."""
         return self._from_array(array, element, 2, "matrix")
 
-    def tensor3(self, array: ArrayLike, element: type[E]) -> Tensor3[E]:
+    def tensor3(self, array: Values, element: type[E]) -> Tensor3[E]:
         """Return a copy of an array of rank 3, converted to `element`."""
         return self._from_array(array, element, 3, "tensor3")
 
-    def tensor4(self, array: ArrayLike, element: type[E]) -> Tensor4[E]:
+    def tensor4(self, array: Values, element: type[E]) -> Tensor4[E]:
         """Return a copy of an array of rank 4, converted to `element`."""
         return self._from_array(array, element, 4, "tensor4")
 
     @overload
-    def tensor(self, array: ArrayLike) -> Tensor[Any, Any]: ...
+    def tensor(self, array: Values) -> Tensor[Any, Any]: ...
     @overload
-    def tensor(self, array: ArrayLike, element: type[E]) -> Tensor[E, Any]: ...
+    def tensor(self, array: Values, element: type[E]) -> Tensor[E, Any]: ...
     def tensor(
-        self, array: ArrayLike, element: type[Element] | None = None
+        self, array: Values, element: type[Element] | None = None
     ) -> Tensor[Any, Any]:
         """Return a copy of an array of any rank; its types are checked at the call.
 
-        Without `element` the array must already be float32, float16, int32 or uint32.
+        Without `element` the array must already be float32, float16, int32 or uint32;
+        vectors, matrices and structs are always asked for.
         """
         chosen = guess_element(array) if element is None else element
         return self._from_array(array, chosen, None, "tensor")
 
     def _from_array(
-        self, array: ArrayLike, element: type[E], rank: int | None, maker: str
+        self, array: Values, element: type[E], rank: int | None, maker: str
     ) -> Tensor[E, Any]:
         check_element(element)
-        data = convert(array, element)
-        if rank is not None and data.ndim != rank:
+        data, shape = to_memory(array, element)
+        if rank is not None and len(shape) != rank:
             raise ShapeError(
                 f"ctx.{maker}(...) takes an array of rank {rank}, got shape "
-                f"{data.shape} (rank {data.ndim})."
+                f"{shape} (rank {len(shape)})."
             )
-        lease = self.backend.lease(data.nbytes)
+        lease = self._lease(data.nbytes, element)
         if data.nbytes:
             self.backend.upload(lease, 0, as_bytes(data))
-        return Tensor(self, element, data.shape, lease)
+        return Tensor(self, element, shape, lease)
+
+    def _lease(self, nbytes: int, element: type[Element]) -> Lease[Any]:
+        """Return storage that can be bound: for one element at least."""
+        return self.backend.lease(nbytes, element.DTYPE.itemsize)
 
     # ---- tensors without contents
 
@@ -155,10 +160,8 @@ class Context:
         """Return a tensor with any contents, to be written as `out=`."""
         check_element(element)
         lengths = normalise_shape(shape)
-        nbytes = element.dtype.itemsize
-        for length in lengths:
-            nbytes *= length
-        return Tensor(self, element, lengths, self.backend.lease(nbytes))
+        nbytes = math.prod(lengths) * element.DTYPE.itemsize
+        return Tensor(self, element, lengths, self._lease(nbytes, element))
 
     @overload
     def zeros(
@@ -198,14 +201,13 @@ class Context:
         `offset` is in bytes.  The buffer must belong to the context's device and have
         the usage STORAGE, and COPY_SRC or COPY_DST for what reads or writes need them.
         """
+        check_element(element)
         lengths = normalise_shape(shape)
-        nbytes = element.dtype.itemsize
-        for length in lengths:
-            nbytes *= length
-        if offset < 0 or offset % element.dtype.itemsize:
+        nbytes = math.prod(lengths) * element.DTYPE.itemsize
+        if offset < 0 or offset % element.DTYPE.itemsize:
             raise ShapeError(
                 f"wrap: offset {offset} is not a multiple of the "
-                f"{element.dtype.itemsize} bytes of {element.name}."
+                f"{element.DTYPE.itemsize} bytes of {element.__name__}."
             )
         return Tensor(
             self, element, lengths, self.backend.wrap(buffer, offset, nbytes), offset
@@ -213,14 +215,14 @@ class Context:
 
     # ---- copies and submission
 
-    def copy(self, source: Tensor[E, R] | ArrayLike, target: Tensor[E, R]) -> None:
+    def copy(self, source: Tensor[E, R] | Values, target: Tensor[E, R]) -> None:
         """Overwrite `target` with a tensor or an array of the same shape."""
         self._check_owned(target)
         if is_tensor(source):
             self._copy_tensor(source, target)
             return
-        data = convert(source, target.element)
-        _check_same_shape(data.shape, target.shape)
+        data, shape = to_memory(source, target.element)
+        _check_same_shape(shape, target.shape)
         if data.nbytes:
             self.backend.upload(target.lease, target.offset, as_bytes(data))
 
@@ -229,8 +231,8 @@ class Context:
         _check_same_shape(source.shape, target.shape)
         if source.element is not target.element:
             raise DtypeError(
-                f"copy_from: expected {target.element.name} elements, got "
-                f"{source.element.name}."
+                f"copy_from: expected {target.element.__name__} elements, got "
+                f"{source.element.__name__}."
             )
         self.backend.copy(source, target)
 

@@ -1,78 +1,132 @@
 """The element types of tensors, as marker classes that type checkers can tell apart.
 
 `f32` stands both for the type in annotations (`Matrix[f32]`) and for the value that
-constructors take (`ctx.matrix(array, f32)`).  The classes have no instances.
+constructors take (`ctx.matrix(array, f32)`).  So do the classes of vectors and matrices
+in `leaves.py`, which like these have no instances, and the generated classes of structs.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
 
 from kerngen.runtime.errors import DtypeError
-
-
-class Element:
-    """What all element types have: a name, a NumPy dtype, and their finite range."""
-
-    __slots__ = ()
-
-    name: ClassVar[str]
-    dtype: ClassVar[np.dtype[Any]]
-    is_integer: ClassVar[bool] = False
-    lowest: ClassVar[float]
-    highest: ClassVar[float]
+from kerngen.runtime.shapes import Shape
 
 
 @final
-class f32(Element):
+@dataclass(frozen=True, slots=True)
+class Number:
+    """How memory keeps a number: its NumPy dtype, `struct` code, and finite range.
+
+    `limit` is what the magnitude of a real must stay below, or it rounds to infinity.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    code: str
+    lowest: float
+    highest: float
+    limit: float = 0.0
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is i32 or u32."""
+        return not self.limit
+
+    @property
+    def size(self) -> int:
+        """The bytes of one."""
+        return self.dtype.itemsize
+
+
+_F32_MAX = (2 - 2.0**-23) * 2.0**127
+F32 = Number("f32", np.dtype("<f4"), "f", -_F32_MAX, _F32_MAX, _F32_MAX + 2.0**103)
+F16 = Number("f16", np.dtype("<f2"), "e", -65504.0, 65504.0, 65520.0)
+I32 = Number("i32", np.dtype("<i4"), "i", -(2**31), 2**31 - 1)
+U32 = Number("u32", np.dtype("<u4"), "I", 0, 2**32 - 1)
+
+
+class Element:
+    """What all element types have: the dtype of one in memory, gaps included."""
+
+    __slots__ = ()
+
+    DTYPE: ClassVar[np.dtype[Any]]
+
+
+class Leaf(Element):
+    """A scalar, vector or matrix: numbers of one type, in memory as WGSL keeps them.
+
+    `shape` is that of a value: () of a scalar, (columns, rows) of a matrix.  `stride`
+    is the distance from one vector to the next, in a tensor of them or in a matrix.
+    """
+
+    __slots__ = ()
+
+    number: ClassVar[Number]
+    shape: ClassVar[Shape] = ()
+    stride: ClassVar[int] = 0
+
+    def __init_subclass__(
+        cls, *, of: Number, shape: Shape = (), stride: int = 0
+    ) -> None:
+        """Describe the type: `shape` numbers, and what vectors are rounded up to."""
+        super().__init_subclass__()
+        cls.number, cls.shape, cls.stride = of, shape, stride or of.size
+        cls.DTYPE = leaf_dtype(of, shape, cls.stride, in_array=True)
+
+
+def spaced(dtype: np.dtype[Any], stride: int) -> np.dtype[Any]:
+    """Return a dtype for elements `stride` bytes apart: a record of one field, `value`.
+
+    If they lie one behind the other, it is their own.
+    """
+    if dtype.itemsize == stride:
+        return dtype
+    return np.dtype({"names": ["value"], "formats": [dtype], "itemsize": stride})
+
+
+def leaf_dtype(
+    number: Number, shape: Shape, stride: int, *, in_array: bool = False
+) -> np.dtype[Any]:
+    """Return the dtype of a value; `stride` is that of vectors, as in `Leaf`."""
+    if not shape:
+        return number.dtype
+    vector = np.dtype((number.dtype, shape[-1:]))
+    if in_array or len(shape) > 1:
+        vector = spaced(vector, stride)
+    return np.dtype((vector, shape[:-1])) if len(shape) > 1 else vector
+
+
+@final
+class f32(Leaf, of=F32):
     """32-bit floats."""
 
     __slots__ = ()
 
-    name = "f32"
-    dtype = np.dtype("<f4")
-    highest = float(np.finfo(np.float32).max)
-    lowest = -highest
-
 
 @final
-class f16(Element):
+class f16(Leaf, of=F16):
     """16-bit floats: a storage type, read and computed as f32."""
 
     __slots__ = ()
 
-    name = "f16"
-    dtype = np.dtype("<f2")
-    highest = float(np.finfo(np.float16).max)
-    lowest = -highest
-
 
 @final
-class i32(Element):
+class i32(Leaf, of=I32):
     """Signed 32-bit integers."""
 
     __slots__ = ()
 
-    name = "i32"
-    dtype = np.dtype("<i4")
-    is_integer = True
-    lowest = -(2**31)
-    highest = 2**31 - 1
-
 
 @final
-class u32(Element):
+class u32(Leaf, of=U32):
     """Unsigned 32-bit integers."""
 
     __slots__ = ()
-
-    name = "u32"
-    dtype = np.dtype("<u4")
-    is_integer = True
-    lowest = 0
-    highest = 2**32 - 1
 
 
 E = TypeVar("E", bound=Element)
@@ -80,18 +134,20 @@ E = TypeVar("E", bound=Element)
 
 def check_element(element: object) -> None:
     """Refuse what is no element type: a NumPy dtype, or a name."""
-    if not (isinstance(element, type) and issubclass(element, Element)):
-        shown = element.__name__ if isinstance(element, type) else repr(element)
+    given: type[Any] | None = element if isinstance(element, type) else None
+    is_element = given is not None and issubclass(given, Element)
+    if not is_element or not hasattr(given, "DTYPE"):
+        shown = given.__name__ if given is not None else repr(element)
         raise DtypeError(
-            f"Expected an element type of kerngen.runtime (f32, f16, i32, u32), got "
-            f"{shown}."
+            f"Expected an element type of kerngen.runtime (f32, f16, i32, u32, vec3f, "
+            f"...) or the class of a struct, got {shown}."
         )
 
 
-ELEMENTS: tuple[type[Element], ...] = (f32, f16, i32, u32)
-"""Every element type."""
+ELEMENTS: tuple[type[Leaf], ...] = (f32, f16, i32, u32)
+"""Every scalar type."""
 
-BY_DTYPE: dict[np.dtype[Any], type[Element]] = {
-    element.dtype: element for element in ELEMENTS
+BY_DTYPE: dict[np.dtype[Any], type[Leaf]] = {
+    element.number.dtype: element for element in ELEMENTS
 }
-"""The element type that holds a NumPy dtype exactly."""
+"""The scalar type that holds a NumPy dtype exactly."""

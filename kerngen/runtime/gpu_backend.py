@@ -107,11 +107,11 @@ class GpuBackend:
         ]
         return {cache.name: cache for cache in caches}
 
-    def lease(self, nbytes: int) -> Lease[Buffer]:
-        """Return padded storage for `nbytes`, with any contents."""
+    def lease(self, nbytes: int, least: int = 0) -> Lease[Buffer]:
+        """Return padded storage for `nbytes`, with any contents and room for `least`."""
         with self._lock:
             self._check_open()
-            return self._memory.lease(nbytes)
+            return self._memory.lease(nbytes, least)
 
     def wrap(self, buffer: GPUBuffer, offset: int, nbytes: int) -> Lease[Buffer]:
         """Return a lease of a caller's buffer."""

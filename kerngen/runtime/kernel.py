@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 import numpy as np
 
+from kerngen.runtime.arrays import outer_shape
 from kerngen.runtime.checks import find_context, not_a_context, resolve_lengths
+from kerngen.runtime.fields import is_leaf
 from kerngen.runtime.scalars import prepare
+from kerngen.runtime.struct import Fit, UniformStruct, fit_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from kerngen.runtime.context import Context
     from kerngen.runtime.elements import Element
     from kerngen.runtime.tensor import Tensor
-    from kerngen.runtime.uniform import UniformStruct
 
 Dims: TypeAlias = Mapping[str, int]
 """The lengths of a call by dim name, and its integer scalars by theirs."""
@@ -54,13 +56,26 @@ class TensorSpec:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScalarSpec:
-    """A scalar (`width` 1) or vector parameter of the uniform struct."""
+    """A parameter in the uniform struct: a scalar, vector, matrix or struct."""
 
     name: str
     element: type[Element]
-    width: int = 1
+
+    @cached_property
+    def fit(self) -> Fit:
+        """What checks an argument, and returns it as numbers and nested tuples."""
+        return fit_of(self.element)
+
+    @property
+    def python_type(self) -> type:
+        """The type that needs no conversion; vectors and matrices always do."""
+        if not is_leaf(self.element):
+            return self.element
+        if self.element.shape:
+            return object
+        return int if self.element.number.is_integer else float
 
 
 @final
@@ -208,9 +223,9 @@ class Kernel:
     """One kernel.
 
     `tensors` are the tensor parameters in the source's order, then the outputs.
-    `hosts` takes every dim, derived ones last, then every scalar parameter (a vector is one tuple), and
-    returns the uniform struct's values in field order, vectors flattened.  `reference`
-    takes the tensor parameters as NumPy arrays, then the scalars by keyword, changes
+    `hosts` takes every dim, derived ones last, then every scalar parameter (a vector or
+    matrix is one tuple), and returns the uniform struct's values in field order: vectors
+    and matrices flattened, structs as they are.  `reference` takes the tensor parameters as NumPy arrays, then the scalars by keyword, changes
     `update` arrays in place, and returns the output, a tuple of them, or None.
     """
 
@@ -267,20 +282,18 @@ class Kernel:
 
     @cached_property
     def scalar_types(self) -> tuple[type, ...]:
-        """The Python types that scalars need no conversion from; vectors always do."""
-        return tuple(
-            object if spec.width > 1 else int if spec.element.is_integer else float
-            for spec in self.scalars
-        )
+        """The Python types that scalars need no conversion from."""
+        return tuple(spec.python_type for spec in self.scalars)
 
     @cached_property
     def integer_ranges(self) -> tuple[tuple[int, float, float], ...]:
         """The position, least and greatest value of each integer scalar."""
-        return tuple(
-            (slot, spec.element.lowest, spec.element.highest)
+        numbers = [
+            (slot, spec.element.number)
             for slot, spec in enumerate(self.scalars)
-            if spec.element.is_integer
-        )
+            if is_leaf(spec.element) and spec.python_type is int
+        ]
+        return tuple((slot, each.lowest, each.highest) for slot, each in numbers)
 
     def guards(self, scalars: tuple[Any, ...]) -> Dims:
         """Return the guard scalars of a call by name."""
@@ -295,7 +308,11 @@ class Kernel:
         Raises what `launch` would raise.
         """
         guards = self.guards(prepare(self, scalars))
-        resolve_lengths(self, [np.shape(array) for array in arrays], guards)
+        shapes = [
+            outer_shape(np.shape(array), spec.element)
+            for spec, array in zip(self.inputs, arrays, strict=True)
+        ]
+        resolve_lengths(self, shapes, guards)
 
     def launch(
         self,

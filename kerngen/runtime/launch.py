@@ -163,17 +163,16 @@ class Launcher:
         if len(slots) < len(given):
             for number, (element, shape) in enumerate(plan.outputs):
                 if given[inputs + number] is None:
-                    memory = lease(plan.output_bytes[number])
+                    memory = lease(plan.output_bytes[number], element.DTYPE.itemsize)
                     tensor: AnyTensor = Tensor(ctx, element, shape, memory)
                     slots.insert(inputs + number, tensor)
         results = tuple(slots[inputs:])
         for detour in detours:
             element, shape = detour.tensor.signature
-            slots[detour.slot] = Tensor(
-                ctx, element, shape, lease(detour.tensor.nbytes)
-            )
+            memory = lease(detour.tensor.nbytes, element.DTYPE.itemsize)
+            slots[detour.slot] = Tensor(ctx, element, shape, memory)
         for item in plan.inner:
-            memory = lease(item.nbytes)
+            memory = lease(item.nbytes, item.element.DTYPE.itemsize)
             slots.append(Tensor(ctx, item.element, item.shape, memory))
         return slots, results
 

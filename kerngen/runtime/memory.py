@@ -31,7 +31,7 @@ from kerngen.runtime.pool import Pool
 from kerngen.runtime.shaders import BindGroups
 from kerngen.runtime.shapes import round_up
 from kerngen.runtime.storage import Block, Lease
-from kerngen.runtime.tensor import STORAGE_ALIGNMENT
+from kerngen.runtime.tensor import padded_size
 
 
 @final
@@ -63,9 +63,9 @@ class Memory:
         self.uploads = self._pool("uploads", COPY_SRC | COPY_DST)
         self.readbacks = self._pool("readbacks", MAP_READ | COPY_DST)
 
-    def lease(self, nbytes: int) -> Lease[Buffer]:
-        """Return padded storage."""
-        padded = max(round_up(nbytes, STORAGE_ALIGNMENT), STORAGE_ALIGNMENT)
+    def lease(self, nbytes: int, least: int = 0) -> Lease[Buffer]:
+        """Return padded storage that has room for `least` bytes."""
+        padded = padded_size(nbytes, least)
         if padded > self._largest:
             raise LimitError(
                 f"A tensor of {nbytes} bytes is larger than any buffer of the adapter, "

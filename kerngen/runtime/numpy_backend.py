@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import combinations, count
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.runtime.aliasing import check_overlap
+from kerngen.runtime.arrays import as_elements, numpy_shape, window
 from kerngen.runtime.backend import AnyTensor, Bytes, Kind
 from kerngen.runtime.caches import Counted
 from kerngen.runtime.checks import Signature, check_arguments, check_out, resolve
@@ -22,6 +24,7 @@ from kerngen.runtime.gpu import GPUBuffer
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.pool import Pool
 from kerngen.runtime.scalars import check_scalars, prepare
+from kerngen.runtime.shapes import Shape
 from kerngen.runtime.storage import Block, Lease
 from kerngen.runtime.tensor import Tensor
 
@@ -53,10 +56,10 @@ class NumpyBackend:
         )
         self.caches: Mapping[str, Counted] = {"storage": self._pool}
 
-    def lease(self, nbytes: int) -> Lease[Bytes]:
-        """Return storage for `nbytes`, with any contents."""
+    def lease(self, nbytes: int, least: int = 0) -> Lease[Bytes]:
+        """Return storage for `nbytes`, with any contents and room for `least`."""
         with self._locked():
-            block = self._pool.acquire(max(nbytes, 16))
+            block = self._pool.acquire(max(nbytes, least, 16))
             return Lease(block, nbytes, self._pool.returned, padded=True)
 
     def wrap(self, buffer: GPUBuffer, offset: int, nbytes: int) -> Lease[Bytes]:
@@ -122,9 +125,10 @@ class NumpyBackend:
             results = _run(kernel, tensors, scalars, signature)
             self.counters.calls += 1
             return tuple(
-                self._store(ctx, spec.element, array, tensor)
-                for spec, array, tensor in zip(
+                self._store(ctx, spec.element, shape, array, tensor)
+                for spec, shape, array, tensor in zip(
                     kernel.outputs,
+                    signature.outputs,
                     results,
                     out or (None,) * len(results),
                     strict=True,
@@ -156,11 +160,13 @@ class NumpyBackend:
         self,
         ctx: Context,
         element: type[Element],
+        shape: Shape,
         array: NDArray[Any],
         tensor: AnyTensor | None,
     ) -> AnyTensor:
         if tensor is None:
-            tensor = Tensor(ctx, element, array.shape, self.lease(array.nbytes))
+            nbytes = math.prod(shape) * element.DTYPE.itemsize
+            tensor = Tensor(ctx, element, shape, self.lease(nbytes))
         _array(tensor)[...] = array
         return tensor
 
@@ -187,8 +193,7 @@ def _array(tensor: AnyTensor) -> NDArray[Any]:
     """Return the elements of a tensor as an array over its memory."""
     lease: Lease[Bytes] = tensor.lease
     data = lease.block.memory[tensor.offset : tensor.offset + tensor.nbytes]
-    array: NDArray[Any] = data.view(tensor.element.dtype)
-    return array.reshape(tensor.shape)
+    return window(data, tensor.element, tensor.shape)
 
 
 def _check_aliases(kernel: Kernel, given: Sequence[AnyTensor | None]) -> None:
@@ -214,7 +219,7 @@ def _run(
     if len(kernel.outputs) != 1:
         values = cast("tuple[Any, ...]", value or ())
     return [
-        np.asarray(item, dtype=spec.element.dtype).reshape(shape)
+        as_elements(item, spec.element).reshape(numpy_shape(shape, spec.element))
         for spec, shape, item in zip(
             kernel.outputs, signature.outputs, values, strict=True
         )

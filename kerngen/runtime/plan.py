@@ -63,7 +63,7 @@ class Inner:
     @property
     def nbytes(self) -> int:
         """Its size."""
-        return math.prod(self.shape) * self.element.dtype.itemsize
+        return math.prod(self.shape) * self.element.DTYPE.itemsize
 
 
 @final

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, final
 from kerngen.runtime.checks import Signature
 from kerngen.runtime.elements import f16, u32
 from kerngen.runtime.errors import Error, FeatureError, LimitError
+from kerngen.runtime.fields import holds_half
 from kerngen.runtime.plan import Capabilities, Inner, Pair, Plan, Step
 from kerngen.runtime.ranges import shape_of
 from kerngen.runtime.shaders import Bound, ShaderKey, Shaders
@@ -75,11 +76,13 @@ class Planner:
             return
         elements = [(spec.name, spec.element) for spec in kernel.tensors]
         elements += [(spec.name, spec.element) for spec in kernel.temporaries]
+        elements += [(spec.name, spec.element) for spec in kernel.scalars]
         for name, element in elements:
-            if element is f16:
+            if holds_half(element):
+                held = "has f16 elements" if element is f16 else "holds f16 numbers"
                 raise FeatureError(
-                    f"{kernel.name}: '{name}' has f16 elements; the adapter lacks the "
-                    f"feature 'shader-f16'."
+                    f"{kernel.name}: '{name}' {held}; the adapter lacks the feature "
+                    f"'shader-f16'."
                 )
 
     def _choose_variants(self, kernel: Kernel, dims: Dims) -> Iterator[Variant]:

@@ -1,14 +1,15 @@
-"""The scalar arguments of a call: their types, their ranges, and the uniform struct."""
+"""The scalar arguments of a call, vectors, matrices and structs among them.
+
+Their types and ranges are checked here, and they are packed into the uniform struct.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from kerngen.runtime.elements import Element
 from kerngen.runtime.errors import DtypeError, UniformRangeError
+from kerngen.runtime.values import Misfit
 
 if TYPE_CHECKING:
     from kerngen.runtime.kernel import Kernel, ScalarSpec
@@ -33,60 +34,16 @@ def _normalise(kernel: Kernel, scalars: Sequence[object]) -> tuple[Any, ...]:
             f"{len(scalars)}."
         )
     return tuple(
-        (
-            _scalar(kernel, spec, value)
-            if spec.width == 1
-            else _vector(kernel, spec, value)
-        )
+        _scalar(kernel, spec, value)
         for spec, value in zip(kernel.scalars, scalars, strict=True)
     )
 
 
-def _vector(kernel: Kernel, spec: ScalarSpec, value: object) -> tuple[Any, ...]:
-    parts = _parts(value)
-    if parts is None or len(parts) != spec.width:
-        raise DtypeError(
-            f"{kernel.name}: scalar argument '{spec.name}' is {value!r}; expected "
-            f"{spec.width} numbers ({spec.element.name})."
-        )
-    return tuple(_scalar(kernel, spec, part) for part in parts)
-
-
-def _parts(value: object) -> tuple[object, ...] | None:
-    if not isinstance(value, list | tuple | np.ndarray):
-        return None
-    return tuple(cast("Iterable[object]", value))
-
-
-def _scalar(kernel: Kernel, spec: ScalarSpec, value: object) -> float | int:
-    number = _number(value)
-    allowed = int if spec.element.is_integer else (int, float)
-    if isinstance(number, bool) or not isinstance(number, allowed):
-        raise DtypeError(
-            f"{kernel.name}: scalar argument '{spec.name}' is {value!r} "
-            f"({type(value).__name__}); expected {_wanted(spec.element)}."
-        )
-    _check_range(kernel, spec, number)
-    return number
-
-
-def _number(value: object) -> object:
-    """Return a NumPy scalar as Python's, and anything else as it is."""
-    return cast("Any", value).item() if isinstance(value, np.generic) else value
-
-
-def _check_range(kernel: Kernel, spec: ScalarSpec, value: float) -> None:
-    """Refuse an integer that the element type cannot hold; packing checks floats."""
-    element = spec.element
-    if element.is_integer and not element.lowest <= value <= element.highest:
-        raise UniformRangeError(
-            f"{kernel.name}: scalar argument '{spec.name}' is {value}; {element.name} "
-            f"holds {element.lowest} to {element.highest}."
-        )
-
-
-def _wanted(element: type[Element]) -> str:
-    return f"an integer ({element.name})" if element.is_integer else "a number"
+def _scalar(kernel: Kernel, spec: ScalarSpec, value: object) -> object:
+    try:
+        return spec.fit(value)
+    except Misfit as misfit:
+        raise misfit.error(spec.name, f"{kernel.name}: scalar argument ") from None
 
 
 def pack(
@@ -99,7 +56,7 @@ def pack(
     """Compute the host values of a call and pack its uniform struct."""
     try:
         values = kernel.hosts(*dims, *scalars)
-        kernel.uniform.pack_values_into(data, offset, values)
+        kernel.uniform.packvalues_into(data, offset, values)
     except UniformRangeError as error:
         raise UniformRangeError(
             f"{kernel.name}: {error} Got {_given(kernel, scalars)}."

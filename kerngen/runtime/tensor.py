@@ -23,8 +23,9 @@ from typing import (
 )
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from kerngen.runtime.arrays import Values, from_memory
 from kerngen.runtime.elements import E
 from kerngen.runtime.errors import ShapeError
 from kerngen.runtime.shapes import Shape, resolve_shape, round_up
@@ -38,6 +39,11 @@ R = TypeVar("R", bound=int)
 
 STORAGE_ALIGNMENT = 16
 """Owned storage is padded to a multiple of this many bytes, and is never smaller."""
+
+
+def padded_size(nbytes: int, least: int = 0) -> int:
+    """Return what owned storage of a size is padded to, with room for `least` bytes."""
+    return round_up(max(nbytes, least, STORAGE_ALIGNMENT), STORAGE_ALIGNMENT)
 
 
 @final
@@ -88,9 +94,9 @@ class Tensor(Generic[E, R]):
         self.signature = (element, shape)
         self.lease = lease
         self.offset = offset
-        self.nbytes = nbytes = math.prod(shape) * element.dtype.itemsize
+        self.nbytes = nbytes = math.prod(shape) * element.DTYPE.itemsize
         if lease.padded and nbytes == lease.nbytes:
-            bound = max(round_up(nbytes, STORAGE_ALIGNMENT), STORAGE_ALIGNMENT)
+            bound = padded_size(nbytes, element.DTYPE.itemsize)
             self.direct = True
         else:
             bound = round_up(nbytes, 4)
@@ -168,7 +174,7 @@ class Tensor(Generic[E, R]):
         count = self.shape[0]
         if not 0 <= start <= stop <= count:
             raise ShapeError(f"Rows {start}:{stop} do not lie in 0:{count}.")
-        row = math.prod(self.shape[1:]) * self.element.dtype.itemsize
+        row = math.prod(self.shape[1:]) * self.element.DTYPE.itemsize
         shape = (stop - start, *self.shape[1:])
         offset = self.offset + start * row
         return Tensor(self.ctx, self.element, shape, self.lease, offset)
@@ -185,7 +191,7 @@ class Tensor(Generic[E, R]):
             raise ShapeError(f"Row ranges have step 1, not {step}.")
         return self.rows(start, max(start, stop))
 
-    def copy_from(self, source: Tensor[E, R] | ArrayLike) -> None:
+    def copy_from(self, source: Tensor[E, R] | Values) -> None:
         """Overwrite the elements with those of a tensor or an array of the same shape.
 
         A tensor must have the same element type; an array is converted.
@@ -195,10 +201,10 @@ class Tensor(Generic[E, R]):
     def __repr__(self) -> str:
         """Say element type, shape and where the tensor lies; the elements stay there."""
         lengths = ", ".join(map(str, self.shape))
-        return f"Tensor({self.element.name}[{lengths}], {self.ctx.kind})"
+        return f"Tensor({self.element.__name__}[{lengths}], {self.ctx.kind})"
 
     def _array(self, data: NDArray[np.uint8]) -> NDArray[Any]:
-        return data.view(self.element.dtype).reshape(self.shape)
+        return from_memory(data, self.element, self.shape)
 
 
 def is_tensor(value: object) -> TypeGuard[Tensor[Any, Any]]:

@@ -1,0 +1,71 @@
+"""The bits of a NaN, which the usual conversions of floats change.
+
+Between f32 or f16 and Python's floats, `struct` and NumPy make a signalling NaN quiet,
+and some drop what else it says.  Here its sign and its fraction stay as they are, the
+fraction at the upper end of the wider one.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any, cast, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+_FRACTION = 52
+"""The bits of a double's fraction."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """A float format narrower than a double, by the bits of its two parts."""
+
+    exponent: int
+    fraction: int
+    unsigned: np.dtype[Any]
+    code: str
+    """The `struct` code of an unsigned integer as wide."""
+
+    @property
+    def dropped(self) -> int:
+        """How many bits of fraction a double has more."""
+        return _FRACTION - self.fraction
+
+    def nan_bits(self, value: float) -> int:
+        """Return the bits of a NaN; one that would become an infinity is made quiet."""
+        wide: int = struct.unpack("<Q", struct.pack("<d", value))[0]
+        fraction = (wide & ((1 << _FRACTION) - 1)) >> self.dropped
+        fraction = fraction or 1 << (self.fraction - 1)
+        exponent = ((1 << self.exponent) - 1) << self.fraction
+        return (wide >> 63) << (self.exponent + self.fraction) | exponent | fraction
+
+    def nan(self, bits: int) -> float:
+        """Return the NaN of these bits."""
+        fraction = bits & ((1 << self.fraction) - 1)
+        sign = bits >> (self.exponent + self.fraction)
+        wide = sign << 63 | 0x7FF << _FRACTION | fraction << self.dropped
+        value: float = struct.unpack("<d", struct.pack("<Q", wide))[0]
+        return value
+
+
+NARROW = {
+    "f": Narrow(8, 23, np.dtype("<u4"), "I"),
+    "e": Narrow(5, 10, np.dtype("<u2"), "H"),
+}
+"""The formats by the `struct` code of their floats."""
+
+
+def widen(array: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the floats of an array as doubles, NaNs as they are."""
+    with np.errstate(invalid="ignore"):
+        wide = array.astype(np.float64)
+    nans = np.isnan(array)
+    if array.dtype.itemsize < 8 and nans.any():
+        narrow = NARROW[array.dtype.char]
+        bits = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"))[nans])
+        listed = cast("list[int]", bits.view(narrow.unsigned).tolist())
+        wide[nans] = [narrow.nan(each) for each in listed]
+    return wide

@@ -1,0 +1,260 @@
+"""Structs: values of several types as the bytes that shaders read.
+
+A generated module declares a class for each `struct` of its source, and one for the
+scalars of each kernel.  It states the layout three times: as fields with offsets, as a
+size and as a NumPy dtype.  Importing the module checks that the three agree, so that a
+file edited by hand cannot bind the wrong bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
+from typing import Any, ClassVar, Self, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.runtime.codec import Codec, Readable, Writable, struct_dtype
+from kerngen.runtime.elements import Element, spaced
+from kerngen.runtime.errors import UniformRangeError
+from kerngen.runtime.fields import Field, is_leaf
+from kerngen.runtime.records import conform
+from kerngen.runtime.shapes import Shape
+from kerngen.runtime.values import Misfit, normalise, not_a, of_number
+
+__all__ = ["Field", "Struct", "UniformStruct", "spaced"]
+
+Fit: TypeAlias = Callable[[object], object]
+Flatten: TypeAlias = Callable[[Any], Iterable[Any]]
+
+
+class UniformStruct:
+    """The base of the generated dataclasses, one of which holds a kernel's scalars.
+
+    A number is an attribute, a vector a tuple of numbers, a matrix a tuple of its
+    columns, and a fixed array a tuple too; whatever NumPy takes for one becomes that.
+    NaN and infinities are f32 and f16 values like any other; a finite number that the
+    type cannot hold is not, and neither is an integer out of range.
+    """
+
+    __slots__ = ()
+
+    FIELDS: ClassVar[tuple[Field, ...]] = ()
+    SIZE: ClassVar[int] = 0
+    DTYPE: ClassVar[np.dtype[Any]] = np.dtype([])
+    _codec: ClassVar[Codec] = Codec("UniformStruct", (), 0)
+    _fits: ClassVar[tuple[tuple[str, Fit], ...]] = ()
+    _parts: ClassVar[tuple[tuple[str, Flatten | None], ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        """Check the stated layout and prepare to pack by it."""
+        super().__init_subclass__()
+        dtype = struct_dtype(cls.FIELDS, cls.SIZE)
+        assert dtype == cls.DTYPE, f"{cls.__name__}: DTYPE and FIELDS disagree"
+        cls._codec = Codec(cls.__name__, cls.FIELDS, cls.SIZE)
+        cls._fits = tuple(
+            (field.name, fit_of(field.type, field.lengths)) for field in cls.FIELDS
+        )
+        cls._parts = tuple((field.name, _flatten(field)) for field in cls.FIELDS)
+
+    def __post_init__(self) -> None:
+        """Check the values, and keep them as numbers and nested tuples."""
+        for name, fit in self._fits:
+            value = getattr(self, name)
+            try:
+                kept = fit(value)
+            except Misfit as misfit:
+                raise misfit.error(f"{type(self).__name__}.{name}") from None
+            if kept is not value:
+                object.__setattr__(self, name, kept)
+
+    def pack(self) -> bytes:
+        """Return the struct's bytes, padding zeroed."""
+        return self.bytes_of(self)
+
+    def pack_into(self, buffer: Writable, offset: int = 0) -> None:
+        """Write the struct's bytes at `offset`, padding zeroed."""
+        self._codec.pack_into(buffer, offset, self._flat(self))
+
+    @classmethod
+    def packvalues_into(
+        cls, buffer: Writable, offset: int, values: tuple[Any, ...]
+    ) -> None:
+        """Write the struct of these values in field order.
+
+        Vectors and matrices are flattened, column by column; a struct is itself.
+        """
+        try:
+            cls._codec.pack_into(buffer, offset, cls._with_bytes(values))
+        except (struct.error, OverflowError) as cause:
+            fault = cls._find_fault(values)
+            if fault is None:
+                raise
+            raise fault from cause
+
+    @classmethod
+    def unpack(cls, data: Readable) -> Self:
+        """Return the struct that these bytes hold; there must be `SIZE` of them."""
+        return cls(**cls.values_in(data))
+
+    @classmethod
+    def bytes_of(cls, value: UniformStruct) -> bytes:
+        """Return the bytes of a value with these fields, laid out as here."""
+        buffer = bytearray(cls.SIZE)
+        cls._codec.pack_into(buffer, 0, cls._flat(value))
+        return bytes(buffer)
+
+    @classmethod
+    def _flat(cls, value: UniformStruct) -> list[Any]:
+        """Return what the codec packs: numbers, and structs as their bytes."""
+        flat: list[Any] = []
+        for name, flatten in cls._parts:
+            part = getattr(value, name)
+            if flatten is None:
+                flat.append(part)
+            else:
+                flat += flatten(part)
+        return flat
+
+    @classmethod
+    def _with_bytes(cls, values: tuple[Any, ...]) -> Sequence[Any]:
+        """Return values with structs as their bytes."""
+        if not any(isinstance(value, UniformStruct) for value in values):
+            return values
+        types = chain.from_iterable([field.type] * field.count for field in cls.FIELDS)
+        return [
+            value if is_leaf(type_) else _bytes(type_, value)
+            for type_, value in zip(types, values, strict=False)
+        ]
+
+    @classmethod
+    def values_in(cls, data: Readable) -> dict[str, Any]:
+        """Return the values of all fields by name."""
+        values = iter(cls._codec.unpack(data))
+        return {field.name: _take(values, field) for field in cls.FIELDS}
+
+    @classmethod
+    def _find_fault(cls, values: Sequence[Any]) -> UniformRangeError | None:
+        """Return the error of the first value that does not fit its field."""
+        found = cls._codec.first_misfit(cls._with_bytes(tuple(values)))
+        if found is None:
+            return None
+        number, value = found
+        ends = 0
+        for field in cls.FIELDS:
+            ends += field.count
+            if number < ends:
+                return UniformRangeError(
+                    f"'{cls.__name__}.{field.name}': expected a value of type "
+                    f"'{field.spelling}', got {value!r}."
+                )
+        return None
+
+
+class Struct(UniformStruct, Element):
+    """The base of the classes of a source's structs, which are element types too.
+
+    Where a uniform buffer asks for another layout, a class derived from the struct's
+    own has that: `uniform_class` of both.  `value_class` of both is the struct's own class, which
+    what is unpacked inside other structs has.
+    """
+
+    __slots__ = ()
+
+    uniform_class: ClassVar[type[Struct]]
+    value_class: ClassVar[type[Struct]]
+
+    def __init_subclass__(cls) -> None:
+        """Relate the class to the struct's own."""
+        super().__init_subclass__()
+        base = cls.__base__
+        if base is Struct:
+            cls.value_class = cls.uniform_class = cls
+        else:
+            cast("type[Struct]", base).uniform_class = cls.uniform_class = cls
+
+    @classmethod
+    def pack_array(cls, items: Iterable[Self]) -> NDArray[np.void]:
+        """Return structs as an array of `DTYPE`, padding zeroed."""
+        data = bytearray().join(map(cls.bytes_of, items))
+        return np.frombuffer(data, cls.DTYPE)
+
+    @classmethod
+    def unpack_array(cls, records: NDArray[np.void]) -> list[Self]:
+        """Return the structs that an array of `DTYPE` holds.
+
+        Its fields may lie at other offsets.
+        """
+        data = conform(records, cls).tobytes()
+        starts = range(0, len(data), cls.SIZE)
+        return [cls.unpack(data[start : start + cls.SIZE]) for start in starts]
+
+
+def fit_of(element: type[Element], lengths: Shape = ()) -> Fit:
+    """Return what checks a value, and gives it the form in which it is kept.
+
+    It is of an element type, or a fixed array of that; what does not fit is a Misfit.
+    """
+    one: Fit = partial(_fit_struct, element)
+    shape = lengths
+    if is_leaf(element):
+        one, shape = of_number(element.number), (*lengths, *element.shape)
+    return partial(normalise, shape=shape, one=one) if shape else one
+
+
+def _fit_struct(element: type[Element], value: object) -> Struct:
+    wanted = _struct(element).value_class
+    if not isinstance(value, wanted):
+        raise not_a(wanted, value)
+    if type(value) is wanted:
+        return value
+    return wanted(**{field.name: getattr(value, field.name) for field in wanted.FIELDS})
+
+
+def _flatten(field: Field) -> Flatten | None:
+    """Return what lists the numbers of a field's value; None for a single one."""
+    depth = len(field.shape)
+    if not is_leaf(field.type):
+        return partial(_flatten_structs, field.type, depth)
+    match depth:
+        case 0:
+            return None
+        case 1:
+            return tuple
+        case 2:
+            return chain.from_iterable
+        case _:
+            return partial(_flatten_to, depth)
+
+
+def _flatten_to(depth: int, value: Any) -> Iterable[Any]:
+    for _ in range(depth - 1):
+        value = chain.from_iterable(value)
+    return cast("Iterable[Any]", value)
+
+
+def _flatten_structs(element: type[Element], depth: int, value: Any) -> Iterable[bytes]:
+    values = _flatten_to(depth, value) if depth else (value,)
+    return [_bytes(element, each) for each in values]
+
+
+def _bytes(element: type[Element], value: Struct) -> bytes:
+    return _struct(element).bytes_of(value)
+
+
+def _struct(element: type[Element]) -> type[Struct]:
+    return cast("type[Struct]", element)
+
+
+def _take(values: Iterator[Any], field: Field) -> Any:
+    """Take the value of a field from flat ones."""
+    flat: list[Any] = list(islice(values, field.count))
+    if not is_leaf(field.type):
+        layout = _struct(field.type)
+        flat = [layout.value_class(**layout.values_in(data)) for data in flat]
+    for length in reversed(field.shape):
+        flat = list(zip(*[iter(flat)] * length, strict=True))
+    return flat[0]
