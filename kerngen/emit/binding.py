@@ -15,18 +15,23 @@ from kerngen.emit.functions import FunctionInfo
 from kerngen.emit.hosts import write_hosts
 from kerngen.emit.imports import import_lines
 from kerngen.emit.python_code import number
-from kerngen.emit.python_names import ModuleNames, module_names
+from kerngen.emit.python_names import (
+    ModuleNames,
+    class_name,
+    imported_structs,
+    module_names,
+)
 from kerngen.emit.reference import write_function as write_array_function
 from kerngen.emit.reference import write_reference
 from kerngen.emit.signature import output_tensors
-from kerngen.emit.uniform import write_uniform
+from kerngen.emit.structs import write_structs, write_uniform
 from kerngen.emit.usage import used_constants, used_functions
 from kerngen.emit.writer import Writer
 from kerngen.ir.nodes import Module
 from kerngen.layout.struct import uniform_layout
 from kerngen.schedule.program import KernelProgram
 
-ABI = 1
+ABI = 2
 """The ABI of `kerngen.runtime` that bindings are printed for."""
 
 _MODE = Mode(target_versions={TargetVersion.PY311}, line_length=88)
@@ -52,10 +57,16 @@ def emit_binding(
     writer.line()
     writer.line("from __future__ import annotations")
     writer.line()
-    for line in import_lines(body):
+    for line in import_lines(body, _imported(module)):
         writer.line(line)
     writer.lines(body)
     return format_str(writer.text, mode=_MODE) if formatted else writer.text
+
+
+def _imported(module: Module) -> list[tuple[str, str]]:
+    """Return the classes of other modules' structs, each after its module."""
+    found = imported_structs(module)
+    return [(name, class_name(struct)) for name, struct in found]
 
 
 def _body(module: Module, programs: tuple[KernelProgram, ...]) -> str:
@@ -63,6 +74,7 @@ def _body(module: Module, programs: tuple[KernelProgram, ...]) -> str:
     writer = Writer()
     names = module_names(module)
     _write_head(writer, module, names)
+    write_structs(writer, module, names)
     functions: dict[str, FunctionInfo] = {}
     for function in used_functions(module):
         writer.line()
@@ -89,6 +101,8 @@ def _write_head(writer: Writer, module: Module, names: ModuleNames) -> None:
 def _public_names(module: Module, names: ModuleNames) -> list[str]:
     constants = names.constants.items()
     public = [shown for name, shown in constants if name not in module.imported]
+    public += [names.structs[struct.name] for struct in module.structs]
+    public += names.uniforms.values()
     for kernel in module.kernels:
         own = names.kernels[kernel.name]
         public += [own.function, own.reference]
@@ -112,7 +126,7 @@ def _write_kernel(
     writer.line(f"# ---- {kernel.name} ----")
     writer.line()
     if uniform_layout(kernel).fields:
-        write_uniform(writer, kernel, own)
+        write_uniform(writer, kernel, own, names)
         writer.line()
     if len(output_tensors(kernel)) > 1:
         write_output_tuple(writer, kernel, own)

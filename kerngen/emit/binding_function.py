@@ -7,6 +7,7 @@ from kerngen.emit.python_code import tuple_text
 from kerngen.emit.python_names import KernelNames
 from kerngen.emit.signature import (
     default_text,
+    element_name,
     output_tensors,
     scalar_parameter,
     tensor_parameters,
@@ -20,7 +21,7 @@ _BY_ORDER = "in the order of the outputs"
 
 def tensor_annotation(tensor: Tensor) -> str:
     """Return `Matrix[f32]`; ranks without a name of their own are literal."""
-    element = tensor.storage.spelling
+    element = element_name(tensor)
     if tensor.rank in _BY_RANK:
         return f"{_BY_RANK[tensor.rank]}[{element}]"
     return f"Tensor[{element}, Literal[{tensor.rank}]]"
@@ -135,14 +136,14 @@ def _tensor_text(kernel: Kernel, tensor: Tensor) -> str:
     written = {dim.name: dim.text for dim in kernel.derived}
     shape = ", ".join(written.get(str(axis), str(axis)) for axis in tensor.extents)
     changed = ", changed in place" if tensor.role is Role.UPDATE else ""
-    return _sentence(f"{tensor.storage.spelling}[{shape}]{changed}.", tensor.doc)
+    return _sentence(f"{tensor.memory.spelling}[{shape}]{changed}.", tensor.doc)
 
 
 def _scalar_text(parameter: Parameter) -> str:
     default = ""
     if parameter.default is not None:
         default = f", {default_text(parameter)} by default"
-    return _sentence(f"{parameter.type.spelling}{default}.", parameter.doc)
+    return _sentence(f"{parameter.memory.spelling}{default}.", parameter.doc)
 
 
 def _sentence(facts: str, doc: str) -> str:

@@ -11,11 +11,11 @@ from kerngen.emit.host_expr import HostPrinter
 from kerngen.emit.host_text import host_lambda
 from kerngen.emit.python_code import tuple_text
 from kerngen.emit.python_names import ModuleNames
+from kerngen.emit.signature import element_name, parameter_element
 from kerngen.emit.writer import Writer
 from kerngen.ir.affine import as_literal
 from kerngen.ir.nodes import DimValue, Expr, Extent, Role, Tensor, UniformValue
 from kerngen.ir.subscript_checks import Gather, RangeCheck, checks_of
-from kerngen.ir.types import Vector
 from kerngen.layout.struct import uniform_layout
 from kerngen.schedule.program import (
     KernelProgram,
@@ -85,17 +85,13 @@ class KernelPrinter:
 
     def _described(self, kind: str, tensor: Tensor) -> str:
         axes = tuple_text(map(self._extent, tensor.extents))
-        element = tensor.storage.spelling
+        element = element_name(tensor)
         return f'{kind}("{self._name(tensor.name)}", {element}, {axes}'
 
     def _scalars(self) -> Iterator[str]:
         for parameter in self._kernel.parameters:
-            name, type_ = self._name(parameter.name), parameter.type
-            if isinstance(type_, Vector):
-                scalar, width = type_.scalar.spelling, type_.width
-                yield f'ScalarSpec("{name}", {scalar}, width={width})'
-            else:
-                yield f'ScalarSpec("{name}", {type_.spelling})'
+            name = self._name(parameter.name)
+            yield f'ScalarSpec("{name}", {parameter_element(parameter)})'
 
     def _derived(self) -> Iterator[str]:
         for dim in self._kernel.derived:

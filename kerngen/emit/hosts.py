@@ -9,10 +9,11 @@ from kerngen.emit.functions import FunctionInfo
 from kerngen.emit.host_expr import HostPrinter, warns
 from kerngen.emit.python_code import tuple_text
 from kerngen.emit.python_names import KernelNames, ModuleNames
-from kerngen.emit.signature import scalar_annotation
+from kerngen.emit.signature import memory_annotation
 from kerngen.emit.writer import Writer
+from kerngen.ir.memory import Leaf, MemoryType, Struct
 from kerngen.ir.nodes import Kernel
-from kerngen.ir.types import Vector
+from kerngen.ir.types import Matrix, Vector
 
 
 def write_hosts(
@@ -28,14 +29,20 @@ def write_hosts(
     )
     parameters = [f"{own.values[dim]}: int" for dim in kernel.lengths]
     parameters += [
-        f"{own.values[p.name]}: {scalar_annotation(p.type)}" for p in kernel.parameters
+        f"{own.values[p.name]}: {memory_annotation(p.memory)}"
+        for p in kernel.parameters
     ]
     body = Writer()
     for host in kernel.hosts:
         body.line(f"{own.values[host.name]} = {printer.print(host.value).text}")
     body.line(f"return {tuple_text(_values(kernel, own))}")
+    result = (
+        "Any"
+        if any(isinstance(p.memory, Struct) for p in kernel.parameters)
+        else "float"
+    )
     with writer.block(
-        f"def {own.hosts}({', '.join(parameters)}) -> tuple[float, ...]:"
+        f"def {own.hosts}({', '.join(parameters)}) -> tuple[{result}, ...]:"
     ):
         write_docstring(writer, [f"The values of `{own.uniform}`, in double."])
         if any(warns(host.value) for host in kernel.hosts):
@@ -46,9 +53,21 @@ def write_hosts(
 
 
 def _values(kernel: Kernel, names: KernelNames) -> Iterator[str]:
-    """Yield the struct's values in the order of its fields, vectors flattened."""
+    """Yield the struct's values in the order of its fields.
+
+    Vectors and matrices are flattened; a struct is itself.
+    """
     yield from (names.values[dim] for dim in kernel.lengths)
     for parameter in kernel.parameters:
-        star = "*" if isinstance(parameter.type, Vector) else ""
-        yield star + names.values[parameter.name]
+        yield from _flat(parameter.memory, names.values[parameter.name])
     yield from (names.values[host.name] for host in kernel.hosts)
+
+
+def _flat(memory: MemoryType, name: str) -> Iterator[str]:
+    match memory:
+        case Leaf(type=Vector()):
+            yield f"*{name}"
+        case Leaf(type=Matrix(columns=columns)):
+            yield from (f"*{name}[{column}]" for column in range(columns))
+        case _:
+            yield name

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+
+from kerngen.ir.memory import LEAVES
 
 _STANDARD = {
     "dataclasses": ("dataclass",),
     "pathlib": ("Path",),
     "typing": ("Any", "ClassVar", "Literal", "NamedTuple"),
 }
+_N = (2, 3, 4)
 _NUMPY = {"numpy.typing": ("NDArray",)}
+_MATRICES = tuple(f"Mat{columns}x{rows}" for columns in _N for rows in _N)
+_LEAVES = tuple(name for name in LEAVES if name[:3] in ("mat", "vec"))
 _KERNGEN = {
     "kerngen.runtime": (
         *("Context", "Matrix", "Scalar", "Tensor", "Tensor3", "Tensor4", "Vector"),
-        *("check_abi", "f16", "f32", "geometry", "hostmath", "i32", "u32"),
+        *(
+            *_MATRICES,
+            "check_abi",
+            "f16",
+            "f32",
+            "geometry",
+            "hostmath",
+            "i32",
+            *_LEAVES,
+            "u32",
+        ),
     ),
     "kerngen.runtime.hostmath": ("ceil_div",),
     "kerngen.runtime.kernel": (
@@ -22,7 +37,7 @@ _KERNGEN = {
         *("ScalarSpec", "Schedule", "Scratch", "Stage", "Temporary", "TensorSpec"),
         *("Term", "Variant"),
     ),
-    "kerngen.runtime.uniform": ("Field", "UniformStruct"),
+    "kerngen.runtime.struct": ("Field", "Struct", "UniformStruct", "spaced"),
 }
 _MODULES = {
     "np": "import numpy as np",
@@ -43,13 +58,17 @@ IMPORTABLE = frozenset(
 """Every name that a generated module may import."""
 
 
-def import_lines(body: str) -> list[str]:
-    """Return the lines that import what a module's body uses, in isort's order."""
+def import_lines(body: str, structs: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the lines that import what a module's body uses, in isort's order.
+
+    `structs` are the classes of other generated modules, each after its module.
+    """
     used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
     groups = (
         _from_lines(_STANDARD, used),
         [*_module_lines("np", used), *_from_lines(_NUMPY, used)],
         _kerngen_lines(used),
+        [f"from .{module} import {name}" for module, name in sorted(structs)],
     )
     return [line for group in groups if group for line in (*group, "")]
 

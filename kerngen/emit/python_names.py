@@ -20,11 +20,19 @@ from functools import cache
 from typing import final
 
 from kerngen.emit.imports import IMPORTABLE
+from kerngen.emit.module_name import module_name
 from kerngen.emit.usage import used_constants, used_functions
-from kerngen.ir.memory import Struct
+from kerngen.ir.memory import FixedArray, MemoryType, Struct
 from kerngen.ir.nodes import Function, Kernel, Module, Reduce, Role
 from kerngen.ir.walk import walk
-from kerngen.layout.struct import pascal_case, uniform_layout, uniform_name
+from kerngen.layout.rules import Space
+from kerngen.layout.struct import (
+    pascal_case,
+    struct_layout,
+    uniform_layout,
+    uniform_name,
+)
+from kerngen.layout.types import StructLayout
 
 KEYWORDS = frozenset(keyword.kwlist)
 
@@ -38,9 +46,10 @@ MODULE_NAMES = IMPORTABLE | {"ABI", "annotations"}
 """What generated modules import or define at their top."""
 
 FIELD_NAMES = frozenset(
-    "DTYPE FIELDS SIZE pack pack_into pack_values_into unpack".split()
+    "DTYPE FIELDS SIZE bytes_of pack pack_array pack_into pack_values_into "
+    "uniform_class unpack unpack_array value_class values_in".split()
 )
-"""The members of every uniform struct."""
+"""The members of every struct."""
 
 TUPLE_NAMES = frozenset(("count", "index"))
 """The public methods of a tuple, which its fields must not hide."""
@@ -113,25 +122,34 @@ class KernelNames:
 class ModuleNames:
     """What everything is called in one generated module.
 
-    `structs` maps every struct that the module's kernels use to its class.
+    `structs` maps the structs that the module declares or uses to their classes, and
+    `uniforms` its own to those that lay them out otherwise in a uniform buffer.
     """
 
     kernels: dict[str, KernelNames]
     functions: dict[str, str]
     constants: dict[str, str]
     structs: dict[str, str]
+    uniforms: dict[str, str]
 
 
 def module_names(module: Module) -> ModuleNames:
     """Name everything at the top of the module that a `.kern` file becomes."""
     public = PythonNamer(_NOT_FOR_MODULE)
     private = PythonNamer(_PRIVATE_NAMES)
+    # Structs come first, so that other modules know their classes' names.
+    used = (struct for _, struct in imported_structs(module))
+    structs = public.claim_all(struct.name for struct in (*used, *module.structs))
+    uniforms = {
+        struct.name: public.claim(f"{structs[struct.name]}Uniform")
+        for struct in module.structs
+        if uniform_of(struct) is not None
+    }
     shown = public.claim_all(kernel.name for kernel in module.kernels)
     read = used_constants(module)
     constants = public.claim_all(name for name in read if name not in module.imported)
     theirs = private.claim_all(name for name in read if name in module.imported)
     constants |= {name: f"_{shown}" for name, shown in theirs.items()}
-    structs = public.claim_all(struct.name for struct in module.structs)
     called = private.claim_all(function.name for function in used_functions(module))
     return ModuleNames(
         kernels={
@@ -147,7 +165,32 @@ def module_names(module: Module) -> ModuleNames:
         functions={name: f"_{shown}" for name, shown in called.items()},
         constants=constants,
         structs=structs,
+        uniforms=uniforms,
     )
+
+
+def class_name(struct: Struct) -> str:
+    """Return what a struct's class is called, in whichever module."""
+    return PythonNamer(_NOT_FOR_MODULE).claim(struct.name)
+
+
+def uniform_of(struct: Struct) -> StructLayout | None:
+    """Return a struct's layout in a uniform buffer, where that is another one."""
+    laid = struct_layout(struct, Space.UNIFORM)
+    return None if laid.name == struct.name else laid
+
+
+def imported_structs(module: Module) -> tuple[tuple[str, Struct], ...]:
+    """Return the structs of other files that a module names, with their modules."""
+    named: list[MemoryType] = [
+        *(tensor.memory for kernel in module.kernels for tensor in kernel.tensors),
+        *(p.memory for kernel in module.kernels for p in kernel.parameters),
+        *(member.type for struct in module.structs for member in struct.members),
+    ]
+    innermost = (t.innermost if isinstance(t, FixedArray) else t for t in named)
+    structs = (type_ for type_ in innermost if isinstance(type_, Struct))
+    others = (struct for struct in structs if struct not in module.structs)
+    return tuple((module_name(s.path), s) for s in dict.fromkeys(others))
 
 
 def _kernel_names(

@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from kerngen.emit.python_code import tuple_text
+from kerngen.emit.python_names import class_name
+from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.nodes import Kernel, Parameter, Role, Tensor
-from kerngen.ir.types import Scalar, ValueType, Vector
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 
 _SCALARS = {Scalar.F32: "float", Scalar.I32: "int", Scalar.U32: "int"}
 
 
-def scalar_annotation(type_: ValueType) -> str:
-    """Return `float`, `int`, or a tuple of as many."""
-    if isinstance(type_, Vector):
-        return f"tuple[{', '.join([_SCALARS[type_.scalar]] * type_.width)}]"
-    return _SCALARS[type_]
+def memory_annotation(memory: MemoryType) -> str:
+    """Return the Python type of a value: `tuple[float, float]`, `Mat4x4`, `Light`."""
+    match memory:
+        case Leaf(type=type_):
+            return _value_annotation(type_)
+        case FixedArray(element=element):
+            return f"tuple[{memory_annotation(element)}, ...]"
+        case Struct():
+            return class_name(memory)
+        case _:
+            assert_never(memory)
+
+
+def _value_annotation(type_: ValueType) -> str:
+    match type_:
+        case Scalar():
+            return _SCALARS[type_]
+        case Vector(scalar=scalar, width=width):
+            return f"tuple[{', '.join([_SCALARS[scalar]] * width)}]"
+        case Matrix(columns=columns, rows=rows):
+            return f"Mat{columns}x{rows}"
+        case _:
+            assert_never(type_)
 
 
 def scalar_parameter(parameter: Parameter, name: str) -> str:
-    """Return `alpha: float = 1.0`."""
-    declared = f"{name}: {scalar_annotation(parameter.type)}"
+    """Return `alpha: float = 1.0`; a matrix may also be an array."""
+    declared = f"{name}: {memory_annotation(parameter.memory)}"
+    if isinstance(parameter.memory, Leaf) and isinstance(parameter.memory.type, Matrix):
+        declared += " | NDArray[Any]"
     if parameter.default is None:
         return declared
     return f"{declared} = {default_text(parameter)}"
@@ -26,9 +50,9 @@ def scalar_parameter(parameter: Parameter, name: str) -> str:
 
 def default_text(parameter: Parameter) -> str:
     """Return a parameter's default as a Python literal."""
-    type_, default = parameter.type, parameter.default
-    scalar = type_.scalar if isinstance(type_, Vector) else type_
-    convert = float if scalar is Scalar.F32 else int
+    memory, default = parameter.memory, parameter.default
+    assert isinstance(memory, Leaf), "structs have no default"
+    convert = float if scalar_of(memory.type) is Scalar.F32 else int
     if isinstance(default, tuple):
         return tuple_text(repr(convert(value)) for value in default)
     assert default is not None, "asked for only where there is one"
@@ -43,3 +67,16 @@ def tensor_parameters(kernel: Kernel) -> tuple[Tensor, ...]:
 def output_tensors(kernel: Kernel) -> tuple[Tensor, ...]:
     """Return the tensors that a call returns."""
     return tuple(tensor for tensor in kernel.tensors if tensor.role is Role.OUTPUT)
+
+
+def element_name(tensor: Tensor) -> str:
+    """Return the element type of a tensor as Python calls it: `f32`, or a class."""
+    memory = tensor.memory
+    return class_name(memory) if isinstance(memory, Struct) else memory.spelling
+
+
+def parameter_element(parameter: Parameter) -> str:
+    """Return the type of a parameter as an element type."""
+    memory = parameter.memory
+    assert not isinstance(memory, FixedArray), "that is a tensor"
+    return class_name(memory) if isinstance(memory, Struct) else memory.spelling

@@ -13,7 +13,7 @@ import pytest
 
 from kerngen.runtime.errors import UniformRangeError
 from kerngen.runtime.kernel import AdapterInfo, Kernel, Term
-from kerngen.runtime.uniform import UniformStruct
+from kerngen.runtime.struct import UniformStruct
 from tests.emit.emitting import emitted, loaded
 
 SOURCE = """

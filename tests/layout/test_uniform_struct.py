@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kerngen.runtime.errors import UniformRangeError
-from kerngen.runtime.uniform import Field, ScalarName, UniformStruct
+from kerngen.runtime.struct import Field, ScalarName, UniformStruct
 
 
 @dataclass(frozen=True, slots=True)

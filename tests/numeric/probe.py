@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.runtime.gpu import COPY_DST, COPY_SRC, STORAGE, UNIFORM
-from kerngen.runtime.uniform import Field
+from kerngen.runtime.struct import Field
 
 Device: TypeAlias = Any
 """A `wgpu.GPUDevice`, which has no types."""

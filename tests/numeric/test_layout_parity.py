@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kerngen.runtime.kernel import Kernel
-from kerngen.runtime.uniform import Field
+from kerngen.runtime.struct import Field
 
 from .generated import built
 from .probe import Device, read_back, shader

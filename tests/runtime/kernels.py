@@ -29,7 +29,7 @@ from kerngen.runtime.kernel import (
     Term,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 FOLDER = Path(__file__).with_name("wgsl")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import kerngen.runtime as gpu
 from kerngen.runtime import kernel as k
 from kerngen.runtime import u32
-from kerngen.runtime.uniform import UniformStruct
+from kerngen.runtime.struct import UniformStruct
 from kerngen.shader import tree as t
 from kerngen.shader.printer import expression, print_module
 

@@ -1,0 +1,218 @@
+"""Print structs as frozen dataclasses: a source's own, and each kernel's uniform one.
+
+The layout is stated thrice: as fields, as a size and as a dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import assert_never, final
+
+from kerngen.emit.docs import paragraphs, summary, write_docstring
+from kerngen.emit.python_code import tuple_text
+from kerngen.emit.python_names import (
+    KernelNames,
+    ModuleNames,
+    class_name,
+    member_names,
+    uniform_of,
+)
+from kerngen.emit.signature import memory_annotation
+from kerngen.emit.writer import Writer
+from kerngen.ir.memory import Leaf, Struct, structs_in
+from kerngen.ir.nodes import Kernel, Module
+from kerngen.ir.types import Matrix, Scalar, Storage, Vector
+from kerngen.layout.struct import struct_layout, uniform_layout
+from kerngen.layout.types import (
+    ArrayLayout,
+    ColumnsLayout,
+    Laid,
+    LayoutField,
+    LeafLayout,
+    StructLayout,
+)
+
+_DTYPES = {
+    Storage.F32: '"<f4"',
+    Storage.I32: '"<i4"',
+    Storage.U32: '"<u4"',
+    Storage.F16: '"<f2"',
+}
+
+
+def inner_first(structs: Iterable[Struct]) -> tuple[Struct, ...]:
+    """Return a module's structs so that each comes after those that it holds."""
+    listed = tuple(structs)
+    ordered = (inner for struct in listed for inner in structs_in(struct))
+    return tuple(dict.fromkeys(struct for struct in ordered if struct in listed))
+
+
+def write_structs(writer: Writer, module: Module, names: ModuleNames) -> None:
+    """Write the classes of a source's structs, inner ones first."""
+    for struct in inner_first(module.structs):
+        own = names.structs[struct.name]
+        printer = _Printer(writer, names, member_names(struct))
+        layout = struct_layout(struct)
+        writer.line()
+        doc = summary(struct.doc, f"The struct '{struct.name}' of {module.path}.")
+        printer.write(own, "Struct", layout, [*paragraphs("\n".join(doc), depth=1)])
+        uniform = uniform_of(struct)
+        if uniform is not None:
+            writer.line()
+            headline = f"`{own}` as uniform buffers hold it."
+            printer.write(names.uniforms[struct.name], own, uniform, [headline])
+
+
+def write_uniform(
+    writer: Writer, kernel: Kernel, names: KernelNames, module: ModuleNames
+) -> None:
+    """Write the class of a kernel's uniform struct."""
+    layout = uniform_layout(kernel)
+    headline = f"The uniform struct of '{kernel.name}': {layout.size} bytes."
+    printer = _Printer(writer, module, names.fields)
+    printer.write(names.uniform, "UniformStruct", layout, [headline])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Printer:
+    """Prints the classes of one struct; `fields` are its names in Python."""
+
+    writer: Writer
+    names: ModuleNames
+    fields: Mapping[str, str]
+
+    def write(self, name: str, base: str, layout: StructLayout, doc: list[str]) -> None:
+        """Write a class; one that is derived from another struct's has its fields."""
+        writer = self.writer
+        writer.line("@dataclass(frozen=True, slots=True)")
+        with writer.block(f"class {name}({base}):"):
+            write_docstring(writer, [*doc, "", *layout_table(layout)])
+            writer.line()
+            with writer.block("FIELDS: ClassVar[tuple[Field, ...]] = (", ")"):
+                for field in layout.fields:
+                    writer.line(f"{self._field(field)},")
+            writer.line(f"SIZE: ClassVar[int] = {layout.size}")
+            self._write_dtype(layout)
+            if base in ("Struct", "UniformStruct"):
+                writer.line()
+                self._write_attributes(layout)
+
+    def _write_attributes(self, layout: StructLayout) -> None:
+        for field in layout.fields:
+            annotation = memory_annotation(field.type)
+            self.writer.line(f"{self.fields[field.name]}: {annotation}")
+            if field.doc and layout.struct is not None:
+                lines = paragraphs(field.doc.strip(), depth=1)
+                write_docstring(self.writer, lines)
+
+    def _field(self, field: LayoutField) -> str:
+        """Return what states a field's layout.
+
+        `trail: vec3f[5]` at 16 becomes
+        `Field("trail", vec3f, offset=16, lengths=(5,), stride=16)`.
+        """
+        laid, stride = field.laid, 0
+        lengths: list[str] = []
+        while isinstance(laid, ArrayLayout):
+            lengths.append(str(laid.length))
+            stride = laid.stride
+            laid = laid.element
+        text = f'"{self.fields[field.name]}", {self._type(laid)}, offset={field.offset}'
+        if lengths:
+            text += f", lengths={tuple_text(lengths)}, stride={stride}"
+        columns = _column_stride(laid)
+        return f"Field({text}{f', column_stride={columns}' if columns else ''})"
+
+    def _type(self, laid: Laid) -> str:
+        match laid:
+            case LeafLayout(leaf=leaf) | ColumnsLayout(leaf=leaf):
+                return leaf.spelling
+            case StructLayout():
+                return self._class(laid)
+            case ArrayLayout(element=element):
+                return self._type(element)
+            case _:
+                assert_never(laid)
+
+    def _class(self, layout: StructLayout) -> str:
+        """Return the class that has a nested struct's layout."""
+        struct = layout.struct
+        assert struct is not None, "padding is no value"
+        if layout.name == struct.name:
+            return class_name(struct)
+        if struct.name in self.names.uniforms:
+            return self.names.uniforms[struct.name]
+        return f"{class_name(struct)}.uniform_class"
+
+    def _write_dtype(self, layout: StructLayout) -> None:
+        names = ", ".join(f'"{self.fields[field.name]}"' for field in layout.fields)
+        formats = ", ".join(self._format(field.laid) for field in layout.fields)
+        offsets = ", ".join(str(field.offset) for field in layout.fields)
+        head = "DTYPE: ClassVar[np.dtype[np.void]] = np.dtype("
+        with self.writer.block(head, ")"), self.writer.block("{", "}"):
+            self.writer.line(f'"names": [{names}],')
+            self.writer.line(f'"formats": [{formats}],')
+            self.writer.line(f'"offsets": [{offsets}],')
+            self.writer.line(f'"itemsize": {layout.size},')
+
+    def _format(self, laid: Laid) -> str:
+        base, shape = self._dtype(laid)
+        return f"({base}, {tuple_text(map(str, shape))})" if shape else base
+
+    def _dtype(self, laid: Laid) -> tuple[str, tuple[int, ...]]:
+        """Return the dtype of one item, and the shape of the array of them."""
+        match laid:
+            case LeafLayout(leaf=leaf) | ColumnsLayout(leaf=leaf):
+                return _leaf_dtype(leaf, _column_stride(laid))
+            case StructLayout():
+                return f"{self._class(laid)}.DTYPE", ()
+            case ArrayLayout(element=element, length=length, stride=stride):
+                base, shape = self._dtype(element)
+                if stride == element.size:
+                    return base, (length, *shape)
+                return f"spaced({self._format(element)}, {stride})", (length,)
+            case _:
+                assert_never(laid)
+
+
+def _leaf_dtype(leaf: Leaf, column_stride: int) -> tuple[str, tuple[int, ...]]:
+    base = _DTYPES[leaf.storage]
+    match leaf.type:
+        case Scalar():
+            return base, ()
+        case Vector(width=width):
+            return base, (width,)
+        case Matrix(columns=columns, rows=rows):
+            if column_stride == rows * leaf.storage.size:
+                return base, (columns, rows)
+            return f"spaced(({base}, ({rows},)), {column_stride})", (columns,)
+        case _:
+            assert_never(leaf.type)
+
+
+def _column_stride(laid: Laid) -> int:
+    """Return the distance between a matrix's columns; 0 of all else."""
+    match laid:
+        case LeafLayout(leaf=Leaf(type=Matrix(columns=columns)), size=size):
+            return size // columns
+        case ColumnsLayout(columns=columns):
+            return columns.stride
+        case _:
+            return 0
+
+
+def layout_table(layout: StructLayout) -> list[str]:
+    """Return a layout as a table, padding included."""
+    rows = list(_rows(layout))
+    rule = f"======  ====  {'=' * max(len('field'), *(len(text) for *_, text in rows))}"
+    shown = [f"{offset:<6}  {size:<4}  {text}" for offset, size, text in rows]
+    return [rule, "offset  size  field", rule, *shown, rule]
+
+
+def _rows(layout: StructLayout) -> Iterator[tuple[int, int, str]]:
+    for field in layout.fields:
+        yield field.offset, field.size, f"{field.name}: {field.type.spelling}"
+        if field.padding:
+            yield field.end, field.padding, "padding"
