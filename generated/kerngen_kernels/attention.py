@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Matrix, Tensor4, check_abi, f32, hostmath
+from kerngen.runtime import Context, Matrix, Tensor4, check_abi, f32, hostmath, u32
 from kerngen.runtime import reference as ref
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
@@ -30,7 +30,7 @@ from kerngen.runtime.kernel import (
     TensorSpec,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "AttentionUniform",
@@ -51,7 +51,7 @@ __all__ = [
     "rotary_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -78,13 +78,13 @@ class AttentionUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("h", "u32", offset=4),
-        Field("s", "u32", offset=8),
-        Field("d", "u32", offset=12),
-        Field("t", "u32", offset=16),
-        Field("e", "u32", offset=20),
-        Field("scale", "f32", offset=24),
+        Field("b", u32, offset=0),
+        Field("h", u32, offset=4),
+        Field("s", u32, offset=8),
+        Field("d", u32, offset=12),
+        Field("t", u32, offset=16),
+        Field("e", u32, offset=20),
+        Field("scale", f32, offset=24),
     )
     SIZE: ClassVar[int] = 28
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -904,13 +904,13 @@ class CausalAttentionUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("h", "u32", offset=4),
-        Field("s", "u32", offset=8),
-        Field("d", "u32", offset=12),
-        Field("t", "u32", offset=16),
-        Field("e", "u32", offset=20),
-        Field("scale", "f32", offset=24),
+        Field("b", u32, offset=0),
+        Field("h", u32, offset=4),
+        Field("s", u32, offset=8),
+        Field("d", u32, offset=12),
+        Field("t", u32, offset=16),
+        Field("e", u32, offset=20),
+        Field("scale", f32, offset=24),
     )
     SIZE: ClassVar[int] = 28
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1776,14 +1776,14 @@ class GroupedQueryAttentionUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("h", "u32", offset=4),
-        Field("s", "u32", offset=8),
-        Field("d", "u32", offset=12),
-        Field("r", "u32", offset=16),
-        Field("t", "u32", offset=20),
-        Field("e", "u32", offset=24),
-        Field("scale", "f32", offset=28),
+        Field("b", u32, offset=0),
+        Field("h", u32, offset=4),
+        Field("s", u32, offset=8),
+        Field("d", u32, offset=12),
+        Field("r", u32, offset=16),
+        Field("t", u32, offset=20),
+        Field("e", u32, offset=24),
+        Field("scale", f32, offset=28),
     )
     SIZE: ClassVar[int] = 32
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -2671,11 +2671,11 @@ class RotaryUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("h", "u32", offset=4),
-        Field("s", "u32", offset=8),
-        Field("d", "u32", offset=12),
-        Field("r", "u32", offset=16),
+        Field("b", u32, offset=0),
+        Field("h", u32, offset=4),
+        Field("s", u32, offset=8),
+        Field("d", u32, offset=12),
+        Field("r", u32, offset=16),
     )
     SIZE: ClassVar[int] = 20
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -2863,11 +2863,11 @@ class RotaryInterleavedUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("h", "u32", offset=4),
-        Field("s", "u32", offset=8),
-        Field("d", "u32", offset=12),
-        Field("r", "u32", offset=16),
+        Field("b", u32, offset=0),
+        Field("h", u32, offset=4),
+        Field("s", u32, offset=8),
+        Field("d", u32, offset=12),
+        Field("r", u32, offset=16),
     )
     SIZE: ClassVar[int] = 20
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(

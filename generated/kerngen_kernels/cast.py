@@ -24,7 +24,7 @@ from kerngen.runtime.kernel import (
     TensorSpec,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "F32ToI32Uniform",
@@ -47,7 +47,7 @@ __all__ = [
     "u32_to_i32_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -66,7 +66,7 @@ class F32ToI32Uniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {
@@ -192,7 +192,7 @@ class F32ToU32Uniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {
@@ -319,7 +319,7 @@ class I32ToF32Uniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {
@@ -443,7 +443,7 @@ class U32ToF32Uniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {
@@ -567,7 +567,7 @@ class I32ToU32Uniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {
@@ -690,7 +690,7 @@ class U32ToI32Uniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {

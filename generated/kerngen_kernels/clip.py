@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Scalar, Vector, check_abi, f32, hostmath
+from kerngen.runtime import Context, Scalar, Vector, check_abi, f32, hostmath, u32
 from kerngen.runtime import reference as ref
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
@@ -29,7 +29,7 @@ from kerngen.runtime.kernel import (
     TensorSpec,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "AddSumSquaresUniform",
@@ -40,7 +40,7 @@ __all__ = [
     "clip_by_norm_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -59,7 +59,7 @@ class AddSumSquaresUniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {
@@ -241,8 +241,8 @@ class ClipByNormUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("max_norm", "f32", offset=4),
+        Field("n", u32, offset=0),
+        Field("max_norm", f32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(

@@ -26,6 +26,7 @@ from kerngen.runtime import (
     check_abi,
     f32,
     hostmath,
+    i32,
     u32,
 )
 from kerngen.runtime import reference as ref
@@ -43,7 +44,7 @@ from kerngen.runtime.kernel import (
     TensorSpec,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "Conv1dUniform",
@@ -69,7 +70,7 @@ __all__ = [
     "depthwise_conv2d_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -105,18 +106,18 @@ class Conv1dUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("c", "u32", offset=4),
-        Field("w", "u32", offset=8),
-        Field("o", "u32", offset=12),
-        Field("s", "u32", offset=16),
-        Field("y_axis_2", "u32", offset=20),
-        Field("stride", "u32", offset=24),
-        Field("pad", "u32", offset=28),
-        Field("dilation", "u32", offset=32),
-        Field("step", "i32", offset=36),
-        Field("skip", "i32", offset=40),
-        Field("edge", "i32", offset=44),
+        Field("b", u32, offset=0),
+        Field("c", u32, offset=4),
+        Field("w", u32, offset=8),
+        Field("o", u32, offset=12),
+        Field("s", u32, offset=16),
+        Field("y_axis_2", u32, offset=20),
+        Field("stride", u32, offset=24),
+        Field("pad", u32, offset=28),
+        Field("dilation", u32, offset=32),
+        Field("step", i32, offset=36),
+        Field("skip", i32, offset=40),
+        Field("edge", i32, offset=44),
     )
     SIZE: ClassVar[int] = 48
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -395,21 +396,21 @@ class Conv2dUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("c", "u32", offset=4),
-        Field("h", "u32", offset=8),
-        Field("w", "u32", offset=12),
-        Field("o", "u32", offset=16),
-        Field("r", "u32", offset=20),
-        Field("s", "u32", offset=24),
-        Field("y_axis_2", "u32", offset=28),
-        Field("y_axis_3", "u32", offset=32),
-        Field("stride", "u32", offset=36),
-        Field("pad", "u32", offset=40),
-        Field("dilation", "u32", offset=44),
-        Field("step", "i32", offset=48),
-        Field("skip", "i32", offset=52),
-        Field("edge", "i32", offset=56),
+        Field("b", u32, offset=0),
+        Field("c", u32, offset=4),
+        Field("h", u32, offset=8),
+        Field("w", u32, offset=12),
+        Field("o", u32, offset=16),
+        Field("r", u32, offset=20),
+        Field("s", u32, offset=24),
+        Field("y_axis_2", u32, offset=28),
+        Field("y_axis_3", u32, offset=32),
+        Field("stride", u32, offset=36),
+        Field("pad", u32, offset=40),
+        Field("dilation", u32, offset=44),
+        Field("step", i32, offset=48),
+        Field("skip", i32, offset=52),
+        Field("edge", i32, offset=56),
     )
     SIZE: ClassVar[int] = 60
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -749,21 +750,21 @@ class Conv2dBiasUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("c", "u32", offset=4),
-        Field("h", "u32", offset=8),
-        Field("w", "u32", offset=12),
-        Field("o", "u32", offset=16),
-        Field("r", "u32", offset=20),
-        Field("s", "u32", offset=24),
-        Field("y_axis_2", "u32", offset=28),
-        Field("y_axis_3", "u32", offset=32),
-        Field("stride", "u32", offset=36),
-        Field("pad", "u32", offset=40),
-        Field("dilation", "u32", offset=44),
-        Field("step", "i32", offset=48),
-        Field("skip", "i32", offset=52),
-        Field("edge", "i32", offset=56),
+        Field("b", u32, offset=0),
+        Field("c", u32, offset=4),
+        Field("h", u32, offset=8),
+        Field("w", u32, offset=12),
+        Field("o", u32, offset=16),
+        Field("r", u32, offset=20),
+        Field("s", u32, offset=24),
+        Field("y_axis_2", u32, offset=28),
+        Field("y_axis_3", u32, offset=32),
+        Field("stride", u32, offset=36),
+        Field("pad", u32, offset=40),
+        Field("dilation", u32, offset=44),
+        Field("step", i32, offset=48),
+        Field("skip", i32, offset=52),
+        Field("edge", i32, offset=56),
     )
     SIZE: ClassVar[int] = 60
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1112,24 +1113,24 @@ class Conv2dGroupedUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("channels", "u32", offset=4),
-        Field("h", "u32", offset=8),
-        Field("w", "u32", offset=12),
-        Field("o", "u32", offset=16),
-        Field("c", "u32", offset=20),
-        Field("r", "u32", offset=24),
-        Field("s", "u32", offset=28),
-        Field("y_axis_2", "u32", offset=32),
-        Field("y_axis_3", "u32", offset=36),
-        Field("groups", "u32", offset=40),
-        Field("stride", "u32", offset=44),
-        Field("pad", "u32", offset=48),
-        Field("dilation", "u32", offset=52),
-        Field("step", "i32", offset=56),
-        Field("skip", "i32", offset=60),
-        Field("edge", "i32", offset=64),
-        Field("each", "i32", offset=68),
+        Field("b", u32, offset=0),
+        Field("channels", u32, offset=4),
+        Field("h", u32, offset=8),
+        Field("w", u32, offset=12),
+        Field("o", u32, offset=16),
+        Field("c", u32, offset=20),
+        Field("r", u32, offset=24),
+        Field("s", u32, offset=28),
+        Field("y_axis_2", u32, offset=32),
+        Field("y_axis_3", u32, offset=36),
+        Field("groups", u32, offset=40),
+        Field("stride", u32, offset=44),
+        Field("pad", u32, offset=48),
+        Field("dilation", u32, offset=52),
+        Field("step", i32, offset=56),
+        Field("skip", i32, offset=60),
+        Field("edge", i32, offset=64),
+        Field("each", i32, offset=68),
     )
     SIZE: ClassVar[int] = 72
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1481,20 +1482,20 @@ class DepthwiseConv2dUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("c", "u32", offset=4),
-        Field("h", "u32", offset=8),
-        Field("w", "u32", offset=12),
-        Field("r", "u32", offset=16),
-        Field("s", "u32", offset=20),
-        Field("y_axis_2", "u32", offset=24),
-        Field("y_axis_3", "u32", offset=28),
-        Field("stride", "u32", offset=32),
-        Field("pad", "u32", offset=36),
-        Field("dilation", "u32", offset=40),
-        Field("step", "i32", offset=44),
-        Field("skip", "i32", offset=48),
-        Field("edge", "i32", offset=52),
+        Field("b", u32, offset=0),
+        Field("c", u32, offset=4),
+        Field("h", u32, offset=8),
+        Field("w", u32, offset=12),
+        Field("r", u32, offset=16),
+        Field("s", u32, offset=20),
+        Field("y_axis_2", u32, offset=24),
+        Field("y_axis_3", u32, offset=28),
+        Field("stride", u32, offset=32),
+        Field("pad", u32, offset=36),
+        Field("dilation", u32, offset=40),
+        Field("step", i32, offset=44),
+        Field("skip", i32, offset=48),
+        Field("edge", i32, offset=52),
     )
     SIZE: ClassVar[int] = 56
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1795,23 +1796,23 @@ class Conv2dInputGradientUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("o", "u32", offset=4),
-        Field("p", "u32", offset=8),
-        Field("t", "u32", offset=12),
-        Field("c", "u32", offset=16),
-        Field("r", "u32", offset=20),
-        Field("s", "u32", offset=24),
-        Field("height_length", "u32", offset=28),
-        Field("width_length", "u32", offset=32),
-        Field("height", "u32", offset=36),
-        Field("width", "u32", offset=40),
-        Field("stride", "u32", offset=44),
-        Field("pad", "u32", offset=48),
-        Field("dilation", "u32", offset=52),
-        Field("step", "i32", offset=56),
-        Field("skip", "i32", offset=60),
-        Field("edge", "i32", offset=64),
+        Field("b", u32, offset=0),
+        Field("o", u32, offset=4),
+        Field("p", u32, offset=8),
+        Field("t", u32, offset=12),
+        Field("c", u32, offset=16),
+        Field("r", u32, offset=20),
+        Field("s", u32, offset=24),
+        Field("height_length", u32, offset=28),
+        Field("width_length", u32, offset=32),
+        Field("height", u32, offset=36),
+        Field("width", u32, offset=40),
+        Field("stride", u32, offset=44),
+        Field("pad", u32, offset=48),
+        Field("dilation", u32, offset=52),
+        Field("step", i32, offset=56),
+        Field("skip", i32, offset=60),
+        Field("edge", i32, offset=64),
     )
     SIZE: ClassVar[int] = 68
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -2191,23 +2192,23 @@ class Conv2dKernelGradientUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("c", "u32", offset=4),
-        Field("h", "u32", offset=8),
-        Field("w", "u32", offset=12),
-        Field("o", "u32", offset=16),
-        Field("p", "u32", offset=20),
-        Field("t", "u32", offset=24),
-        Field("height_length", "u32", offset=28),
-        Field("width_length", "u32", offset=32),
-        Field("height", "u32", offset=36),
-        Field("width", "u32", offset=40),
-        Field("stride", "u32", offset=44),
-        Field("pad", "u32", offset=48),
-        Field("dilation", "u32", offset=52),
-        Field("step", "i32", offset=56),
-        Field("skip", "i32", offset=60),
-        Field("edge", "i32", offset=64),
+        Field("b", u32, offset=0),
+        Field("c", u32, offset=4),
+        Field("h", u32, offset=8),
+        Field("w", u32, offset=12),
+        Field("o", u32, offset=16),
+        Field("p", u32, offset=20),
+        Field("t", u32, offset=24),
+        Field("height_length", u32, offset=28),
+        Field("width_length", u32, offset=32),
+        Field("height", u32, offset=36),
+        Field("width", u32, offset=40),
+        Field("stride", u32, offset=44),
+        Field("pad", u32, offset=48),
+        Field("dilation", u32, offset=52),
+        Field("step", i32, offset=56),
+        Field("skip", i32, offset=60),
+        Field("edge", i32, offset=64),
     )
     SIZE: ClassVar[int] = 68
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath
+from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath, u32
 from kerngen.runtime import reference as ref
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
@@ -26,7 +26,7 @@ from kerngen.runtime.kernel import (
     TensorSpec,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "GemvTUniform",
@@ -37,7 +37,7 @@ __all__ = [
     "gemv_t_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -59,9 +59,9 @@ class GemvUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("k", "u32", offset=4),
-        Field("alpha", "f32", offset=8),
+        Field("n", u32, offset=0),
+        Field("k", u32, offset=4),
+        Field("alpha", f32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -336,9 +336,9 @@ class GemvTUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("k", "u32", offset=4),
-        Field("alpha", "f32", offset=8),
+        Field("n", u32, offset=0),
+        Field("k", u32, offset=4),
+        Field("alpha", f32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(

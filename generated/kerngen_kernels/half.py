@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Matrix, Vector, check_abi, f16, f32, hostmath
+from kerngen.runtime import Context, Matrix, Vector, check_abi, f16, f32, hostmath, u32
 from kerngen.runtime import reference as ref
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
@@ -29,7 +29,7 @@ from kerngen.runtime.kernel import (
     TensorSpec,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "GemvUniform",
@@ -58,7 +58,7 @@ __all__ = [
     "widen_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -77,7 +77,7 @@ class WidenUniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {
@@ -204,7 +204,7 @@ class NarrowUniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {
@@ -333,8 +333,8 @@ class ScaleUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("alpha", "f32", offset=4),
+        Field("n", u32, offset=0),
+        Field("alpha", f32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -474,10 +474,10 @@ class MatmulNnUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("k", "u32", offset=4),
-        Field("n", "u32", offset=8),
-        Field("alpha", "f32", offset=12),
+        Field("m", u32, offset=0),
+        Field("k", u32, offset=4),
+        Field("n", u32, offset=8),
+        Field("alpha", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -747,10 +747,10 @@ class MatmulNtUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("k", "u32", offset=4),
-        Field("n", "u32", offset=8),
-        Field("alpha", "f32", offset=12),
+        Field("m", u32, offset=0),
+        Field("k", u32, offset=4),
+        Field("n", u32, offset=8),
+        Field("alpha", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -954,10 +954,10 @@ class MatmulNnWideUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("k", "u32", offset=4),
-        Field("n", "u32", offset=8),
-        Field("alpha", "f32", offset=12),
+        Field("m", u32, offset=0),
+        Field("k", u32, offset=4),
+        Field("n", u32, offset=8),
+        Field("alpha", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1226,10 +1226,10 @@ class MatmulNtWideUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("k", "u32", offset=4),
-        Field("n", "u32", offset=8),
-        Field("alpha", "f32", offset=12),
+        Field("m", u32, offset=0),
+        Field("k", u32, offset=4),
+        Field("n", u32, offset=8),
+        Field("alpha", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1431,9 +1431,9 @@ class GemvUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("k", "u32", offset=4),
-        Field("alpha", "f32", offset=8),
+        Field("n", u32, offset=0),
+        Field("k", u32, offset=4),
+        Field("alpha", f32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(

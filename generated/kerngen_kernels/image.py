@@ -23,6 +23,7 @@ from kerngen.runtime import (
     check_abi,
     f32,
     hostmath,
+    i32,
     u32,
 )
 from kerngen.runtime import reference as ref
@@ -43,7 +44,7 @@ from kerngen.runtime.kernel import (
     Term,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "AvgPool2dUniform",
@@ -64,7 +65,7 @@ __all__ = [
     "upsample_nearest_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -102,18 +103,18 @@ class MaxPool2dUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("c", "u32", offset=4),
-        Field("h", "u32", offset=8),
-        Field("w", "u32", offset=12),
-        Field("y_axis_2", "u32", offset=16),
-        Field("y_axis_3", "u32", offset=20),
-        Field("size_length", "u32", offset=24),
-        Field("size", "u32", offset=28),
-        Field("stride", "u32", offset=32),
-        Field("pad", "u32", offset=36),
-        Field("step", "i32", offset=40),
-        Field("edge", "i32", offset=44),
+        Field("b", u32, offset=0),
+        Field("c", u32, offset=4),
+        Field("h", u32, offset=8),
+        Field("w", u32, offset=12),
+        Field("y_axis_2", u32, offset=16),
+        Field("y_axis_3", u32, offset=20),
+        Field("size_length", u32, offset=24),
+        Field("size", u32, offset=28),
+        Field("stride", u32, offset=32),
+        Field("pad", u32, offset=36),
+        Field("step", i32, offset=40),
+        Field("edge", i32, offset=44),
     )
     SIZE: ClassVar[int] = 48
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -372,17 +373,17 @@ class AvgPool2dUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("c", "u32", offset=4),
-        Field("h", "u32", offset=8),
-        Field("w", "u32", offset=12),
-        Field("y_axis_2", "u32", offset=16),
-        Field("y_axis_3", "u32", offset=20),
-        Field("size_length", "u32", offset=24),
-        Field("size", "u32", offset=28),
-        Field("stride", "u32", offset=32),
-        Field("step", "i32", offset=36),
-        Field("area", "f32", offset=40),
+        Field("b", u32, offset=0),
+        Field("c", u32, offset=4),
+        Field("h", u32, offset=8),
+        Field("w", u32, offset=12),
+        Field("y_axis_2", u32, offset=16),
+        Field("y_axis_3", u32, offset=20),
+        Field("size_length", u32, offset=24),
+        Field("size", u32, offset=28),
+        Field("stride", u32, offset=32),
+        Field("step", i32, offset=36),
+        Field("area", f32, offset=40),
     )
     SIZE: ClassVar[int] = 44
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -624,9 +625,9 @@ class GlobalAvgPoolUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("c", "u32", offset=4),
-        Field("n", "u32", offset=8),
+        Field("b", u32, offset=0),
+        Field("c", u32, offset=4),
+        Field("n", u32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -959,14 +960,14 @@ class UpsampleNearestUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("c", "u32", offset=4),
-        Field("h", "u32", offset=8),
-        Field("w", "u32", offset=12),
-        Field("h_times_factor", "u32", offset=16),
-        Field("w_times_factor", "u32", offset=20),
-        Field("factor", "u32", offset=24),
-        Field("f", "i32", offset=28),
+        Field("b", u32, offset=0),
+        Field("c", u32, offset=4),
+        Field("h", u32, offset=8),
+        Field("w", u32, offset=12),
+        Field("h_times_factor", u32, offset=16),
+        Field("w_times_factor", u32, offset=20),
+        Field("factor", u32, offset=24),
+        Field("f", i32, offset=28),
     )
     SIZE: ClassVar[int] = 32
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1168,14 +1169,14 @@ class UpsampleBilinearUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("c", "u32", offset=4),
-        Field("h", "u32", offset=8),
-        Field("w", "u32", offset=12),
-        Field("h_times_factor", "u32", offset=16),
-        Field("w_times_factor", "u32", offset=20),
-        Field("factor", "u32", offset=24),
-        Field("f", "i32", offset=28),
+        Field("b", u32, offset=0),
+        Field("c", u32, offset=4),
+        Field("h", u32, offset=8),
+        Field("w", u32, offset=12),
+        Field("h_times_factor", u32, offset=16),
+        Field("w_times_factor", u32, offset=20),
+        Field("factor", u32, offset=24),
+        Field("f", i32, offset=28),
     )
     SIZE: ClassVar[int] = 32
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(

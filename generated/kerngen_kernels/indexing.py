@@ -31,7 +31,7 @@ from kerngen.runtime.kernel import (
     TensorSpec,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "ArgmaxUniform",
@@ -57,7 +57,7 @@ __all__ = [
     "where_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -79,9 +79,9 @@ class EmbeddingUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("v", "u32", offset=0),
-        Field("d", "u32", offset=4),
-        Field("n", "u32", offset=8),
+        Field("v", u32, offset=0),
+        Field("d", u32, offset=4),
+        Field("n", u32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -228,10 +228,10 @@ class EmbeddingGradientUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("d", "u32", offset=4),
-        Field("rows_length", "u32", offset=8),
-        Field("rows", "u32", offset=12),
+        Field("n", u32, offset=0),
+        Field("d", u32, offset=4),
+        Field("rows_length", u32, offset=8),
+        Field("rows", u32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -495,9 +495,9 @@ class OneHotUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("columns_length", "u32", offset=4),
-        Field("columns", "u32", offset=8),
+        Field("n", u32, offset=0),
+        Field("columns_length", u32, offset=4),
+        Field("columns", u32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -641,8 +641,8 @@ class PickUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -788,8 +788,8 @@ class ArgmaxUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1231,8 +1231,8 @@ class ArgminUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1672,7 +1672,7 @@ class WhereUniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {

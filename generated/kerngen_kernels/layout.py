@@ -42,7 +42,7 @@ from kerngen.runtime.kernel import (
     Term,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "BatchTransposeUniform",
@@ -101,7 +101,7 @@ __all__ = [
     "transpose_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -122,8 +122,8 @@ class TransposeUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -252,9 +252,9 @@ class BatchTransposeUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("m", "u32", offset=4),
-        Field("n", "u32", offset=8),
+        Field("b", u32, offset=0),
+        Field("m", u32, offset=4),
+        Field("n", u32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -389,10 +389,10 @@ class SwapHeadsUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("h", "u32", offset=4),
-        Field("s", "u32", offset=8),
-        Field("d", "u32", offset=12),
+        Field("b", u32, offset=0),
+        Field("h", u32, offset=4),
+        Field("s", u32, offset=8),
+        Field("d", u32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -530,12 +530,12 @@ class SplitHeadsUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("s", "u32", offset=4),
-        Field("e", "u32", offset=8),
-        Field("heads_length", "u32", offset=12),
-        Field("e_div_heads", "u32", offset=16),
-        Field("heads", "u32", offset=20),
+        Field("b", u32, offset=0),
+        Field("s", u32, offset=4),
+        Field("e", u32, offset=8),
+        Field("heads_length", u32, offset=12),
+        Field("e_div_heads", u32, offset=16),
+        Field("heads", u32, offset=20),
     )
     SIZE: ClassVar[int] = 24
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -724,11 +724,11 @@ class MergeHeadsUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("h", "u32", offset=4),
-        Field("s", "u32", offset=8),
-        Field("d", "u32", offset=12),
-        Field("h_times_d", "u32", offset=16),
+        Field("b", u32, offset=0),
+        Field("h", u32, offset=4),
+        Field("s", u32, offset=8),
+        Field("d", u32, offset=12),
+        Field("h_times_d", u32, offset=16),
     )
     SIZE: ClassVar[int] = 20
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -880,11 +880,11 @@ class SliceRowsUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("count_length", "u32", offset=8),
-        Field("start", "u32", offset=12),
-        Field("count", "u32", offset=16),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("count_length", u32, offset=8),
+        Field("start", u32, offset=12),
+        Field("count", u32, offset=16),
     )
     SIZE: ClassVar[int] = 20
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1053,11 +1053,11 @@ class SliceColumnsUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("count_length", "u32", offset=8),
-        Field("start", "u32", offset=12),
-        Field("count", "u32", offset=16),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("count_length", u32, offset=8),
+        Field("start", u32, offset=12),
+        Field("count", u32, offset=16),
     )
     SIZE: ClassVar[int] = 20
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1223,8 +1223,8 @@ class FlipRowsUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1365,8 +1365,8 @@ class FlipColumnsUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1509,10 +1509,10 @@ class RollRowsUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("shift", "i32", offset=8),
-        Field("back", "i32", offset=12),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("shift", i32, offset=8),
+        Field("back", i32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1656,10 +1656,10 @@ class RollColumnsUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("shift", "i32", offset=8),
-        Field("back", "i32", offset=12),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("shift", i32, offset=8),
+        Field("back", i32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1810,17 +1810,17 @@ class PadConstantUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("m_plus_top_plus_bottom", "u32", offset=8),
-        Field("n_plus_left_plus_right", "u32", offset=12),
-        Field("top", "u32", offset=16),
-        Field("bottom", "u32", offset=20),
-        Field("left", "u32", offset=24),
-        Field("right", "u32", offset=28),
-        Field("value", "f32", offset=32),
-        Field("above", "i32", offset=36),
-        Field("before", "i32", offset=40),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("m_plus_top_plus_bottom", u32, offset=8),
+        Field("n_plus_left_plus_right", u32, offset=12),
+        Field("top", u32, offset=16),
+        Field("bottom", u32, offset=20),
+        Field("left", u32, offset=24),
+        Field("right", u32, offset=28),
+        Field("value", f32, offset=32),
+        Field("above", i32, offset=36),
+        Field("before", i32, offset=40),
     )
     SIZE: ClassVar[int] = 44
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -2091,14 +2091,14 @@ class PadEdgeUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("m_plus_top_plus_bottom", "u32", offset=8),
-        Field("n_plus_left_plus_right", "u32", offset=12),
-        Field("top", "u32", offset=16),
-        Field("bottom", "u32", offset=20),
-        Field("left", "u32", offset=24),
-        Field("right", "u32", offset=28),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("m_plus_top_plus_bottom", u32, offset=8),
+        Field("n_plus_left_plus_right", u32, offset=12),
+        Field("top", u32, offset=16),
+        Field("bottom", u32, offset=20),
+        Field("left", u32, offset=24),
+        Field("right", u32, offset=28),
     )
     SIZE: ClassVar[int] = 32
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -2325,14 +2325,14 @@ class PadReflectUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("m_plus_top_plus_bottom", "u32", offset=8),
-        Field("n_plus_left_plus_right", "u32", offset=12),
-        Field("top", "u32", offset=16),
-        Field("bottom", "u32", offset=20),
-        Field("left", "u32", offset=24),
-        Field("right", "u32", offset=28),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("m_plus_top_plus_bottom", u32, offset=8),
+        Field("n_plus_left_plus_right", u32, offset=12),
+        Field("top", u32, offset=16),
+        Field("bottom", u32, offset=20),
+        Field("left", u32, offset=24),
+        Field("right", u32, offset=28),
     )
     SIZE: ClassVar[int] = 32
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -2557,10 +2557,10 @@ class JoinRowsUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("k", "u32", offset=8),
-        Field("m_plus_k", "u32", offset=12),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("k", u32, offset=8),
+        Field("m_plus_k", u32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -2724,10 +2724,10 @@ class JoinColumnsUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("k", "u32", offset=8),
-        Field("n_plus_k", "u32", offset=12),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("k", u32, offset=8),
+        Field("n_plus_k", u32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -2889,10 +2889,10 @@ class RepeatRowsUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("m_times_times", "u32", offset=8),
-        Field("times", "u32", offset=12),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("m_times_times", u32, offset=8),
+        Field("times", u32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -3045,12 +3045,12 @@ class TileUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("m_times_down", "u32", offset=8),
-        Field("n_times_across", "u32", offset=12),
-        Field("down", "u32", offset=16),
-        Field("across", "u32", offset=20),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("m_times_down", u32, offset=8),
+        Field("n_times_across", u32, offset=12),
+        Field("down", u32, offset=16),
+        Field("across", u32, offset=20),
     )
     SIZE: ClassVar[int] = 24
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(

@@ -37,7 +37,7 @@ from kerngen.runtime.kernel import (
     TensorSpec,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "BinaryCrossEntropyUniform",
@@ -63,7 +63,7 @@ __all__ = [
     "mean_squared_error_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -84,8 +84,8 @@ class CrossEntropyUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -590,9 +590,9 @@ class CrossEntropyGradientUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("scale", "f32", offset=8),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("scale", f32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1166,8 +1166,8 @@ class MeanCrossEntropyUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1765,7 +1765,7 @@ class MeanSquaredErrorUniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {
@@ -1970,7 +1970,7 @@ class MeanSquaredErrorGradientUniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {
@@ -2118,8 +2118,8 @@ class HuberUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("delta", "f32", offset=4),
+        Field("n", u32, offset=0),
+        Field("delta", f32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -2272,7 +2272,7 @@ class BinaryCrossEntropyUniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {

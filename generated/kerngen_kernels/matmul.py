@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath
+from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath, u32
 from kerngen.runtime import reference as ref
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
@@ -31,7 +31,7 @@ from kerngen.runtime.kernel import (
     TensorSpec,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "MatmulNnBiasGeluUniform",
@@ -73,7 +73,7 @@ __all__ = [
     "matmul_tn_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -103,10 +103,10 @@ class MatmulNnUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("k", "u32", offset=4),
-        Field("n", "u32", offset=8),
-        Field("alpha", "f32", offset=12),
+        Field("m", u32, offset=0),
+        Field("k", u32, offset=4),
+        Field("n", u32, offset=8),
+        Field("alpha", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -371,10 +371,10 @@ class MatmulNnBiasUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("k", "u32", offset=4),
-        Field("n", "u32", offset=8),
-        Field("alpha", "f32", offset=12),
+        Field("m", u32, offset=0),
+        Field("k", u32, offset=4),
+        Field("n", u32, offset=8),
+        Field("alpha", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -654,10 +654,10 @@ class MatmulNnGeluUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("k", "u32", offset=4),
-        Field("n", "u32", offset=8),
-        Field("alpha", "f32", offset=12),
+        Field("m", u32, offset=0),
+        Field("k", u32, offset=4),
+        Field("n", u32, offset=8),
+        Field("alpha", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -926,10 +926,10 @@ class MatmulNnBiasGeluUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("k", "u32", offset=4),
-        Field("n", "u32", offset=8),
-        Field("alpha", "f32", offset=12),
+        Field("m", u32, offset=0),
+        Field("k", u32, offset=4),
+        Field("n", u32, offset=8),
+        Field("alpha", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1214,10 +1214,10 @@ class MatmulNtUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("k", "u32", offset=4),
-        Field("n", "u32", offset=8),
-        Field("alpha", "f32", offset=12),
+        Field("m", u32, offset=0),
+        Field("k", u32, offset=4),
+        Field("n", u32, offset=8),
+        Field("alpha", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1455,10 +1455,10 @@ class MatmulNtBiasUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("k", "u32", offset=4),
-        Field("n", "u32", offset=8),
-        Field("alpha", "f32", offset=12),
+        Field("m", u32, offset=0),
+        Field("k", u32, offset=4),
+        Field("n", u32, offset=8),
+        Field("alpha", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1707,10 +1707,10 @@ class MatmulNtGeluUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("k", "u32", offset=4),
-        Field("n", "u32", offset=8),
-        Field("alpha", "f32", offset=12),
+        Field("m", u32, offset=0),
+        Field("k", u32, offset=4),
+        Field("n", u32, offset=8),
+        Field("alpha", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1952,10 +1952,10 @@ class MatmulNtBiasGeluUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("k", "u32", offset=4),
-        Field("n", "u32", offset=8),
-        Field("alpha", "f32", offset=12),
+        Field("m", u32, offset=0),
+        Field("k", u32, offset=4),
+        Field("n", u32, offset=8),
+        Field("alpha", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -2209,10 +2209,10 @@ class MatmulTnUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("k", "u32", offset=0),
-        Field("m", "u32", offset=4),
-        Field("n", "u32", offset=8),
-        Field("alpha", "f32", offset=12),
+        Field("k", u32, offset=0),
+        Field("m", u32, offset=4),
+        Field("n", u32, offset=8),
+        Field("alpha", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -2477,10 +2477,10 @@ class MatmulTnBiasUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("k", "u32", offset=0),
-        Field("m", "u32", offset=4),
-        Field("n", "u32", offset=8),
-        Field("alpha", "f32", offset=12),
+        Field("k", u32, offset=0),
+        Field("m", u32, offset=4),
+        Field("n", u32, offset=8),
+        Field("alpha", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -2760,10 +2760,10 @@ class MatmulTnGeluUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("k", "u32", offset=0),
-        Field("m", "u32", offset=4),
-        Field("n", "u32", offset=8),
-        Field("alpha", "f32", offset=12),
+        Field("k", u32, offset=0),
+        Field("m", u32, offset=4),
+        Field("n", u32, offset=8),
+        Field("alpha", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -3032,10 +3032,10 @@ class MatmulTnBiasGeluUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("k", "u32", offset=0),
-        Field("m", "u32", offset=4),
-        Field("n", "u32", offset=8),
-        Field("alpha", "f32", offset=12),
+        Field("k", u32, offset=0),
+        Field("m", u32, offset=4),
+        Field("n", u32, offset=8),
+        Field("alpha", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(

@@ -23,6 +23,7 @@ from kerngen.runtime import (
     check_abi,
     f32,
     hostmath,
+    u32,
 )
 from kerngen.runtime import reference as ref
 from kerngen.runtime.hostmath import ceil_div
@@ -38,7 +39,7 @@ from kerngen.runtime.kernel import (
     TensorSpec,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "BatchStatisticsOutput",
@@ -72,7 +73,7 @@ __all__ = [
     "rmsnorm_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -94,9 +95,9 @@ class LayernormUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("eps", "f32", offset=8),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("eps", f32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -665,9 +666,9 @@ class LayernormGradientUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("eps", "f32", offset=8),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("eps", f32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1525,9 +1526,9 @@ class LayernormParameterGradientsUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("eps", "f32", offset=8),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("eps", f32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -2298,9 +2299,9 @@ class RmsnormUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("eps", "f32", offset=8),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("eps", f32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -2732,9 +2733,9 @@ class RmsnormGradientUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("eps", "f32", offset=8),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("eps", f32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -3302,9 +3303,9 @@ class RmsnormGainGradientUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("eps", "f32", offset=8),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("eps", f32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -3782,11 +3783,11 @@ class GroupnormUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("g", "u32", offset=4),
-        Field("c", "u32", offset=8),
-        Field("n", "u32", offset=12),
-        Field("eps", "f32", offset=16),
+        Field("b", u32, offset=0),
+        Field("g", u32, offset=4),
+        Field("c", u32, offset=8),
+        Field("n", u32, offset=12),
+        Field("eps", f32, offset=16),
     )
     SIZE: ClassVar[int] = 20
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -4411,10 +4412,10 @@ class BatchnormUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("c", "u32", offset=4),
-        Field("n", "u32", offset=8),
-        Field("eps", "f32", offset=12),
+        Field("b", u32, offset=0),
+        Field("c", u32, offset=4),
+        Field("n", u32, offset=8),
+        Field("eps", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -4601,9 +4602,9 @@ class BatchStatisticsUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("b", "u32", offset=0),
-        Field("c", "u32", offset=4),
-        Field("n", "u32", offset=8),
+        Field("b", u32, offset=0),
+        Field("c", u32, offset=4),
+        Field("n", u32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(

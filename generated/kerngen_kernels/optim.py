@@ -25,7 +25,7 @@ from kerngen.runtime.kernel import (
     TensorSpec,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "AdagradUniform",
@@ -51,7 +51,7 @@ __all__ = [
     "sgd_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -81,17 +81,17 @@ class AdamwUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("lr", "f32", offset=4),
-        Field("beta1", "f32", offset=8),
-        Field("beta2", "f32", offset=12),
-        Field("eps", "f32", offset=16),
-        Field("weight_decay", "f32", offset=20),
-        Field("step", "u32", offset=24),
-        Field("rest1", "f32", offset=28),
-        Field("rest2", "f32", offset=32),
-        Field("bias1", "f32", offset=36),
-        Field("bias2", "f32", offset=40),
+        Field("n", u32, offset=0),
+        Field("lr", f32, offset=4),
+        Field("beta1", f32, offset=8),
+        Field("beta2", f32, offset=12),
+        Field("eps", f32, offset=16),
+        Field("weight_decay", f32, offset=20),
+        Field("step", u32, offset=24),
+        Field("rest1", f32, offset=28),
+        Field("rest2", f32, offset=32),
+        Field("bias1", f32, offset=36),
+        Field("bias2", f32, offset=40),
     )
     SIZE: ClassVar[int] = 44
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -346,9 +346,9 @@ class SgdUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("lr", "f32", offset=4),
-        Field("weight_decay", "f32", offset=8),
+        Field("n", u32, offset=0),
+        Field("lr", f32, offset=4),
+        Field("weight_decay", f32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -493,12 +493,12 @@ class SgdMomentumUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("lr", "f32", offset=4),
-        Field("momentum", "f32", offset=8),
-        Field("dampening", "f32", offset=12),
-        Field("weight_decay", "f32", offset=16),
-        Field("part", "f32", offset=20),
+        Field("n", u32, offset=0),
+        Field("lr", f32, offset=4),
+        Field("momentum", f32, offset=8),
+        Field("dampening", f32, offset=12),
+        Field("weight_decay", f32, offset=16),
+        Field("part", f32, offset=20),
     )
     SIZE: ClassVar[int] = 24
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -686,10 +686,10 @@ class SgdNesterovUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("lr", "f32", offset=4),
-        Field("momentum", "f32", offset=8),
-        Field("weight_decay", "f32", offset=12),
+        Field("n", u32, offset=0),
+        Field("lr", f32, offset=4),
+        Field("momentum", f32, offset=8),
+        Field("weight_decay", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -871,13 +871,13 @@ class LionUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("lr", "f32", offset=4),
-        Field("beta1", "f32", offset=8),
-        Field("beta2", "f32", offset=12),
-        Field("weight_decay", "f32", offset=16),
-        Field("rest1", "f32", offset=20),
-        Field("rest2", "f32", offset=24),
+        Field("n", u32, offset=0),
+        Field("lr", f32, offset=4),
+        Field("beta1", f32, offset=8),
+        Field("beta2", f32, offset=12),
+        Field("weight_decay", f32, offset=16),
+        Field("rest1", f32, offset=20),
+        Field("rest2", f32, offset=24),
     )
     SIZE: ClassVar[int] = 28
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1072,11 +1072,11 @@ class RmspropUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("lr", "f32", offset=4),
-        Field("alpha", "f32", offset=8),
-        Field("eps", "f32", offset=12),
-        Field("rest", "f32", offset=16),
+        Field("n", u32, offset=0),
+        Field("lr", f32, offset=4),
+        Field("alpha", f32, offset=8),
+        Field("eps", f32, offset=12),
+        Field("rest", f32, offset=16),
     )
     SIZE: ClassVar[int] = 20
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1248,9 +1248,9 @@ class AdagradUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("lr", "f32", offset=4),
-        Field("eps", "f32", offset=8),
+        Field("n", u32, offset=0),
+        Field("lr", f32, offset=4),
+        Field("eps", f32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(

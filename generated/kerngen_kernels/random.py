@@ -30,7 +30,7 @@ from kerngen.runtime.kernel import (
     TensorSpec,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "DropoutUniform",
@@ -49,7 +49,7 @@ __all__ = [
     "uniform_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -120,11 +120,11 @@ class RandomBitsUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("count_length", "u32", offset=0),
-        Field("count", "u32", offset=4),
-        Field("seed", "u32", offset=8),
-        Field("offset", "u32", offset=12),
-        Field("stream", "u32", offset=16),
+        Field("count_length", u32, offset=0),
+        Field("count", u32, offset=4),
+        Field("seed", u32, offset=8),
+        Field("offset", u32, offset=12),
+        Field("stream", u32, offset=16),
     )
     SIZE: ClassVar[int] = 20
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -284,11 +284,11 @@ class UniformUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("count_length", "u32", offset=0),
-        Field("count", "u32", offset=4),
-        Field("seed", "u32", offset=8),
-        Field("offset", "u32", offset=12),
-        Field("stream", "u32", offset=16),
+        Field("count_length", u32, offset=0),
+        Field("count", u32, offset=4),
+        Field("seed", u32, offset=8),
+        Field("offset", u32, offset=12),
+        Field("stream", u32, offset=16),
     )
     SIZE: ClassVar[int] = 20
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -451,13 +451,13 @@ class NormalUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("count_length", "u32", offset=0),
-        Field("count", "u32", offset=4),
-        Field("seed", "u32", offset=8),
-        Field("offset", "u32", offset=12),
-        Field("stream", "u32", offset=16),
-        Field("mean", "f32", offset=20),
-        Field("deviation", "f32", offset=24),
+        Field("count_length", u32, offset=0),
+        Field("count", u32, offset=4),
+        Field("seed", u32, offset=8),
+        Field("offset", u32, offset=12),
+        Field("stream", u32, offset=16),
+        Field("mean", f32, offset=20),
+        Field("deviation", f32, offset=24),
     )
     SIZE: ClassVar[int] = 28
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -674,12 +674,12 @@ class DropoutUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("rate", "f32", offset=4),
-        Field("seed", "u32", offset=8),
-        Field("offset", "u32", offset=12),
-        Field("stream", "u32", offset=16),
-        Field("scale", "f32", offset=20),
+        Field("n", u32, offset=0),
+        Field("rate", f32, offset=4),
+        Field("seed", u32, offset=8),
+        Field("offset", u32, offset=12),
+        Field("stream", u32, offset=16),
+        Field("scale", f32, offset=20),
     )
     SIZE: ClassVar[int] = 24
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Scalar, Vector, check_abi, f32, hostmath
+from kerngen.runtime import Context, Scalar, Vector, check_abi, f32, hostmath, u32
 from kerngen.runtime import reference as ref
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
@@ -25,7 +25,7 @@ from kerngen.runtime.kernel import (
     TensorSpec,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "DotUniform",
@@ -48,7 +48,7 @@ __all__ = [
     "sum_squares_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -67,7 +67,7 @@ class SumUniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {
@@ -249,7 +249,7 @@ class MeanUniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {
@@ -434,7 +434,7 @@ class MaxUniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {
@@ -616,7 +616,7 @@ class MinUniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {
@@ -804,7 +804,7 @@ class DotUniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {
@@ -1001,7 +1001,7 @@ class SumSquaresUniform(UniformStruct):
     ======  ====  ======
     """
 
-    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", "u32", offset=0),)
+    FIELDS: ClassVar[tuple[Field, ...]] = (Field("n", u32, offset=0),)
     SIZE: ClassVar[int] = 4
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
         {

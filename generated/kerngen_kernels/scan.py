@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath, u32
+from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath, i32, u32
 from kerngen.runtime import reference as ref
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
@@ -34,7 +34,7 @@ from kerngen.runtime.kernel import (
     TensorSpec,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "CumsumRowsUniform",
@@ -48,7 +48,7 @@ __all__ = [
     "cumsum_short_rows_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -72,11 +72,11 @@ class CumsumUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("n_plus_block_minus_1_div_block", "u32", offset=4),
-        Field("block_length", "u32", offset=8),
-        Field("block", "u32", offset=12),
-        Field("size", "i32", offset=16),
+        Field("n", u32, offset=0),
+        Field("n_plus_block_minus_1_div_block", u32, offset=4),
+        Field("block_length", u32, offset=8),
+        Field("block", u32, offset=12),
+        Field("size", i32, offset=16),
     )
     SIZE: ClassVar[int] = 20
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -462,8 +462,8 @@ class CumsumShortRowsUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -592,12 +592,12 @@ class CumsumRowsUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("n_plus_block_minus_1_div_block", "u32", offset=8),
-        Field("block_length", "u32", offset=12),
-        Field("block", "u32", offset=16),
-        Field("size", "i32", offset=20),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("n_plus_block_minus_1_div_block", u32, offset=8),
+        Field("block_length", u32, offset=12),
+        Field("block", u32, offset=16),
+        Field("size", i32, offset=20),
     )
     SIZE: ClassVar[int] = 24
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(

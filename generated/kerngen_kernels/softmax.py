@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath
+from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath, u32
 from kerngen.runtime import reference as ref
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
@@ -29,7 +29,7 @@ from kerngen.runtime.kernel import (
     TensorSpec,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "LogSoftmaxGradientUniform",
@@ -49,7 +49,7 @@ __all__ = [
     "softmax_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -70,8 +70,8 @@ class SoftmaxUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -552,8 +552,8 @@ class SoftmaxGradientUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -984,8 +984,8 @@ class LogSoftmaxUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1466,8 +1466,8 @@ class LogSoftmaxGradientUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1890,8 +1890,8 @@ class LogsumexpUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(

@@ -32,7 +32,7 @@ from kerngen.runtime.kernel import (
     Term,
     Variant,
 )
-from kerngen.runtime.uniform import Field, UniformStruct
+from kerngen.runtime.struct import Field, UniformStruct
 
 __all__ = [
     "BincountUniform",
@@ -64,7 +64,7 @@ __all__ = [
     "standardize_reference",
 ]
 
-ABI = 1
+ABI = 2
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -85,8 +85,8 @@ class RowMeanUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
     )
     SIZE: ClassVar[int] = 8
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -410,10 +410,10 @@ class RowVarianceUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("ddof", "u32", offset=8),
-        Field("divisor", "f32", offset=12),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("ddof", u32, offset=8),
+        Field("divisor", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -870,9 +870,9 @@ class StandardizeUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("eps", "f32", offset=8),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("eps", f32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1373,10 +1373,10 @@ class CovarianceUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("ddof", "u32", offset=8),
-        Field("divisor", "f32", offset=12),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("ddof", u32, offset=8),
+        Field("divisor", f32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -1791,13 +1791,13 @@ class HistogramUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("bins_length", "u32", offset=4),
-        Field("low", "f32", offset=8),
-        Field("high", "f32", offset=12),
-        Field("bins", "u32", offset=16),
-        Field("scale", "f32", offset=20),
-        Field("last", "i32", offset=24),
+        Field("n", u32, offset=0),
+        Field("bins_length", u32, offset=4),
+        Field("low", f32, offset=8),
+        Field("high", f32, offset=12),
+        Field("bins", u32, offset=16),
+        Field("scale", f32, offset=20),
+        Field("last", i32, offset=24),
     )
     SIZE: ClassVar[int] = 28
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -2200,9 +2200,9 @@ class BincountUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("bins_length", "u32", offset=4),
-        Field("bins", "u32", offset=8),
+        Field("n", u32, offset=0),
+        Field("bins_length", u32, offset=4),
+        Field("bins", u32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -2540,10 +2540,10 @@ class MovingAverageUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("n", "u32", offset=0),
-        Field("n_minus_window_plus_1", "u32", offset=4),
-        Field("window_length", "u32", offset=8),
-        Field("window", "u32", offset=12),
+        Field("n", u32, offset=0),
+        Field("n_minus_window_plus_1", u32, offset=4),
+        Field("window_length", u32, offset=8),
+        Field("window", u32, offset=12),
     )
     SIZE: ClassVar[int] = 16
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -2700,9 +2700,9 @@ class CosineSimilarityUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("eps", "f32", offset=8),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("eps", f32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(
@@ -3313,9 +3313,9 @@ class PairwiseSquaredDistancesUniform(UniformStruct):
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("m", "u32", offset=0),
-        Field("n", "u32", offset=4),
-        Field("k", "u32", offset=8),
+        Field("m", u32, offset=0),
+        Field("n", u32, offset=4),
+        Field("k", u32, offset=8),
     )
     SIZE: ClassVar[int] = 12
     DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(

@@ -88,6 +88,7 @@ def _from_lines(modules: Mapping[str, tuple[str, ...]], used: set[str]) -> list[
 
 def _imports(modules: Mapping[str, tuple[str, ...]], used: set[str]) -> Iterator[str]:
     for module, names in modules.items():
-        wanted = [name for name in names if name in used]
+        # As isort has them: classes, then what begins with a small letter.
+        wanted = sorted(name for name in names if name in used)
         if wanted:
             yield f"from {module} import {', '.join(wanted)}"
