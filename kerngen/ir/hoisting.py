@@ -17,7 +17,7 @@ from kerngen.ir.nodes import (
     Statement,
     Tensor,
 )
-from kerngen.ir.reads import free_indices, names_in, outer_reductions, read_elsewhere
+from kerngen.ir.reads import clashes, free_indices, names_in, outer_reductions
 from kerngen.ir.walk import map_children
 
 Body = tuple[Statement, ...]
@@ -99,7 +99,7 @@ def split_self_reads(body: Iterable[Statement], fresh: Fresh) -> Body:
 
 
 def _split(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
-    if statement.target not in read_elsewhere(statement):
+    if not clashes(statement):
         yield statement
         return
     name = fresh.name(f"{statement.target.name}_next")

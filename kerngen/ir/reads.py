@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kerngen.ir.nodes import (
+    At,
+    Constant,
     ConstRef,
     Expr,
+    Field,
     Index,
     IndexValue,
     Load,
+    Path,
     Reduce,
     Statement,
     Tensor,
 )
-from kerngen.ir.walk import children, walk
+from kerngen.ir.walk import children, subscript_value, walk
 
 
 def loads(expr: Expr) -> Iterator[Load]:
@@ -46,6 +50,35 @@ def read_elsewhere(statement: Statement) -> set[Tensor]:
     return {
         load.tensor for load in loads(statement.value) if not _is_own(load, statement)
     }
+
+
+def clashes(statement: Statement) -> bool:
+    """Whether a statement reads elsewhere what it writes itself.
+
+    Members that it does not write stay as they are, in every element.
+    """
+    return any(
+        load.tensor == statement.target
+        and not _is_own(load, statement)
+        and not are_apart(load.path, statement.path)
+        for load in loads(statement.value)
+    )
+
+
+def are_apart(one: Path, other: Path) -> bool:
+    """Whether two paths lead to different members, or to different elements."""
+    for mine, yours in zip(one, other, strict=False):
+        match mine, yours:
+            case Field(name), Field(other_name) if name != other_name:
+                return True
+            case At(place=place), At(place=other_place):
+                places = subscript_value(place), subscript_value(other_place)
+                known = all(isinstance(value, Constant) for value in places)
+                if known and places[0] != places[1]:
+                    return True
+            case _:
+                pass
+    return False
 
 
 def _is_own(load: Load, statement: Statement) -> bool:

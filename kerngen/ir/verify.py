@@ -158,18 +158,22 @@ def _statement(statement: Statement, reach: Reach) -> Iterator[str]:
         yield f"input '{target.name}' is written"
     if target.role is not Role.LET and target not in reach.tensors:
         yield f"'{target.name}' is no tensor of the kernel"
-    inner = tuple(step.length for step in statement.path if isinstance(step, At))
-    if tuple(index.extent for index in statement.indices) != (*target.extents, *inner):
+    inner = [s for s in statement.path if isinstance(s, At) and not _is_fixed(s)]
+    extents = (*target.extents, *(step.length for step in inner))
+    if tuple(index.extent for index in statement.indices) != extents:
         yield f"the indices of '{target.name}' do not range over its axes"
-    if tuple(places_in(statement.path)) != tuple(
-        map(IndexValue, statement.indices[target.rank :])
-    ):
+    indices = map(IndexValue, statement.indices[target.rank :])
+    if [step.place for step in inner] != list(indices):
         yield f"the path into '{target.name}' has other indices than the statement"
     if len({index.name for index in statement.indices}) < len(statement.indices):
         yield f"the indices of '{target.name}' are not distinct"
     if statement.value.type != statement.written:
         yield f"'{target.name}' is given a value of another type"
     yield from verify_expr(statement.value, reach, statement.indices)
+
+
+def _is_fixed(at: At) -> bool:
+    return isinstance(subscript_value(at.place), Constant)
 
 
 # Expressions

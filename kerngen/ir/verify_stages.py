@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kerngen.ir.nodes import Expr, LocalValue, Role, Tensor
-from kerngen.ir.reads import is_at, loads, outer_reductions
+from kerngen.ir.nodes import Expr, Load, LocalValue, Role, Tensor
+from kerngen.ir.reads import are_apart, is_at, loads, outer_reductions
 from kerngen.ir.stages import Define, Stage, StagedKernel, Write
 from kerngen.ir.walk import walk
 
@@ -26,14 +26,14 @@ def _stage(stage: Stage) -> Iterator[str]:
             yield f"{stage.name}: a reduction reads a local"
     defined: set[LocalValue] = set()
     written: set[Tensor] = set()
-    targets = {step.tensor for step in stage.steps if isinstance(step, Write)}
+    writes = [step for step in stage.steps if isinstance(step, Write)]
     for step in stage.steps:
         unknown = set(_locals(step.value)) - defined
         yield from (f"{stage.name}: undefined local {x.name}" for x in unknown)
         for load in loads(step.value):
             if load.tensor in written:
                 yield f"{stage.name}: reads {load.tensor.name} after writing it"
-            elif load.tensor in targets and not is_at(load, stage.domain):
+            elif any(_clash(load, write, stage) for write in writes):
                 yield f"{stage.name}: reads {load.tensor.name} elsewhere and writes it"
         match step:
             case Define(local=local):
@@ -41,7 +41,17 @@ def _stage(stage: Stage) -> Iterator[str]:
                     yield f"{stage.name}: defines {local.name} twice"
                 defined.add(local)
             case Write(tensor=tensor):
-                written.add(tensor)
+                # A part is read from memory again, by the invocation that wrote it.
+                if not step.is_partial:
+                    written.add(tensor)
+
+
+def _clash(load: Load, write: Write, stage: Stage) -> bool:
+    """Whether a read may be of what another invocation writes."""
+    own = stage.domain[: load.tensor.rank]
+    is_own = is_at(load, own) and (own == stage.domain or load.path == write.path)
+    same = load.tensor == write.tensor
+    return same and not is_own and not are_apart(load.path, write.path)
 
 
 def _locals(expr: Expr) -> Iterator[LocalValue]:

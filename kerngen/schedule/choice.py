@@ -120,6 +120,8 @@ def _with_vectors(task: Task) -> Iterator[Choice]:
     long = _compare(_size(task.reduction.indices), ">", LONG_ROW)
     reason = "a long reduction for few results"
     if not task.domain:
+        few_terms = _compare(_size(task.reduction.indices), "<", SHORT_ROW)
+        yield Choice("generic", f"below {SHORT_ROW} terms", few_terms)
         yield Choice("reduce", "there is one result")
         return
     few = _compare(_size(task.domain), "<", FEW_ROWS)

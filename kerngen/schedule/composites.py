@@ -60,12 +60,28 @@ def lower_part(to: Lowerer, expr: Part) -> t.Expr:
 def _part_of_value(to: Lowerer, expr: Part, operand: Expr) -> t.Expr:
     """Return a part of a value; one that varies needs a variable to be taken from."""
     value = to.lower(operand).expr
-    if not isinstance(subscript_value(expr.at.place), Constant):
-        value = _variable(to, value)
+    varies = not isinstance(subscript_value(expr.at.place), Constant)
+    if varies and not _is_place(to, operand):
+        value = variable(to, value)
     return value[memory.lower_at(to, expr.at)]
 
 
-def _variable(to: Lowerer, value: t.Expr) -> t.Expr:
+def _is_place(to: Lowerer, expr: Expr) -> bool:
+    """Whether an expression is read from memory as it lies there."""
+    match expr:
+        case Part(operand=operand):
+            return _is_place(to, operand)
+        case Load():
+            return not expr.memory.is_half
+        case UniformValue():
+            _, laid = to.uniform_place(expr)
+            return isinstance(laid, LeafLayout) and not laid.leaf.is_half
+        case _:
+            return False
+
+
+def variable(to: Lowerer, value: t.Expr) -> t.Expr:
+    """Keep a value in a variable, which WGSL does not see through."""
     name = to.shader.fresh(f"{to.label}_value")
     to.block.append(t.Var(name, value))
     return t.Ident(name)
@@ -85,7 +101,7 @@ def is_constant(expr: Expr) -> bool:
 def _operand(to: Lowerer, expr: Expr, *, apart: bool) -> t.Expr:
     """Return an operand; a constant `apart` from what WGSL computes when it compiles."""
     value = to.lower(expr).expr
-    return _variable(to, value) if apart and is_constant(expr) else value
+    return variable(to, value) if apart and is_constant(expr) else value
 
 
 def lower_operation(to: Lowerer, expr: Binary) -> t.Expr:
@@ -131,7 +147,7 @@ def named(to: Lowerer, value: t.Expr) -> t.Expr:
     """Give a value a name, if it has none."""
     if isinstance(value, t.Ident):
         return value
-    name = to.shader.fresh(f"{to.label}_argument")
+    name = to.shader.fresh(f"{to.label}_value")
     to.block.append(t.Let(name, value))
     return t.Ident(name)
 

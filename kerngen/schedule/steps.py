@@ -8,11 +8,11 @@ from typing import assert_never
 from kerngen.ir.nodes import Expr, Index, IndexValue, Load
 from kerngen.ir.reads import is_at, loads
 from kerngen.ir.stages import Define, Stage, Write
-from kerngen.ir.types import Matrix, Scalar
-from kerngen.ir.walk import children
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import children, places_in, subscript_value
 from kerngen.layout.types import LeafLayout
 from kerngen.schedule.addresses import is_contiguous, row_major, varies
-from kerngen.schedule.composites import is_constant, named
+from kerngen.schedule.composites import is_constant, named, variable
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.memory import follow, stored
 from kerngen.schedule.values import LANES
@@ -58,10 +58,7 @@ def _write(lowerer: Lowerer, stage: Stage, step: Write) -> None:
 def _write_part(lowerer: Lowerer, stage: Stage, step: Write) -> None:
     """Write a vector or matrix, or a part of a struct."""
     shader, rank = lowerer.shader, step.tensor.rank
-    value = lowerer.lower(step.value).expr
-    if is_constant(step.value):
-        # WGSL refuses constants that no f16 holds; at run time they become infinite.
-        value = named(lowerer, value)
+    value = lowerer.storable(step.value).expr
     buffer = shader.buffer(step.tensor)
     if lowerer.element is not None:
         address: t.Expr = lowerer.element[1]
@@ -69,14 +66,14 @@ def _write_part(lowerer: Lowerer, stage: Stage, step: Write) -> None:
         at = [lowerer.at[index] for index in stage.domain[:rank]]
         address = row_major(shader, step.tensor.extents, at)
     place, laid = follow(lowerer, buffer.expr[address], buffer.laid, step.path)
+    half = isinstance(laid, LeafLayout) and laid.leaf.is_half
     if step.component:
-        half = isinstance(laid, LeafLayout) and laid.leaf.is_half
         place = place.member(step.component)
         value = t.call("f16", value) if half else value
-    else:
-        if isinstance(step.value.type, Matrix):
-            value = named(lowerer, value)
-        value = stored(value, laid)
+    elif half:
+        # A constant that no f16 holds is refused; at run time it becomes infinite.
+        name = variable if is_constant(step.value) else named
+        value = stored(name(lowerer, value), laid)
     lowerer.block.append(t.Assign(place, value))
 
 
@@ -92,8 +89,9 @@ def is_flat(stage: Stage) -> bool:
         match expr:
             case IndexValue(index):
                 return index not in stage.domain
-            case Load(tensor=tensor) if is_at(expr, stage.domain):
-                return tensor.extents == extents
+            case Load(tensor=tensor, path=path) if is_at(expr, stage.domain):
+                inner = map(subscript_value, places_in(path))
+                return tensor.extents == extents and all(map(only_own, inner))
             case _:
                 return all(only_own(child) for child in children(expr))
 
