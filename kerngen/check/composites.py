@@ -174,7 +174,8 @@ def composite_conversion(text: str, actual: ValueType, wanted: ValueType) -> str
     """Return the hint that makes a type of another where one has components."""
     match actual, wanted:
         case Vector(), Scalar():
-            return f"Take a component: '{text}.x'."
+            whole = f"({text})" if " " in text else text
+            return f"Take a component: '{whole}.x'."
         case Scalar(), Vector():
             return f"Make a vector of it: '{wanted.spelling}({text})'."
         case Vector(width=width), Vector() if width == wanted.width:

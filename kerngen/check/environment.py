@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
 
+from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import DerivedDim, Expr, Tensor
 from kerngen.ir.types import ValueType
 from kerngen.source.diagnostic import Diagnostic, Faults
@@ -85,7 +87,8 @@ class Environment:
     `tensors` are the parameters and outputs, `derived` the lengths that the host
     computes, `hosts` the values of hosts so far, and `identifiers` all that the text
     names.  `later` holds the names that a statement further down defines, `indices`
-    every index seen so far, `reported` the unknown names that need no second report.
+    every index seen so far, `reported` the unknown names that need no second report,
+    `structs` those in sight, and `parts` what is written of outputs.
     """
 
     faults: Faults
@@ -100,6 +103,9 @@ class Environment:
     indices: dict[str, Span] = field(default_factory=dict[str, Span])
     reported: set[str] = field(default_factory=set[str])
     current: CurrentStatement = field(default_factory=CurrentStatement)
+    structs: Mapping[str, Struct | None] = field(
+        default_factory=dict[str, "Struct | None"]
+    )
     parts: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
 
     def written_parts(self, name: str) -> set[str]:

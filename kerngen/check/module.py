@@ -146,7 +146,7 @@ def _check_items(
     checked_kernels = tuple(
         _check_kernel(
             item,
-            _kernel_environment(faults, callable_, item),
+            _kernel_environment(faults, callable_, item, known),
             heads[item.name.name].scope,
             known,
             program,
@@ -168,10 +168,12 @@ def _check_items(
 
 
 def _kernel_environment(
-    faults: Faults, functions: Signatures, item: ast.KernelItem
+    faults: Faults, functions: Signatures, item: ast.KernelItem, structs: Structs
 ) -> Environment:
     identifiers = identifiers_in(item.span)
-    return Environment(faults, functions, "kernel", identifiers=identifiers)
+    return Environment(
+        faults, functions, "kernel", identifiers=identifiers, structs=structs
+    )
 
 
 def _places(**items: Iterable[_Named]) -> dict[tuple[ItemKind, str], Span]:

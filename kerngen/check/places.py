@@ -7,13 +7,14 @@ structs and fixed arrays step by step, and ends in a value, of which components 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, assert_never, final
 
 from kerngen.check import faults_places
 from kerngen.check.faults_names import UnknownMember
 from kerngen.check.faults_statements import WRITE_FIRST, ReadBeforeWrite
 from kerngen.check.scope import ParameterSymbol, TensorSymbol, closest, one_line
-from kerngen.check.subscripts import check_subscripts
+from kerngen.check.subscripts import check_subscripts, free_names
 from kerngen.check.written import parts_of
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.nodes import (
@@ -89,7 +90,7 @@ def value_of(ex: Expressions, place: Place, node: ast.Expr) -> Expr | None:
                 span=node.span,
                 text=one_line(node.span.text),
                 type=place.memory.spelling,
-                indices=", ".join("ijklpqrstuvw"[: len(lengths)]),
+                indices=", ".join(islice(free_names(ex.env, ex.scope), len(lengths))),
             )
         case _:
             assert_never(place.memory)

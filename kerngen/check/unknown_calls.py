@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kerngen.check import faults_names, faults_types
+from kerngen.check.faults_places import StructConstructed
 from kerngen.check.lengths import length_text
 from kerngen.check.scope import (
     FaultySymbol,
@@ -40,6 +41,10 @@ def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
         faults.add(faults_types.CastToBool(span=node.span, text=text))
     elif name in HALVES:
         report_cast_to_half(faults, node)
+    elif name in ex.env.structs:
+        struct = ex.env.structs[name]
+        member = struct.members[0].name if struct else "member"
+        faults.add(StructConstructed(span=node.span, struct=name, member=member))
     elif isinstance(symbol, FaultySymbol):
         return
     elif symbol is not None:

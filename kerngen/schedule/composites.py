@@ -26,6 +26,7 @@ from kerngen.ir.nodes import (
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.ir.walk import children, subscript_value
+from kerngen.layout.types import LeafLayout
 from kerngen.schedule import memory
 from kerngen.schedule.builder import wgsl_type
 from kerngen.schedule.loads import place_of_load
