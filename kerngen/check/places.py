@@ -31,7 +31,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.operators import part_type, swizzle_type
-from kerngen.ir.types import Scalar, ValueType, Vector
+from kerngen.ir.types import Scalar, Vector
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.syntax import ast
 
@@ -71,12 +71,28 @@ def check_chain(ex: Expressions, node: ast.Member | ast.Subscript) -> Expr | Non
     return value_of(ex, found, node) if isinstance(found, Place) else found
 
 
+def find_place(ex: Expressions, node: ast.Expr) -> Place | None:
+    """Return the place that an expression names; values have none."""
+    if not isinstance(node, ast.Member | ast.Subscript | ast.Name):
+        return None
+    found = _follow(ex, node)
+    return found if isinstance(found, Place) else None
+
+
+def value_at(place: Place) -> Expr:
+    """Return the value at a place that holds one."""
+    assert isinstance(place.memory, Leaf), "of others, only the parts are read"
+    if isinstance(place.root, ParameterSymbol):
+        return UniformValue(place.root.name, place.memory.type, place.path)
+    return Load(place.root.tensor, place.subscripts, place.path)
+
+
 def value_of(ex: Expressions, place: Place, node: ast.Expr) -> Expr | None:
     """Return the value at a place; of a struct or an array, only the parts have one."""
     fault: Diagnostic
     match place.memory:
-        case Leaf(type=type_):
-            return _read(ex, place, type_, node)
+        case Leaf():
+            return _read(ex, place, node)
         case Struct(members=members):
             names = tuple(member.name for member in members)
             fault = faults_places.StructAsValue(
@@ -98,12 +114,10 @@ def value_of(ex: Expressions, place: Place, node: ast.Expr) -> Expr | None:
     return None
 
 
-def _read(
-    ex: Expressions, place: Place, type_: ValueType, node: ast.Expr
-) -> Expr | None:
+def _read(ex: Expressions, place: Place, node: ast.Expr) -> Expr | None:
     root = place.root
     if isinstance(root, ParameterSymbol):
-        return UniformValue(root.name, type_, place.path)
+        return value_at(place)
     if _is_unwritten(ex, root.tensor, place):
         ex.env.faults.add(
             ReadBeforeWrite(
@@ -114,7 +128,7 @@ def _read(
             )
         )
         return None
-    return Load(root.tensor, place.subscripts, place.path)
+    return value_at(place)
 
 
 def _is_unwritten(ex: Expressions, tensor: Tensor, place: Place) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import assert_never, final
 
 from kerngen.check import faults_names, faults_statements
+from kerngen.check.copies import copied_parts
 from kerngen.check.environment import Environment
 from kerngen.check.expressions import Expressions
 from kerngen.check.faults_types import LiteralRange
@@ -23,12 +24,13 @@ from kerngen.check.scope import (
     one_line,
 )
 from kerngen.check.subscripts import report_count, report_dim
-from kerngen.check.target_parts import TargetSpot, check_target_parts
+from kerngen.check.target_parts import TargetSpot, check_target_parts, report_whole
 from kerngen.check.targets import as_sum, elementwise, free_indices, written_tensor
 from kerngen.check.text import statement_text
 from kerngen.check.traverse import walk_syntax
 from kerngen.check.written import parts_of
 from kerngen.ir.evaluate import constant_value
+from kerngen.ir.memory import Leaf
 from kerngen.ir.nodes import (
     Binary,
     BinaryOp,
@@ -162,18 +164,39 @@ class Body:
         indices = self._left(inner, node, symbol)
         spot = symbol and check_target_parts(inner, node, symbol)
         self.env.current.left_is_faulty |= spot is None
-        value = self._value(inner, node, symbol, indices, spot)
+        if isinstance(spot, TargetSpot) and not isinstance(spot.memory, Leaf):
+            parts = self._copied(inner, node, spot)
+        else:
+            value = self._value(inner, node, symbol, indices, spot)
+            parts = [(spot, value)] if spot is not None and value is not None else []
         if symbol is None:
             return
-        tensor = symbol.tensor
+        self._mark_written(symbol.tensor, spot)
+        for part, value in parts if indices is not None else ():
+            self._add(node, symbol.tensor, (*indices, *part.indices), value, part)
+
+    def _copied(
+        self, inner: Expressions, node: ast.Assignment, spot: TargetSpot
+    ) -> list[tuple[TargetSpot, Expr]]:
+        """Return the parts of a struct or an array that another one is copied to."""
+        faults = len(self.env.faults)
+        copies = node.op == "="
+        parts = list(copied_parts(inner, node, spot)) if copies else []
+        if not parts and not isinstance(
+            node.value, ast.Name | ast.Member | ast.Subscript
+        ):
+            inner.check(node.value)
+        if not parts and len(self.env.faults) == faults:
+            report_whole(inner, node, spot)
+        return parts
+
+    def _mark_written(self, tensor: Tensor, spot: TargetSpot | None) -> None:
+        """Remember what is written; after a fault, all of it counts."""
         self.env.written.add(tensor.name)
-        written = self.env.written_parts(tensor.name)
-        if spot is None:
-            written |= parts_of(tensor.memory, ())
-            return
-        written |= parts_of(spot.memory, spot.path, spot.component)
-        if indices is not None and value is not None:
-            self._add(node, tensor, (*indices, *spot.indices), value, spot)
+        parts = parts_of(tensor.memory, ())
+        if spot is not None:
+            parts = parts_of(spot.memory, spot.path, spot.component)
+        self.env.written_parts(tensor.name).update(parts)
 
     def _value(
         self,

@@ -13,6 +13,7 @@ from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.nodes import Affine, At, Constant, Field, Index, IndexValue, Path
 from kerngen.ir.operators import swizzle_type
 from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
+from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ _Step: TypeAlias = TargetSpot | str
 def check_target_parts(
     ex: Expressions, node: ast.Assignment, symbol: TensorSymbol
 ) -> TargetSpot | None:
-    """Return what the members of a target lead to; it must be a value.
+    """Return what the members of a target lead to.
 
     Subscripts of arrays are literals, or introduce an index over the whole array.
     """
@@ -63,21 +64,29 @@ def check_target_parts(
         spot = _member(ex, spot, member)
         if not isinstance(spot, TargetSpot):
             break
-    if isinstance(spot, TargetSpot) and not isinstance(spot.memory, Leaf):
-        spot = _remedy(spot.memory)
     if isinstance(spot, TargetSpot):
         return spot
     if spot:
-        text = one_line(node.span.text.split("=")[0].strip(" +-*/"))
-        ex.env.faults.add(TargetPart(span=span, text=text, remedy=spot))
+        _report(ex, node, span, spot)
     return None
 
 
-def _remedy(memory: MemoryType) -> str:
-    if isinstance(memory, Struct):
-        member = memory.members[0].name
-        return f"A struct is written member by member: '.{member} = ...'."
-    return "An array is written by its elements: '[k] = ...' with an index of its own."
+def report_whole(ex: Expressions, node: ast.Assignment, spot: TargetSpot) -> None:
+    """Record a struct or an array that is given something else than its like."""
+    text = one_line(node.value.span.text)
+    type_ = spot.memory.spelling
+    part = "[k]"
+    if isinstance(spot.memory, Struct):
+        part = f".{spot.memory.members[0].name}"
+    remedy = (
+        f"'{text}' is no other '{type_}' to copy; write the parts: '{part} = ...;'."
+    )
+    _report(ex, node, node.name.span, remedy)
+
+
+def _report(ex: Expressions, node: ast.Assignment, span: Span, remedy: str) -> None:
+    text = one_line(node.span.text.split("=")[0].strip(" +-*/"))
+    ex.env.faults.add(TargetPart(span=span, text=text, remedy=remedy))
 
 
 def _member(ex: Expressions, spot: TargetSpot, member: ast.TargetMember) -> _Step:

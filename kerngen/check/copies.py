@@ -1,0 +1,79 @@
+"""Whole structs and arrays: copied by a statement for each value in them.
+
+Each writes one member and reads the same one, so that together they do what one
+statement would do: members are apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, assert_never
+
+from kerngen.check.places import find_place, value_at
+from kerngen.check.subscripts import free_names
+from kerngen.check.target_parts import TargetSpot
+from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
+from kerngen.ir.nodes import At, Expr, Field, Index, IndexValue, Path
+from kerngen.syntax import ast
+
+if TYPE_CHECKING:
+    from kerngen.check.expressions import Expressions
+
+
+def copied_parts(
+    ex: Expressions, node: ast.Assignment, spot: TargetSpot
+) -> Iterator[tuple[TargetSpot, Expr]]:
+    """Yield what `node` copies: each part of the target, with what it becomes.
+
+    Nothing, if the right side is no place of the target's type.
+    """
+    source = find_place(ex, node.value)
+    if source is None or source.memory != spot.memory:
+        return
+    usual = free_names(ex.env, ex.scope)
+    names = (name for name in usual if ex.scope.get(name) is None)
+    levels = list(islice(names, _depth(spot.memory)))
+    for path, indices, leaf in _leaves(spot.memory, levels):
+        target = replace(
+            spot,
+            memory=leaf,
+            path=(*spot.path, *path),
+            indices=(*spot.indices, *indices),
+        )
+        place = replace(source, memory=leaf, path=(*source.path, *path))
+        yield target, value_at(place)
+
+
+def _depth(memory: MemoryType) -> int:
+    """Return how many arrays lie in one another."""
+    match memory:
+        case Leaf():
+            return 0
+        case FixedArray(element=element):
+            return 1 + _depth(element)
+        case Struct(members=members):
+            return max(_depth(member.type) for member in members)
+        case _:
+            assert_never(memory)
+
+
+def _leaves(
+    memory: MemoryType, names: list[str]
+) -> Iterator[tuple[Path, tuple[Index, ...], Leaf]]:
+    """Yield the path to every value, with an index over each array on the way."""
+    match memory:
+        case Leaf():
+            yield (), (), memory
+        case FixedArray(element=element, length=length):
+            index = Index(names[0], length)
+            at = At(IndexValue(index), length)
+            for path, indices, leaf in _leaves(element, names[1:]):
+                yield (at, *path), (index, *indices), leaf
+        case Struct(members=members):
+            for member in members:
+                for path, indices, leaf in _leaves(member.type, names):
+                    yield (Field(member.name), *path), indices, leaf
+        case _:
+            assert_never(memory)
