@@ -235,7 +235,7 @@ def place(
         laid = lay_out(member.type, space)
         align = max(laid.align, member.align or 1)
         offset = round_up(align, end)
-        reserved = max(laid.size, member.size or 0)
+        reserved = _reserved(laid, max(laid.size, member.size or 0), space)
         placed.append(
             LayoutField(
                 name=member.name,
@@ -257,6 +257,16 @@ def place(
         for field, start in zip(placed, starts, strict=False)
     )
     return StructLayout(name, space, fields, size, align, struct)
+
+
+def _reserved(laid: Laid, size: int, space: Space) -> int:
+    """Return the least distance to what follows a member that asks for a size.
+
+    Tint wants what follows a struct in a uniform buffer a multiple of 16 behind it, even
+    where an '@size' says something else.
+    """
+    is_rounded = space is Space.UNIFORM and isinstance(laid, StructLayout)
+    return round_up(UNIFORM_UNIT, size) if is_rounded else size
 
 
 def _rules(

@@ -1,0 +1,112 @@
+"""Where probes run: on the GPU, which also says how small a buffer naga takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import wgpu
+
+from .probe import Bytes, Probe, least_binding
+
+
+class LayoutMismatch(AssertionError):
+    """A judge reads a struct otherwise than we lay it out."""
+
+
+class Bench:
+    """Runs probes on a device of wgpu."""
+
+    def __init__(self, device: Any) -> None:
+        """Take the device."""
+        self._device = device
+
+    @property
+    def has_halves(self) -> bool:
+        """Whether the adapter has f16."""
+        return "shader-f16" in self._device.features
+
+    def check(self, probe: Probe, data: Sequence[Bytes]) -> None:
+        """Raise `LayoutMismatch` where the GPU or naga disagrees with our layout."""
+        module = self._device.create_shader_module(code=probe.shader)
+        inputs = [*map(self._buffer, data)]
+        zeros = np.zeros(4 * len(probe.places), np.uint8)
+        outputs = [self._buffer(zeros) for _ in probe.outputs]
+        encoder = self._device.create_command_encoder()
+        each = encoder.begin_compute_pass()
+        for number, buffer in enumerate(inputs):
+            stage = {"module": module, "entry_point": f"main{number}"}
+            pipeline = self._device.create_compute_pipeline(
+                layout="auto", compute=stage
+            )
+            others = dict(enumerate(outputs, len(inputs)))
+            bound = _Bound(self._device, pipeline, number, buffer, others)
+            _check_least(bound, probe)
+            each.set_pipeline(pipeline)
+            each.set_bind_group(0, bound.group(buffer.size))
+            each.dispatch_workgroups(1)
+        each.end()
+        self._device.queue.submit([encoder.finish()])
+        words = self._read(outputs[0], np.uint32)
+        halves = self._read(outputs[-1], np.uint16)
+        _compare(probe, probe.expected(data), words, halves)
+
+    def _buffer(self, data: Bytes) -> Any:
+        usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC
+        usage |= wgpu.BufferUsage.UNIFORM
+        return self._device.create_buffer_with_data(data=data, usage=usage)
+
+    def _read(self, buffer: Any, type_: npt.DTypeLike) -> list[int]:
+        read = self._device.queue.read_buffer(buffer)
+        values: list[int] = np.frombuffer(read, type_).tolist()
+        return values
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """One binding of a probe, of which a part may be bound."""
+
+    device: Any
+    pipeline: Any
+    number: int
+    buffer: Any
+    outputs: dict[int, Any]
+
+    def group(self, size: int) -> Any:
+        """Return the bind group with so many bytes of the input."""
+        parts = {number: (out, out.size) for number, out in self.outputs.items()}
+        parts[self.number] = self.buffer, size
+        entries = [
+            {"binding": number, "resource": {"buffer": buffer, "size": part}}
+            for number, (buffer, part) in parts.items()
+        ]
+        layout = self.pipeline.get_bind_group_layout(0)
+        return self.device.create_bind_group(layout=layout, entries=entries)
+
+
+def _check_least(bound: _Bound, probe: Probe) -> None:
+    """Hold that naga takes a buffer of our size, and none that is smaller."""
+    least = least_binding(probe.layouts[bound.number])
+    bound.group(least)
+    if least == 4:
+        return
+    try:
+        bound.group(least - 4)
+    except wgpu.GPUValidationError:
+        return
+    text = f"b{bound.number} is taken in {least - 4} bytes"
+    raise LayoutMismatch(f"{text}\n{probe.shader}")
+
+
+def _compare(
+    probe: Probe, expected: list[int], words: list[int], halves: list[int]
+) -> None:
+    for number, (place, want) in enumerate(zip(probe.places, expected, strict=True)):
+        found = (halves if place.is_half else words)[number]
+        if found != want:
+            where = f"{place.expression} at {place.offset}"
+            text = f"{where}: {found:#x}, not {want:#x}"
+            raise LayoutMismatch(f"{text}\n{probe.shader}")

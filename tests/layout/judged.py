@@ -1,0 +1,134 @@
+"""Layouts before their judges: the GPU, naga, Tint, and the specification's text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from kerngen.ir.memory import Struct, holds_half
+from kerngen.layout.rules import Space
+from kerngen.layout.struct import struct_layout
+from kerngen.layout.types import StructLayout, place
+from tests.judges.tint import Tint
+
+from . import spec
+from .bench import Bench, LayoutMismatch
+from .drawn import Drawing
+from .probe import Probe, bytes_for
+from .scalars import places
+
+BATCH: Final = 10
+"""The structs of a shader, for each address space."""
+
+_SLOW: Final = (
+    HealthCheck.too_slow,
+    HealthCheck.data_too_large,
+    HealthCheck.large_base_example,
+)
+
+
+def lay_out_for(space: Space, struct: Struct) -> StructLayout:
+    """Return a struct as an element of a tensor, or as the parameters of a kernel."""
+    if space is Space.STORAGE:
+        return struct_layout(struct)
+    return place("Parameters", struct.members, space)
+
+
+def agree_with_specification(struct: Struct) -> None:
+    """Raise `LayoutMismatch` where the specification's text says something else."""
+    for space in Space:
+        uniform = space is Space.UNIFORM
+        laid = lay_out_for(space, struct)
+        ours = [(p.offset, p.storage.size) for p in places(laid, 0, "", "{}")]
+        theirs = [*spec.scalars_of_members(struct.members, 0, uniform=uniform)]
+        size = spec.size_of_members(struct.members, uniform=uniform)
+        if (ours, laid.size) != (theirs, size):
+            text = f"{struct} in {space.value}: {ours}, {laid.size}"
+            raise LayoutMismatch(f"{text}; by the specification {theirs}, {size}")
+
+
+@dataclass(frozen=True, repr=False)
+class Batch:
+    """Structs for one probe, as elements of tensors and as parameters."""
+
+    stored: list[Struct]
+    bound: list[Struct]
+    bits: int
+
+    def __repr__(self) -> str:
+        return f"<{len(self.stored)} and {len(self.bound)} structs>"
+
+
+@dataclass(frozen=True)
+class Judges:
+    """The GPU with naga, and Tint."""
+
+    bench: Bench
+    tint: Tint
+
+    def judge(
+        self, storage: Iterable[Struct], uniform: Iterable[Struct], bits: int = 0
+    ) -> None:
+        """Raise `LayoutMismatch` where a judge reads one of the structs otherwise."""
+        stored, bound = tuple(storage), tuple(uniform)
+        for struct in (*stored, *bound):
+            agree_with_specification(struct)
+        layouts = (
+            *(lay_out_for(Space.STORAGE, struct) for struct in stored),
+            *(lay_out_for(Space.UNIFORM, struct) for struct in bound),
+        )
+        is_half = any(map(holds_half, (*stored, *bound)))
+        probe = Probe(layouts, is_half)
+        rng = np.random.default_rng(bits)
+        self.bench.check(probe, [bytes_for(laid, rng) for laid in layouts])
+        self._ask_tint(probe)
+
+    def _ask_tint(self, probe: Probe) -> None:
+        """Hold that Tint takes a shader, and no struct as smaller than it is.
+
+        Offsets need no test of their own: the spans of the members add up to the size.
+        """
+        if message := self.tint.refuses(probe.shader):
+            raise LayoutMismatch(f"Tint: {message}\n{probe.shader}")
+        for number in range(len(probe.layouts)):
+            shader = probe.too_small(number)
+            if "size" not in self.tint.refuses(shader):
+                raise LayoutMismatch(f"To Tint this is smaller:\n{shader}")
+
+    def campaign(self, number: int, count: int) -> int:
+        """Judge `count` structs, always the same ones; return how many were."""
+        judged = 0
+
+        # Without shrinking, which takes minutes: a mismatch names the struct.
+        @seed(number)
+        @settings(
+            max_examples=-(-count // (2 * BATCH)),
+            database=None,
+            deadline=None,
+            phases=(Phase.generate,),
+            report_multiple_bugs=False,
+            suppress_health_check=_SLOW,
+        )
+        @given(batches(halves=self.bench.has_halves))
+        def judge(batch: Batch) -> None:
+            nonlocal judged
+            self.judge(batch.stored, batch.bound, batch.bits)
+            judged += len(batch.stored) + len(batch.bound)
+
+        judge()
+        return judged
+
+
+@st.composite
+def batches(draw: st.DrawFn, *, halves: bool) -> Batch:
+    """Draw the structs of a probe, and a number for their bits."""
+    stored, bound = (
+        [draw(Drawing(halves=halves, uniform=uniform).structs()) for _ in range(BATCH)]
+        for uniform in (False, True)
+    )
+    return Batch(stored, bound, draw(st.integers(0, 2**32 - 1)))

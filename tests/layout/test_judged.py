@@ -1,0 +1,18 @@
+"""Random structs before the GPU, naga, Tint and the specification; none may disagree."""
+
+from __future__ import annotations
+
+import pytest
+
+from .judged import Judges
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_every_judge_agrees(number: int, judges: Judges) -> None:
+    assert judges.campaign(number, 200) >= 200
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", range(100, 120))
+def test_every_judge_agrees_about_many(number: int, judges: Judges) -> None:
+    assert judges.campaign(number, 1000) >= 1000
