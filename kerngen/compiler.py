@@ -8,10 +8,10 @@ from typing import final
 
 from kerngen.check.files import Checker
 from kerngen.emit import emit_binding
+from kerngen.emit.module_name import module_name
 from kerngen.ir.nodes import Module
 from kerngen.ir.stages import StagedKernel
 from kerngen.ir.staging import form_stages
-from kerngen.emit.module_name import module_name
 from kerngen.schedule.lower import lower
 from kerngen.schedule.program import KernelProgram
 from kerngen.source.diagnostic import Faults

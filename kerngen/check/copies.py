@@ -24,17 +24,18 @@ if TYPE_CHECKING:
 
 def copied_parts(
     ex: Expressions, node: ast.Assignment, spot: TargetSpot
-) -> Iterator[tuple[TargetSpot, Expr]]:
-    """Yield what `node` copies: each part of the target, with what it becomes.
+) -> list[tuple[TargetSpot, Expr]]:
+    """Return what `node` copies: each part of the target, with what it becomes.
 
     Nothing, if the right side is no place of the target's type.
     """
     source = find_place(ex, node.value)
     if source is None or source.memory != spot.memory:
-        return
+        return []
     usual = free_names(ex.env, ex.scope)
     names = (name for name in usual if ex.scope.get(name) is None)
     levels = list(islice(names, _depth(spot.memory)))
+    parts: list[tuple[TargetSpot, Expr]] = []
     for path, indices, leaf in _leaves(spot.memory, levels):
         target = replace(
             spot,
@@ -43,7 +44,8 @@ def copied_parts(
             indices=(*spot.indices, *indices),
         )
         place = replace(source, memory=leaf, path=(*source.path, *path))
-        yield target, value_at(place)
+        parts.append((target, value_at(place)))
+    return parts
 
 
 def _depth(memory: MemoryType) -> int:

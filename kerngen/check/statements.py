@@ -167,12 +167,14 @@ class Body:
         if isinstance(spot, TargetSpot) and not isinstance(spot.memory, Leaf):
             parts = self._copied(inner, node, spot)
         else:
-            value = self._value(inner, node, symbol, indices, spot)
-            parts = [(spot, value)] if spot is not None and value is not None else []
+            whole = self._value(inner, node, symbol, indices, spot)
+            parts = [(spot, whole)] if spot is not None and whole is not None else []
         if symbol is None:
             return
         self._mark_written(symbol.tensor, spot)
-        for part, value in parts if indices is not None else ():
+        if indices is None:
+            return
+        for part, value in parts:
             self._add(node, symbol.tensor, (*indices, *part.indices), value, part)
 
     def _copied(
@@ -180,8 +182,7 @@ class Body:
     ) -> list[tuple[TargetSpot, Expr]]:
         """Return the parts of a struct or an array that another one is copied to."""
         faults = len(self.env.faults)
-        copies = node.op == "="
-        parts = list(copied_parts(inner, node, spot)) if copies else []
+        parts = copied_parts(inner, node, spot) if node.op == "=" else []
         if not parts and not isinstance(
             node.value, ast.Name | ast.Member | ast.Subscript
         ):

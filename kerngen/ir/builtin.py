@@ -62,7 +62,7 @@ class Builtin:
         if found is None or any(isinstance(type_, Matrix) for type_ in given):
             return None
         widths = {type_.width if isinstance(type_, Vector) else 1 for type_ in given}
-        if len(widths) > 1 or found.result is Scalar.BOOL and widths != {1}:
+        if len(widths) > 1 or (found.result is Scalar.BOOL and widths != {1}):
             return None
         width = widths.pop()
         return found.result if width == 1 else Vector(found.result, width)

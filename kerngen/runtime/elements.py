@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from kerngen.runtime.errors import DtypeError
 from kerngen.runtime.shapes import Shape
@@ -79,11 +80,12 @@ class Leaf(Element):
         cls.DTYPE = leaf_dtype(of, shape, cls.stride, in_array=True)
 
 
-def spaced(dtype: np.dtype[Any], stride: int) -> np.dtype[Any]:
+def spaced(element: DTypeLike, stride: int) -> np.dtype[Any]:
     """Return a dtype for elements `stride` bytes apart: a record of one field, `value`.
 
     If they lie one behind the other, it is their own.
     """
+    dtype = np.dtype(element)
     if dtype.itemsize == stride:
         return dtype
     return np.dtype({"names": ["value"], "formats": [dtype], "itemsize": stride})
