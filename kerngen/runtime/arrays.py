@@ -61,7 +61,7 @@ def window(
 ) -> NDArray[Any]:
     """Return a view of bytes of memory as the elements that they hold."""
     base, inner = element.DTYPE.base, element.DTYPE.shape
-    return numbers(data.view(base).reshape(*shape, *inner))
+    return numbers(data.view(base).reshape((*shape, *inner)))
 
 
 def from_memory(

@@ -100,7 +100,13 @@ def leaf_dtype(
     vector = np.dtype((number.dtype, shape[-1:]))
     if in_array or len(shape) > 1:
         vector = spaced(vector, stride)
-    return np.dtype((vector, shape[:-1])) if len(shape) > 1 else vector
+    return arrayed(vector, shape[:-1]) if len(shape) > 1 else vector
+
+
+def arrayed(dtype: np.dtype[Any], lengths: Shape) -> np.dtype[Any]:
+    """Return the dtype of an array; one of arrays has more axes."""
+    base, shape = dtype.subdtype or (dtype, ())
+    return np.dtype((base, (*lengths, *shape)))
 
 
 @final

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeGuard, final
 
 import numpy as np
 
-from kerngen.runtime.elements import F16, Element, Leaf, leaf_dtype, spaced
+from kerngen.runtime.elements import F16, Element, Leaf, arrayed, leaf_dtype, spaced
 from kerngen.runtime.shapes import Shape
 
 
@@ -64,7 +64,7 @@ class Field:
             one = leaf_dtype(leaf.number, leaf.shape, self.column_stride)
         if not self.lengths:
             return one
-        return np.dtype((spaced(one, self.stride), self.lengths))
+        return arrayed(spaced(one, self.stride), self.lengths)
 
     @property
     def size(self) -> int:
