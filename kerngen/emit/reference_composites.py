@@ -7,7 +7,7 @@ from kerngen.emit.python_code import Code, call
 from kerngen.emit.reference_arguments import print_static
 from kerngen.emit.reference_runs import Frame
 from kerngen.emit.reference_scope import Printer
-from kerngen.emit.reference_types import lift
+from kerngen.emit.reference_types import inner, lift
 from kerngen.ir.nodes import Binary, Clamped, Construct, Part, Swizzle
 from kerngen.ir.types import Matrix, Scalar, Vector
 from kerngen.ir.walk import subscript_value
@@ -26,10 +26,10 @@ def print_swizzle(printer: Printer, expr: Swizzle, frame: Frame) -> Code:
     operand = printer.print(expr.operand, frame)
     places = ["xyzw".index(letter) for letter in expr.components]
     if len(places) == 1:
-        return _inner(operand, str(places[0]))
+        return inner(operand, [str(places[0])])
     if places == [*range(len(places))]:
-        return _inner(operand, f":{len(places)}")
-    return Code(_inner(operand, str(places)).text, fresh=True)
+        return inner(operand, [f":{len(places)}"])
+    return Code(inner(operand, [str(places)]).text, fresh=True)
 
 
 def print_part(printer: Printer, expr: Part, frame: Frame) -> Code:
@@ -47,20 +47,15 @@ def print_part(printer: Printer, expr: Part, frame: Frame) -> Code:
     literal = literal_place(expr.at)
     place = printer.print(subscript_value(expr.at.place), frame)
     if literal is not None:
-        return _inner(operand, *_of_column(str(literal), is_column=is_column))
+        return inner(operand, _of_column(str(literal), is_column=is_column))
     if place.weak and not isinstance(expr.at.place, Clamped):
-        return _inner(operand, *_of_column(place.text, is_column=is_column))
+        return inner(operand, _of_column(place.text, is_column=is_column))
     function = "geometry.column" if is_column else "geometry.component"
     return call(function, [operand.text, place.text])
 
 
 def _of_column(place: str, *, is_column: bool) -> list[str]:
     return [place, ":"] if is_column else [place]
-
-
-def _inner(array: Code, *subscripts: str) -> Code:
-    """Return subscripts of the last axes of an array."""
-    return Code(f"{array.atom}[..., {', '.join(subscripts)}]", fresh=array.fresh)
 
 
 def print_construct(printer: Printer, expr: Construct, frame: Frame) -> Code:

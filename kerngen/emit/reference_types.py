@@ -6,10 +6,18 @@ columns and rows.  Where a scalar meets one of them, it gets as many axes of len
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import assert_never
 
 from kerngen.emit.python_code import Code
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
+
+_BEHIND = re.compile(r"\[((?::|None)(?:, (?::|None))*|\.\.\.(?:, (?:\d+|:|None))*)\]$")
+"""Subscripts of all axes before those of components, which more may follow.
+
+Places are no part of the first form: `x[0]` may leave out the axes of the frame.
+"""
 
 
 def components(type_: ValueType) -> tuple[int, ...]:
@@ -46,8 +54,21 @@ def lift(code: Code, type_: ValueType, to: ValueType) -> Code:
     missing = len(components(to)) - len(components(type_))
     if code.weak or missing <= 0:
         return code
-    axes = ", ".join(["...", *["None"] * missing])
-    return Code(f"{code.atom}[{axes}]", fresh=code.fresh)
+    return inner(code, ["None"] * missing)
+
+
+def inner(array: Code, parts: Sequence[str]) -> Code:
+    """Return subscripts of the axes behind those of the frame.
+
+    Before:  x[:, None], 0        m[..., 1, :], 2
+    After:   x[:, None, 0]        m[..., 1, 2]
+    """
+    given = _BEHIND.search(array.atom)
+    before = given[1] if given else "..."
+    text = array.atom[: given.start()] if given else array.atom
+    if before.startswith("..."):
+        before = before.removesuffix(", :")
+    return Code(f"{text}[{', '.join([before, *parts])}]", fresh=array.fresh)
 
 
 def as_one(name: str, type_: ValueType, to: ValueType) -> str:

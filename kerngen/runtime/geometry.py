@@ -131,8 +131,8 @@ def refract(v: Array, normal: Array, ratio: Array) -> Array:
 
 
 def transpose(m: Array) -> Array:
-    """Return the rows as columns."""
-    return np.asarray(np.swapaxes(m, -1, -2))
+    """Return a new array that has the rows as columns."""
+    return np.swapaxes(m, -1, -2).copy()
 
 
 def determinant(m: Array) -> Array:
