@@ -11,7 +11,7 @@ from kerngen.emit.python_code import Code, call
 from kerngen.emit.reference_runs import Frame
 from kerngen.emit.reference_scope import Printer, Scope
 from kerngen.ir.memory import Leaf
-from kerngen.ir.nodes import At, Expr, Field, Part, Swizzle, UniformValue, reach
+from kerngen.ir.nodes import At, Clamped, Expr, Field, Part, Swizzle, UniformValue, reach
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value
 
@@ -30,12 +30,12 @@ def print_uniform(printer: Printer, expr: UniformValue, frame: Frame) -> Code:
     words = [step.name for step in expr.path if isinstance(step, Field)]
     source = scope.gather_source("_".join([expr.name, *words]), text)
     steps = (step for step in expr.path if isinstance(step, At))
-    places = [
-        printer.print(subscript_value(step.place), frame).text
-        for step in steps
-        if literal_place(step) is None
-    ]
-    return call("ref.at", [source, *places])
+    free = [step.place for step in steps if literal_place(step) is None]
+    places = [printer.print(subscript_value(place), frame) for place in free]
+    texts = [place.text for place in places]
+    if all(p.weak for p in places) and not any(isinstance(p, Clamped) for p in free):
+        return Code(f"{source}[{', '.join(texts)}]")
+    return call("ref.at", [source, *texts])
 
 
 def print_static(scope: Scope, expr: Expr) -> Code | None:
