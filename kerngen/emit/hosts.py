@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from kerngen.emit.docs import write_docstring
 from kerngen.emit.functions import FunctionInfo
 from kerngen.emit.host_expr import HostPrinter, warns
+from kerngen.emit.members import attributes
 from kerngen.emit.python_code import tuple_text
 from kerngen.emit.python_names import KernelNames, ModuleNames
 from kerngen.emit.signature import memory_annotation
 from kerngen.emit.writer import Writer
 from kerngen.ir.memory import Leaf, MemoryType, Struct
-from kerngen.ir.nodes import Kernel
+from kerngen.ir.nodes import DimValue, Kernel, UniformValue
 from kerngen.ir.types import Matrix, Vector
 
 
@@ -24,9 +25,15 @@ def write_hosts(
 ) -> None:
     """Write the function: dims and scalars in, the struct's values out."""
     own = names.kernels[kernel.name]
-    printer = HostPrinter(
-        lambda node: own.values[node.name], names.constants, functions
-    )
+    memories = {parameter.name: parameter.memory for parameter in kernel.parameters}
+
+    def value(node: DimValue | UniformValue) -> str:
+        name = own.values[node.name]
+        if isinstance(node, DimValue) or not node.path:
+            return name
+        return attributes(memories[node.name], node.path, name)
+
+    printer = HostPrinter(value, names.constants, functions)
     parameters = [f"{own.values[dim]}: int" for dim in kernel.lengths]
     parameters += [
         f"{own.values[p.name]}: {memory_annotation(p.memory)}"

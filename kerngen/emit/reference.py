@@ -11,19 +11,16 @@ from kerngen.emit.python_names import KernelNames, ModuleNames, function_names
 from kerngen.emit.reference_body import reference_body
 from kerngen.emit.reference_expr import ReferencePrinter
 from kerngen.emit.reference_scope import Scope
-from kerngen.emit.reference_types import as_one
+from kerngen.emit.reference_types import ARRAY, array_annotation, as_one
 from kerngen.emit.signature import (
     output_tensors,
     scalar_parameter,
     tensor_parameters,
 )
 from kerngen.emit.writer import Writer
-from kerngen.ir.memory import MemoryType, Struct, holds_half
-from kerngen.ir.nodes import Expr, Function, Kernel, LocalValue, Role, Tensor
+from kerngen.ir.memory import MemoryType, holds_half
+from kerngen.ir.nodes import Expr, Function, Kernel, LocalValue, Role
 from kerngen.ir.walk import walk
-
-ARRAY = "NDArray[Any]"
-STRUCTURED = "NDArray[np.void]"
 
 
 def write_function(
@@ -101,13 +98,10 @@ def _memories(kernel: Kernel) -> list[MemoryType]:
     return [*tensors, *(parameter.memory for parameter in kernel.parameters)]
 
 
-def _array(tensor: Tensor) -> str:
-    return STRUCTURED if isinstance(tensor.element, Struct) else ARRAY
-
-
 def _parameters(kernel: Kernel, names: KernelNames) -> str:
     tensors = [
-        f"{names.values[t.name]}: {_array(t)}" for t in tensor_parameters(kernel)
+        f"{names.values[t.name]}: {array_annotation(t)}"
+        for t in tensor_parameters(kernel)
     ]
     scalars = [scalar_parameter(p, names.values[p.name]) for p in kernel.parameters]
     return ", ".join([*tensors, *(["*"] if scalars else []), *scalars])
@@ -123,7 +117,7 @@ def _check(kernel: Kernel, names: KernelNames) -> str:
 
 
 def _result(kernel: Kernel) -> str:
-    match [_array(tensor) for tensor in output_tensors(kernel)]:
+    match [array_annotation(tensor) for tensor in output_tensors(kernel)]:
         case []:
             return "None"
         case [single]:

@@ -11,7 +11,16 @@ from kerngen.emit.python_code import Code, call
 from kerngen.emit.reference_runs import Frame
 from kerngen.emit.reference_scope import Printer, Scope
 from kerngen.ir.memory import Leaf
-from kerngen.ir.nodes import At, Clamped, Expr, Field, Part, Swizzle, UniformValue, reach
+from kerngen.ir.nodes import (
+    At,
+    Clamped,
+    Expr,
+    Field,
+    Part,
+    Swizzle,
+    UniformValue,
+    reach,
+)
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value
 

@@ -16,7 +16,7 @@ from kerngen.emit.reference_arguments import NUMBERS
 from kerngen.emit.reference_expr import ReferencePrinter
 from kerngen.emit.reference_runs import read_regardless, run_of, run_text
 from kerngen.emit.reference_scope import TYPED, Scope
-from kerngen.emit.reference_types import is_float
+from kerngen.emit.reference_types import array_annotation, is_float
 from kerngen.emit.signature import output_tensors, tensor_parameters
 from kerngen.emit.writer import Writer
 from kerngen.ir.memory import Leaf, Struct
@@ -84,7 +84,8 @@ def _write_zeros(scope: Scope, target: Tensor) -> None:
     """Write the array that statements fill part by part."""
     shape, dtype = scope.whole(target), scope.kept(target)
     name = scope.names[target.name]
-    scope.writer.line(f"{name}: NDArray[Any] = np.zeros({shape}, {dtype})")
+    annotation = array_annotation(target)
+    scope.writer.line(f"{name}: {annotation} = np.zeros({shape}, {dtype})")
 
 
 def _write_assignment(scope: Scope, statement: Statement, *, is_first: bool) -> None:

@@ -11,7 +11,11 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from kerngen.emit.python_code import Code
+from kerngen.ir.memory import Struct
+from kerngen.ir.nodes import Tensor
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
+
+ARRAY = "NDArray[Any]"
 
 _BEHIND = re.compile(r"\[((?::|None)(?:, (?::|None))*|\.\.\.(?:, (?:\d+|:|None))*)\]$")
 """Subscripts of all axes before those of components, which more may follow.
@@ -31,6 +35,11 @@ def components(type_: ValueType) -> tuple[int, ...]:
             return (columns, rows)
         case _:
             assert_never(type_)
+
+
+def array_annotation(tensor: Tensor) -> str:
+    """Return how the array that stands for a tensor is annotated."""
+    return "NDArray[np.void]" if isinstance(tensor.element, Struct) else ARRAY
 
 
 def is_float(type_: ValueType) -> bool:

@@ -115,18 +115,20 @@ AXES = """
 
 
 def test_axes_of_components_stay_behind_all_others(real: Any) -> None:
-    n, k, l = 3, 5, 4
+    n, k, o = 3, 5, 4
     given = draw(real, n, 3), draw(real, k, 2, 3), draw(real, k)
-    got = loaded(AXES).axes_reference(*given, draw(real, k, n, l, 2), draw(real, k, n, 2))
-    x, m, s, t, u = doubles(*given, draw(real, k, n, l, 2), draw(real, k, n, 2))
-    a, b, c = np.zeros((n, k, 3)), np.zeros((n, k, 2, 3)), np.zeros((l, n, k, 2))
-    d, e, f = np.zeros((n, k, 2)), np.zeros((n, k, l, 2)), np.zeros((k, 2))
+    got = loaded(AXES).axes_reference(
+        *given, draw(real, k, n, o, 2), draw(real, k, n, 2)
+    )
+    x, m, s, t, u = doubles(*given, draw(real, k, n, o, 2), draw(real, k, n, 2))
+    a, b, c = np.zeros((n, k, 3)), np.zeros((n, k, 2, 3)), np.zeros((o, n, k, 2))
+    d, e, f = np.zeros((n, k, 2)), np.zeros((n, k, o, 2)), np.zeros((k, 2))
     for i in range(n):
         for j in range(k):
             a[i, j] = x[i] / s[j] + 1
             b[i, j] = (s[j] - 3) * m[j] * x[i, 2]
             d[i, j] = u[j, i]
-            for p in range(l):
+            for p in range(o):
                 c[p, i, j] = t[j, i, p] + u[j, i]
                 e[i, j, p] = u[j, i]
                 f[j] += t[j, i, p] * s[j]
@@ -215,7 +217,9 @@ def test_integer_vectors_against_loops() -> None:
         *("int32", "uint32", "int32", "int32", "float32", "int32"),
     ]
     for i in range(20):
-        assert c[i] == wrap(sum(int(p) * int(q) for p, q in zip(x[i], y[i], strict=True)))
+        assert c[i] == wrap(
+            sum(int(p) * int(q) for p, q in zip(x[i], y[i], strict=True))
+        )
         for part in range(3):
             p, q, r = int(x[i, part]), int(y[i, part]), int(u[i, part])
             remainder = 0 if q == 0 else p - idiv(p, q) * q
@@ -251,14 +255,14 @@ def test_functions_of_whole_vectors_and_matrices(real: Any) -> None:
     rows: list[list[Any]] = []
     for i in range(N):
         (p, q, r), (x, y, z) = a[i], b[i]
-        (k, l, o), (u, v, w), (d, e, f) = m[i]
+        (j, k, o), (u, v, w), (d, e, f) = m[i]
         product = p * x + q * y + r * z
         normal = b[i] / math.sqrt(x * x + y * y + z * z)
         towards, way = sum(b[i] * m[i, 0]), a[i] / math.sqrt(p * p + q * q + r * r)
         cosine, ratio = float(sum(normal * way)), i * 0.5
         rest = 1 - ratio**2 * (1 - cosine**2)
         bent = ratio * way - (ratio * cosine + math.sqrt(max(rest, 0))) * normal
-        determinant = k * (v * f - w * e) - l * (u * f - w * d) + o * (u * e - v * d)
+        determinant = j * (v * f - w * e) - k * (u * f - w * d) + o * (u * e - v * d)
         rows.append(
             [
                 [product, math.hypot(*c[i]), math.dist(a[i], b[i]), determinant],
@@ -267,7 +271,7 @@ def test_functions_of_whole_vectors_and_matrices(real: Any) -> None:
                 a[i] - 2 * sum(normal * a[i]) * normal,
                 a[i] if towards < 0 else -a[i],
                 np.zeros(3) if rest < 0 else bent,
-                [[t[i, 0, j], t[i, 1, j]] for j in range(4)],
+                [[t[i, 0, row], t[i, 1, row]] for row in range(4)],
             ]
         )
     assert any(not row[5].any() for row in rows), "one is reflected in whole"

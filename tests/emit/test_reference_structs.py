@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tests.emit.emitting import loaded
 
 Array = NDArray[Any]
+Records = NDArray[np.void]
 FLOATS = [np.float32, np.float64]
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-12}
 N = 6
@@ -25,6 +26,15 @@ def real(request: pytest.FixtureRequest) -> Any:
 
 def draw(real: Any, *shape: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed + sum(shape)).uniform(-2, 2, shape).astype(real)
+
+
+def zeros(dtype: np.dtype[np.void], *shape: int) -> Records:
+    return np.zeros(shape, dtype)
+
+
+def columns(m: Array) -> tuple[tuple[float, ...], ...]:
+    """Return a matrix as a caller writes it."""
+    return tuple(tuple(map(float, column)) for column in m)
 
 
 def close(got: Array, expected: Any, real: Any) -> None:
@@ -46,11 +56,13 @@ PARTICLE = """
 """
 
 
-def particles(dtype: np.dtype[Any], count: int) -> Array:
+def particles(dtype: Any, count: int) -> Records:
     """Return particles of which every member has values of its own."""
-    p = np.zeros(count, dtype)
+    p = zeros(dtype, count)
     p["pos"], p["mass"] = draw(np.float32, count, 3), draw(np.float32, count)
-    p["trail"], p["half"] = draw(np.float32, count, 3, seed=2), draw(np.float32, count, 2)
+    p["trail"], p["half"] = draw(np.float32, count, 3, seed=2), draw(
+        np.float32, count, 2
+    )
     p["spots"]["value"] = draw(np.float32, count, 2, 3, 3)
     p["spins"]["axis"] = draw(np.float32, count, 2, 3)
     p["spins"]["turn"]["value"] = draw(np.float32, count, 2, 2, 3)
@@ -114,7 +126,7 @@ def test_members_read(real: Any) -> None:
 
 def test_members_of_nothing(real: Any) -> None:
     module = loaded(READ)
-    none = np.zeros(0, module.Particle.DTYPE)
+    none = zeros(module.Particle.DTYPE, 0)
     got = module.read_reference(none, np.zeros(0, np.int32), np.zeros(0, real))
     assert [part.shape for part in got[:3]] == [(0, 3), (0, 3), (0, 3)]
     close(got[6], np.zeros(3), real)
@@ -145,7 +157,7 @@ WRITE = """
 
 def test_members_written() -> None:
     module = loaded(WRITE)
-    p, x = np.zeros(N, module.Body.DTYPE), draw(np.float32, N, 3, seed=9)
+    p, x = zeros(module.Body.DTYPE, N), draw(np.float32, N, 3, seed=9)
     p["pos"], p["kind"] = draw(np.float32, N, 3), np.arange(N)
     p["trail"], p["heat"] = draw(np.float32, N, 3, 2), draw(np.float32, N, 2, 2)
     p["frame"]["value"] = draw(np.float32, N, 3, 3)
@@ -199,8 +211,9 @@ def scene(module: Any, halves: type) -> Any:
         module.Light(tuple(color[j].tolist()), power[j], tuple(reach[j].tolist()))
         for j in range(2)
     )
-    rows = tuple(map(tuple, view.tolist()))
-    made = module.Scene(lights, rows, tint, (1, 2, 2**31 + 3), -5, tuple(bias.tolist()))
+    made = module.Scene(
+        lights, columns(view), tint, (1, 2, 2**31 + 3), -5, tuple(bias.tolist())
+    )
     kept = [np.array(part, halves).astype(np.float64) for part in (power, tint)]
     return made, color, *kept, view, bias, reach
 
@@ -211,8 +224,7 @@ def test_parts_of_parameters(real: Any) -> None:
     halves = np.float16 if real == np.float32 else np.float64
     made, color, power, tint, view, bias, reach = scene(module, halves)
     x, v, m = draw(real, N, 3), (0.1, 0.2, 0.3), draw(float, 2, 3, seed=4)
-    matrix = tuple(map(tuple, m.tolist()))
-    got = module.lit_reference(x, AT, scene=made, v=v, m=matrix, k=(7, 11))
+    got = module.lit_reference(x, AT, scene=made, v=v, m=columns(m), k=(7, 11))
     scale = float(view[1, 2]) * 2 + v[1]
     rows: list[list[Any]] = []
     for i in range(N):
@@ -250,7 +262,7 @@ ONE = """
 
 def test_a_struct_of_rank_0() -> None:
     module = loaded(ONE)
-    x, state = draw(np.float32, N, 2), np.zeros((), module.Sum.DTYPE)
+    x, state = draw(np.float32, N, 2), zeros(module.Sum.DTYPE)
     state["total"], state["count"] = (1, 2), 4
     y, z = module.one_reference(x, state)
     total = [1 + sum(map(float, x[:, 0])), 2.0]
