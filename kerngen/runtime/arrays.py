@@ -18,7 +18,7 @@ from kerngen.runtime.errors import DtypeError, ShapeError
 from kerngen.runtime.fields import is_leaf
 from kerngen.runtime.records import conform, numbers
 from kerngen.runtime.shapes import Shape
-from kerngen.runtime.struct import Struct
+from kerngen.runtime.struct import Struct, fit_of
 
 Values: TypeAlias = ArrayLike | Struct | Sequence[Struct | Sequence[Struct]]
 """What a tensor is made from: whatever NumPy takes, records, or instances of structs."""
@@ -77,6 +77,15 @@ def as_elements(array: ArrayLike, element: type[Element]) -> NDArray[Any]:
     """Return what a reference computed, in the type that the tensor has."""
     dtype = element.number.dtype if is_leaf(element) else element.DTYPE
     return np.asarray(array, dtype=dtype)
+
+
+def as_value(array: NDArray[Any], element: type[Element]) -> Any:
+    """Return the only element of an array as Python has it."""
+    if not is_leaf(element):
+        return cast("type[Struct]", element).unpack(array.tobytes())
+    if not element.shape:
+        return array.item()
+    return fit_of(element)(array.reshape(element.shape))
 
 
 def numpy_shape(shape: Shape, element: type[Element]) -> Shape:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 
 from kerngen.runtime.bits import NARROW
-from kerngen.runtime.fields import Field, Place
+from kerngen.runtime.fields import Field, Place, is_leaf
 
 Writable: TypeAlias = bytearray | memoryview
 Readable: TypeAlias = bytes | Writable
@@ -27,8 +27,18 @@ class Codec:
     def __init__(self, name: str, fields: tuple[Field, ...], size: int) -> None:
         """Take the stated offsets and size, which must leave no value overlapping."""
         self._fields = fields
-        self._struct = struct.Struct(_format(name, fields, size))
-        self._nests = any(place.code[-1] == "s" for f in fields for place in f.places())
+        self._size = size
+        self._nests = not all(is_leaf(field.type) for field in fields)
+        end = 0
+        for field in fields:
+            where = f"'{name}.{field.name}'"
+            assert field.offset >= end, f"{where} overlaps the field before it"
+            end = field.offset + field.size
+        assert size >= end, f"{name}: SIZE and FIELDS disagree"
+
+    @cached_property
+    def _struct(self) -> struct.Struct:
+        return struct.Struct(_format(self._fields, self._size))
 
     @cached_property
     def _places(self) -> tuple[Place, ...]:
@@ -87,16 +97,19 @@ def _numbers(values: Sequence[Any]) -> Iterator[Any]:
     return (value for value in values if value.__class__ is not bytes)
 
 
-def _format(name: str, fields: Sequence[Field], size: int) -> str:
+def _format(fields: Sequence[Field], size: int) -> str:
     """Return the `struct` format of the fields, every gap spelled as pad bytes."""
     parts = ["<"]
     end = 0
     for field in fields:
+        if is_leaf(field.type) and field.count * field.type.number.size == field.size:
+            code = f"{field.count}{field.type.number.code}"
+            parts.append(f"{field.offset - end}x{code}")
+            end = field.offset + field.size
+            continue
         for place in field.places():
-            assert place.offset >= end, f"{name}: FIELDS overlap at '{field.name}'"
             parts.append(f"{place.offset - end}x{place.code}")
             end = place.offset + place.size
-    assert size >= end, f"{name}: SIZE and FIELDS disagree"
     parts.append(f"{size - end}x")
     return "".join(parts)
 

@@ -8,7 +8,13 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, final, overload
 
-from kerngen.runtime.arrays import Values, as_bytes, guess_element, to_memory
+from kerngen.runtime.arrays import (
+    Values,
+    as_bytes,
+    guess_element,
+    numpy_shape,
+    to_memory,
+)
 from kerngen.runtime.elements import E, Element, check_element
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError
 from kerngen.runtime.shapes import normalise_shape
@@ -121,9 +127,11 @@ class Context:
         check_element(element)
         data, shape = to_memory(array, element)
         if rank is not None and len(shape) != rank:
+            inner = numpy_shape((), element)
+            behind = f" behind which come the {inner} of {element.__name__}"
             raise ShapeError(
-                f"ctx.{maker}(...) takes an array of rank {rank}, got shape "
-                f"{shape} (rank {len(shape)})."
+                f"ctx.{maker}(...) takes an array of rank {rank}{behind * bool(inner)}, "
+                f"got shape {(*shape, *inner)} (rank {len(shape)})."
             )
         lease = self._lease(data.nbytes, element)
         if data.nbytes:

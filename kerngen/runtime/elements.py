@@ -80,15 +80,20 @@ class Leaf(Element):
         cls.DTYPE = leaf_dtype(of, shape, cls.stride, in_array=True)
 
 
-def spaced(element: DTypeLike, stride: int) -> np.dtype[Any]:
+def spaced(dtype: DTypeLike, stride: int) -> np.dtype[Any]:
     """Return a dtype for elements `stride` bytes apart: a record of one field, `value`.
 
     If they lie one behind the other, it is their own.
     """
-    dtype = np.dtype(element)
-    if dtype.itemsize == stride:
-        return dtype
-    return np.dtype({"names": ["value"], "formats": [dtype], "itemsize": stride})
+    own: np.dtype[Any] = np.dtype(dtype)
+    if own.itemsize == stride:
+        return own
+    return np.dtype({"names": ["value"], "formats": [own], "itemsize": stride})
+
+
+def arrayed(dtype: np.dtype[Any], lengths: Shape) -> np.dtype[Any]:
+    """Return the dtype of an array of elements; NumPy itself would nest sub-arrays."""
+    return np.dtype((dtype.base, (*lengths, *dtype.shape))) if lengths else dtype
 
 
 def leaf_dtype(
@@ -97,16 +102,10 @@ def leaf_dtype(
     """Return the dtype of a value; `stride` is that of vectors, as in `Leaf`."""
     if not shape:
         return number.dtype
-    vector = np.dtype((number.dtype, shape[-1:]))
+    vector = arrayed(number.dtype, shape[-1:])
     if in_array or len(shape) > 1:
         vector = spaced(vector, stride)
-    return arrayed(vector, shape[:-1]) if len(shape) > 1 else vector
-
-
-def arrayed(dtype: np.dtype[Any], lengths: Shape) -> np.dtype[Any]:
-    """Return the dtype of an array; one of arrays has more axes."""
-    base, shape = dtype.subdtype or (dtype, ())
-    return np.dtype((base, (*lengths, *shape)))
+    return arrayed(vector, shape[:-1])
 
 
 @final

@@ -62,9 +62,7 @@ class Field:
         if is_leaf(self.type):
             leaf = self.type
             one = leaf_dtype(leaf.number, leaf.shape, self.column_stride)
-        if not self.lengths:
-            return one
-        return arrayed(spaced(one, self.stride), self.lengths)
+        return arrayed(spaced(one, self.stride), self.lengths) if self.lengths else one
 
     @property
     def size(self) -> int:

@@ -56,7 +56,7 @@ def pack(
     """Compute the host values of a call and pack its uniform struct."""
     try:
         values = kernel.hosts(*dims, *scalars)
-        kernel.uniform.packvalues_into(data, offset, values)
+        kernel.uniform.pack_values_into(data, offset, values)
     except UniformRangeError as error:
         raise UniformRangeError(
             f"{kernel.name}: {error} Got {_given(kernel, scalars)}."

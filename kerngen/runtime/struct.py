@@ -52,9 +52,9 @@ class UniformStruct:
     def __init_subclass__(cls) -> None:
         """Check the stated layout and prepare to pack by it."""
         super().__init_subclass__()
+        cls._codec = Codec(cls.__name__, cls.FIELDS, cls.SIZE)
         dtype = struct_dtype(cls.FIELDS, cls.SIZE)
         assert dtype == cls.DTYPE, f"{cls.__name__}: DTYPE and FIELDS disagree"
-        cls._codec = Codec(cls.__name__, cls.FIELDS, cls.SIZE)
         cls._fits = tuple(
             (field.name, fit_of(field.type, field.lengths)) for field in cls.FIELDS
         )
@@ -80,7 +80,7 @@ class UniformStruct:
         self._codec.pack_into(buffer, offset, self._flat(self))
 
     @classmethod
-    def packvalues_into(
+    def pack_values_into(
         cls, buffer: Writable, offset: int, values: tuple[Any, ...]
     ) -> None:
         """Write the struct of these values in field order.

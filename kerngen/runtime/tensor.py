@@ -25,10 +25,11 @@ from typing import (
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from kerngen.runtime.arrays import Values, from_memory
-from kerngen.runtime.elements import E
+from kerngen.runtime.arrays import Values, as_value, from_memory
+from kerngen.runtime.elements import E, f16, f32, i32, u32
 from kerngen.runtime.errors import ShapeError
 from kerngen.runtime.shapes import Shape, resolve_shape, round_up
+from kerngen.runtime.struct import Struct
 
 if TYPE_CHECKING:
     from kerngen.runtime.context import Context
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from kerngen.runtime.storage import Lease
 
 R = TypeVar("R", bound=int)
+S = TypeVar("S", bound=Struct)
+N = TypeVar("N", f32, f16, i32, u32)
 
 STORAGE_ALIGNMENT = 16
 """Owned storage is padded to a multiple of this many bytes, and is never smaller."""
@@ -143,12 +146,17 @@ class Tensor(Generic[E, R]):
         array = self.numpy()
         return array if dtype is None else array.astype(dtype, copy=False)
 
-    def item(self) -> float | int:
-        """Return the only element as a Python number."""
+    @overload
+    def item(self: Tensor[S, R]) -> S: ...
+    @overload
+    def item(self: Tensor[N, R]) -> float | int: ...
+    @overload
+    def item(self) -> Any: ...
+    def item(self) -> Any:
+        """Return the only element: a number, nested tuples, or a struct."""
         if self.size != 1:
             raise ShapeError(f"item() needs a single element, not shape {self.shape}.")
-        value: float | int = self.numpy().item()
-        return value
+        return as_value(self.numpy(), self.element)
 
     @overload
     def reshape(self, shape: int | tuple[int]) -> Tensor[E, Literal[1]]: ...

@@ -76,7 +76,9 @@ def _items(value: object) -> tuple[object, ...] | list[object] | None:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    if isinstance(value, np.ndarray) and value.ndim:
+        return f"an array of shape {cast('NDArray[Any]', value).shape}"
+    text = " ".join(repr(cast("object", value)).split())
     return text if len(text) <= 80 else f"{text[:76]} ..."
 
 

@@ -110,15 +110,15 @@ def test_the_description_says_what_the_kernel_is() -> None:
     one, several = loaded(SOURCE)._ONE, loaded(SOURCE)._SEVERAL
     assert (one.name, one.origin) == ("one", "dsl/sample.kern:7")
     assert one.dims == ("m", "n")
-    shown = [(s.name, s.element.name, s.axes, s.access) for s in several.tensors]
+    shown = [(s.name, s.element.__name__, s.axes, s.access) for s in several.tensors]
     assert shown == [
         ("x", "f32", ("n",), "read"),
         ("t", "i32", ("a", "b", "c", "d", "n"), "read"),
         ("total", "f32", (), "write"),
         ("copy", "f32", ("n",), "write"),
     ]
-    scalars = [(s.name, s.element.name, s.width) for s in one.scalars]
-    assert scalars == [("alpha", "f32", 1), ("origin", "f32", 3), ("count", "u32", 1)]
+    scalars = [(s.name, s.element.__name__) for s in one.scalars]
+    assert scalars == [("alpha", "f32"), ("origin", "vec3f"), ("count", "u32")]
     assert loaded(SOURCE)._UPDATE.tensors[0].access == "update"
     assert one.folder.name == "wgsl"
     assert one.reference is loaded(SOURCE).one_reference

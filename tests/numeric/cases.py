@@ -44,7 +44,7 @@ class Case:
     def lengths(self, dims: Dims, scalars: Mapping[str, float]) -> Dims:
         """All that guards may ask for: dims, integer scalars, and computed dims."""
         integers = [
-            spec.name for spec in self.kernel.scalars if spec.element.is_integer
+            spec.name for spec in self.kernel.scalars if spec.python_type is int
         ]
         known = dims | {
             name: int(scalars[name]) for name in integers if name in scalars
@@ -64,7 +64,7 @@ class Case:
         chosen: Scalars = {}
         for spec in self.kernel.scalars:
             value: float = rng.choice(choices.get(spec.name, ANY_SCALAR)).item()
-            chosen[spec.name] = int(value) if spec.element.is_integer else value
+            chosen[spec.name] = int(value) if spec.python_type is int else value
         return chosen
 
     def _array(
@@ -73,7 +73,7 @@ class Case:
         shape = tuple(a if isinstance(a, int) else dims[a] for a in spec.axes)
         default = spread if self.module in _BENT else like_size
         draw = self.domain.inputs.get(spec.name, default)
-        return np.asarray(draw(rng, shape)).astype(spec.element.dtype)
+        return np.asarray(draw(rng, shape)).astype(spec.element.DTYPE)
 
 
 def standard_kernels() -> tuple[Case, ...]:

@@ -22,9 +22,7 @@ def shader(struct: str, name: str, fields: Sequence[Field]) -> str:
     parts = [
         f"uniforms.{field.name}{part}"
         for field in fields
-        for part in (
-            ("",) if field.width == 1 else (".x", ".y", ".z", ".w")[: field.width]
-        )
+        for part in ((".x", ".y", ".z", ".w")[: field.count] if field.shape else ("",))
     ]
     stores = "\n".join(
         f"    words[{i}] = bitcast<u32>({p});" for i, p in enumerate(parts)

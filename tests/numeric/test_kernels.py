@@ -165,7 +165,7 @@ def test_reference(case: Case, dtype: type[np.floating[Any]]) -> None:
         expected = expect(case.oracle, within, arrays, scalars)
         for want, got, spec in zip(expected, actual, results(case), strict=True):
             real = wide and got.dtype.kind == "f"
-            assert got.dtype == (dtype if real else spec.element.dtype)
+            assert got.dtype == (dtype if real else spec.element.DTYPE)
             want.check(got, f"{case} in {np.dtype(dtype)}")
 
     check()

@@ -89,7 +89,7 @@ def whole_numbers(way: Way, dims: Dims) -> Arrays:
     inputs = (spec for spec in way.case.kernel.tensors if spec.access != "write")
     return {
         spec.name: rng.integers(-4, 5, length(spec, dims))
-        .astype(spec.element.dtype)
+        .astype(spec.element.DTYPE)
         .reshape([a if isinstance(a, int) else dims[a] for a in spec.axes])
         for spec in inputs
     }

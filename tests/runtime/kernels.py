@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Element, Error, f16, f32, u32
+from kerngen.runtime import Context, Element, Error, f16, f32, u32, vec3f
 from kerngen.runtime.elements import i32
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
@@ -36,14 +36,10 @@ FOLDER = Path(__file__).with_name("wgsl")
 
 def uniform(*fields: Field, size: int) -> type[UniformStruct]:
     """Return a uniform struct of these fields."""
-    formats = {"f32": "<f4", "i32": "<i4", "u32": "<u4"}
     dtype = np.dtype(
         {
             "names": [field.name for field in fields],
-            "formats": [
-                formats[f.scalar] if f.width == 1 else (formats[f.scalar], (f.width,))
-                for f in fields
-            ],
+            "formats": [field.dtype for field in fields],
             "offsets": [field.offset for field in fields],
             "itemsize": size,
         }
@@ -89,7 +85,7 @@ AXPY = Kernel(
     dims=("n",),
     tensors=(tensor("x", "n"), tensor("y", "n"), tensor("z", "n", access="write")),
     scalars=(ScalarSpec("alpha", f32),),
-    uniform=uniform(Field("n", "u32", 0), Field("alpha", "f32", 4), size=8),
+    uniform=uniform(Field("n", u32, 0), Field("alpha", f32, 4), size=8),
     hosts=as_given,
     reference=axpy_reference,
     stages=(
@@ -121,7 +117,7 @@ ACCUMULATE = Kernel(
     dims=("n",),
     tensors=(tensor("total", "n", access="update"), tensor("x", "n")),
     scalars=(ScalarSpec("factor", f32),),
-    uniform=uniform(Field("n", "u32", 0), Field("factor", "f32", 4), size=8),
+    uniform=uniform(Field("n", u32, 0), Field("factor", f32, 4), size=8),
     hosts=as_given,
     reference=accumulate_reference,
     stages=(
@@ -147,7 +143,7 @@ SWAP = Kernel(
     dims=("n",),
     tensors=(tensor("a", "n", access="update"), tensor("b", "n", access="update")),
     scalars=(),
-    uniform=uniform(Field("n", "u32", 0), size=4),
+    uniform=uniform(Field("n", u32, 0), size=4),
     hosts=as_given,
     reference=swap_reference,
     stages=(
@@ -176,7 +172,7 @@ CENTRE = Kernel(
     dims=("n",),
     tensors=(tensor("x", "n"), tensor("y", "n", access="write")),
     scalars=(),
-    uniform=uniform(Field("n", "u32", 0), size=4),
+    uniform=uniform(Field("n", u32, 0), size=4),
     hosts=as_given,
     reference=centre_reference,
     temporaries=(Temporary("total", f32, ()),),
@@ -216,7 +212,7 @@ COUNT = Kernel(
     dims=("n",),
     tensors=(tensor("x", "n", access="update", element=u32),),
     scalars=(),
-    uniform=uniform(Field("n", "u32", 0), size=4),
+    uniform=uniform(Field("n", u32, 0), size=4),
     hosts=as_given,
     reference=count_reference,
     stages=(
@@ -242,7 +238,7 @@ MATMUL = Kernel(
     ),
     scalars=(),
     uniform=uniform(
-        Field("m", "u32", 0), Field("k", "u32", 4), Field("n", "u32", 8), size=12
+        Field("m", u32, 0), Field("k", u32, 4), Field("n", u32, 8), size=12
     ),
     hosts=as_given,
     reference=matmul_reference,
@@ -273,7 +269,7 @@ DOUBLED = Kernel(
     dims=("n",),
     tensors=(tensor("x", "n", element=f16), tensor("y", "n", access="write")),
     scalars=(),
-    uniform=uniform(Field("n", "u32", 0), size=4),
+    uniform=uniform(Field("n", u32, 0), size=4),
     hosts=as_given,
     reference=doubled_reference,
     stages=(
@@ -304,13 +300,13 @@ STAMP = Kernel(
     scalars=(
         ScalarSpec("step", u32),
         ScalarSpec("offset", i32),
-        ScalarSpec("scale", f32, 3),
+        ScalarSpec("scale", vec3f),
     ),
     uniform=uniform(
-        Field("step", "u32", 0),
-        Field("offset", "i32", 4),
-        Field("scale", "f32", 16, 3),
-        Field("rest", "f32", 28),
+        Field("step", u32, 0),
+        Field("offset", i32, 4),
+        Field("scale", vec3f, 16),
+        Field("rest", f32, 28),
         size=32,
     ),
     hosts=stamp_hosts,

@@ -23,6 +23,7 @@ from kerngen.runtime import (
     u32,
 )
 from kerngen.runtime.caches import Cache
+from kerngen.runtime.elements import Leaf
 from kerngen.runtime.pool import size_class
 
 
@@ -89,9 +90,9 @@ def test_a_tensor_without_a_stated_element(
 
 @pytest.mark.parametrize("element", [f32, f16, i32, u32])
 def test_a_tensor_guesses_only_what_is_certain(
-    ctx: Context, element: type[Element]
+    ctx: Context, element: type[Leaf]
 ) -> None:
-    array = np.arange(6).reshape(2, 3).astype(element.dtype)
+    array = np.arange(6).reshape(2, 3).astype(element.number.dtype)
     assert ctx.tensor(array).element is element
     swapped = array.astype(array.dtype.newbyteorder(">"))
     np.testing.assert_array_equal(ctx.tensor(swapped).numpy(), array)

@@ -266,7 +266,7 @@ def arguments(case: Case, kernel: Kernel, m: int, n: int) -> list[Array]:
     rng = np.random.default_rng(n)
     inputs = (spec for spec in kernel.tensors if spec.access != "write")
     return [
-        rng.integers(-3, 4, shape).astype(spec.element.dtype)
+        rng.integers(-3, 4, shape).astype(spec.element.DTYPE)
         for spec, shape in zip(inputs, case.shapes(m, n), strict=True)
     ]
 
