@@ -120,7 +120,8 @@ def warns(expr: Expr) -> bool:
 class HostPrinter:
     """Prints host expressions, given how values, constants and functions are named.
 
-    The name of a value with a path is that of the part.  With `wraps`, quotients are those of 32-bit integers, as a kernel computes them.
+    The name of a value with a path is that of the part.  With `wraps`, quotients are
+    those of 32-bit integers, as a kernel computes them.
     """
 
     value: ValueName

@@ -18,7 +18,7 @@ from kerngen.emit.signature import (
     tensor_parameters,
 )
 from kerngen.emit.writer import Writer
-from kerngen.ir.memory import MemoryType, holds_half
+from kerngen.ir.memory import MemoryType, Struct, holds_half
 from kerngen.ir.nodes import Expr, Function, Kernel, LocalValue, Role
 from kerngen.ir.walk import walk
 
@@ -81,6 +81,8 @@ def write_reference(
         lines = [f"NumPy twin of `{own.function}`, in float64 where its arrays are."]
         if any(tensor.role is Role.UPDATE for tensor in kernel.tensors):
             lines += ["", "`mut` arrays change in place."]
+        if any(isinstance(tensor.element, Struct) for tensor in kernel.tensors):
+            lines += ["", "Structs keep the types of their members."]
         if any(map(holds_half, _memories(kernel))):
             lines += [
                 "",

@@ -105,8 +105,11 @@ def subscript_form(subscript: Subscript) -> AffineForm | None:
 def is_fixed(expr: Expr) -> bool:
     """Whether an integer is the same for all elements, and known to the host."""
     match expr:
-        case Constant() | ConstRef() | DimValue() | UniformValue():
+        case Constant() | ConstRef() | DimValue():
             return expr.type.is_integer
+        case UniformValue(path=path):
+            # An index may lead to the part, and the checks know whole scalars alone.
+            return expr.type.is_integer and not path
         case Unary(op=op, operand=operand):
             return op == "-" and is_fixed(operand)
         case Cast(operand=operand, type=type_):
