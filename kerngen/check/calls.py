@@ -38,7 +38,8 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | N
     if name in ex.env.functions:
         return _function(ex, node, ex.env.functions[name])
     lone_reduction = name in REDUCTIONS and len(node.arguments) < 2
-    if name in GEOMETRY:
+    of_tensors = any(is_whole_tensor(ex, argument) for argument in node.arguments)
+    if name in GEOMETRY and not of_tensors:
         return check_geometry(ex, node, GEOMETRY[name])
     if name in BUILTINS and not lone_reduction:
         return _builtin(ex, node, BUILTINS[name], want)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
 
+from kerngen.check.written import Parts
 from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import DerivedDim, Expr, Tensor
+from kerngen.ir.nodes import DerivedDim, Expr, Role, Tensor
 from kerngen.ir.types import ValueType
 from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.source.text import Span
@@ -106,14 +107,23 @@ class Environment:
     structs: Mapping[str, Struct | None] = field(
         default_factory=dict[str, "Struct | None"]
     )
-    parts: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    parts: dict[str, Parts] = field(default_factory=dict[str, Parts])
 
-    def written_parts(self, name: str) -> set[str]:
-        """Return the parts of an output's elements that are written so far.
+    def unwritten(self, tensor: Tensor, parts: Parts) -> Parts:
+        """Return the parts of a tensor's elements that hold nothing yet.
 
-        See `kerngen.check.written`.
+        Of one that was only written by statements with faults, nothing is said.
         """
-        return self.parts.setdefault(name, set())
+        if tensor.role is not Role.OUTPUT:
+            return frozenset()
+        if tensor.name in self.written and tensor.name not in self.parts:
+            return frozenset()
+        return parts - self.parts.get(tensor.name, frozenset())
+
+    def mark_written(self, tensor: Tensor, parts: Parts) -> None:
+        """Remember that these parts of a tensor's elements are written."""
+        self.written.add(tensor.name)
+        self.parts[tensor.name] = self.parts.get(tensor.name, frozenset()) | parts
 
     def blame_use(self, name: str) -> None:
         """Forget that an index has no range: it is misspelt, or beyond its reduction."""

@@ -26,7 +26,7 @@ from kerngen.check.subscripts import check_subscripts, example_read, free_names
 from kerngen.check.unknown import report_unknown
 from kerngen.check.written import parts_of
 from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import Expr, IndexValue, Load, Role
+from kerngen.ir.nodes import Expr, IndexValue, Load
 from kerngen.ir.operators import is_composite
 from kerngen.syntax import ast
 from kerngen.syntax.habits import SeparateSubscripts
@@ -175,8 +175,7 @@ def _read(
 ) -> Expr | None:
     """Check a read of one element."""
     tensor = symbol.tensor
-    unwritten = parts_of(tensor.memory, ()) - ex.env.written_parts(tensor.name)
-    if tensor.role is Role.OUTPUT and unwritten:
+    if ex.env.unwritten(tensor, parts_of(tensor.memory, ())):
         is_other = any(not isinstance(subscript, ast.Name) for subscript in subscripts)
         itself = is_other and tensor.name == ex.env.current.target
         fault = ReadBeforeWrite(

@@ -21,7 +21,7 @@ from kerngen.check.parameters import Header
 from kerngen.check.schedules import check_schedule
 from kerngen.check.scope import Scope, ValueSymbol
 from kerngen.check.statements import Body
-from kerngen.check.structs import check_structs
+from kerngen.check.structs import check_structs, uniform_size_fault
 from kerngen.check.subscripts import example_read
 from kerngen.check.text import identifiers_in, signature_text
 from kerngen.check.types import Structs
@@ -225,7 +225,7 @@ def _check_kernel(
         if schedule.kernel.name == item.name.name
     ]
     _check_written(env, scope, item)
-    return Kernel(
+    kernel = Kernel(
         name=item.name.name,
         dims=tuple(header.dims),
         tensors=tuple(env.tensors),
@@ -239,6 +239,9 @@ def _check_kernel(
         order=tuple(parameter.name.name for parameter in item.parameters),
         derived=tuple(env.derived),
     )
+    if fault := uniform_size_fault(kernel):
+        env.faults.add(fault)
+    return kernel
 
 
 def _check_written(env: Environment, scope: Scope, item: ast.KernelItem) -> None:
@@ -264,8 +267,7 @@ def _check_written(env: Environment, scope: Scope, item: ast.KernelItem) -> None
 
 def _check_parts(env: Environment, tensor: Tensor) -> None:
     """Check that every part of an output's elements is written."""
-    every = parts_of(tensor.memory, ())
-    missing = every - env.written_parts(tensor.name)
+    missing = env.unwritten(tensor, parts_of(tensor.memory, ()))
     if missing and tensor.span is not None:
         env.faults.add(
             MembersNeverWritten(

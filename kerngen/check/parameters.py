@@ -20,6 +20,7 @@ from kerngen.check.scope import (
     closest,
     one_line,
 )
+from kerngen.check.structs import uniform_faults
 from kerngen.check.traverse import walk_syntax
 from kerngen.check.types import HALVES, Structs, resolve_element, resolve_type
 from kerngen.ir.memory import Leaf, Struct
@@ -152,6 +153,8 @@ class Header:
             self._report_type(parameter, "A parameter", "Use 'u32', and compare it.")
             return
         memory = type_ if isinstance(type_, Struct) else Leaf(type_)
+        for fault in uniform_faults(memory, parameter.type.span):
+            self.env.faults.add(fault)
         self.parameters.append(Parameter(name, memory, None, parameter.doc))
         if not isinstance(type_, Scalar):
             symbol = ParameterSymbol(name, memory, parameter.name.span)

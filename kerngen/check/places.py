@@ -118,7 +118,7 @@ def _read(ex: Expressions, place: Place, node: ast.Expr) -> Expr | None:
     root = place.root
     if isinstance(root, ParameterSymbol):
         return value_at(place)
-    if _is_unwritten(ex, root.tensor, place):
+    if ex.env.unwritten(root.tensor, parts_of(place.memory, place.path)):
         ex.env.faults.add(
             ReadBeforeWrite(
                 span=node.span,
@@ -131,18 +131,15 @@ def _read(ex: Expressions, place: Place, node: ast.Expr) -> Expr | None:
     return value_at(place)
 
 
-def _is_unwritten(ex: Expressions, tensor: Tensor, place: Place) -> bool:
-    if tensor.role is not Role.OUTPUT:
-        return False
-    return bool(parts_of(place.memory, place.path) - ex.env.written_parts(tensor.name))
-
-
 # Steps
 
 
 def _follow(ex: Expressions, node: ast.Expr) -> Found | None:
     match node:
         case ast.Member():
+            if _is_whole_tensor(ex, node.base):
+                ex.report_member(node)
+                return None
             base = _follow(ex, node.base)
             return base and _member(ex, base, node)
         case ast.Subscript(base=ast.Name(name=name)) if isinstance(
@@ -150,12 +147,30 @@ def _follow(ex: Expressions, node: ast.Expr) -> Found | None:
         ):
             return ex.element(symbol, node)
         case ast.Subscript():
+            if _is_number(ex, node.base):
+                ex.report_subscripts(node)
+                return None
             base = _follow(ex, node.base)
             return base and _subscript(ex, base, node)
         case ast.Name(name=name):
             return ex.root(node)
         case _:
             return ex.check(node)
+
+
+def _is_whole_tensor(ex: Expressions, node: ast.Expr) -> bool:
+    symbol = ex.scope.get(node.name) if isinstance(node, ast.Name) else None
+    return isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0
+
+
+def _is_number(ex: Expressions, node: ast.Expr) -> bool:
+    """Whether this is an element of a tensor of scalars, complete or not."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.base, ast.Name):
+        return False
+    symbol = ex.scope.get(node.base.name)
+    return isinstance(symbol, TensorSymbol) and isinstance(
+        symbol.tensor.element, Scalar
+    )
 
 
 def _member(ex: Expressions, base: Found, node: ast.Member) -> Found | None:

@@ -193,11 +193,10 @@ class Body:
 
     def _mark_written(self, tensor: Tensor, spot: TargetSpot | None) -> None:
         """Remember what is written; after a fault, all of it counts."""
-        self.env.written.add(tensor.name)
         parts = parts_of(tensor.memory, ())
         if spot is not None:
             parts = parts_of(spot.memory, spot.path, spot.component)
-        self.env.written_parts(tensor.name).update(parts)
+        self.env.mark_written(tensor, parts)
 
     def _value(
         self,
@@ -257,8 +256,7 @@ class Body:
 
     def _unwritten(self, tensor: Tensor, spot: TargetSpot) -> bool:
         parts = parts_of(spot.memory, spot.path, spot.component)
-        written = self.env.written_parts(tensor.name)
-        return tensor.role is Role.OUTPUT and not parts <= written
+        return bool(self.env.unwritten(tensor, parts))
 
     # Left sides
 

@@ -49,17 +49,18 @@ def _array(draw: st.DrawFn, drawing: Drawing, depth: int) -> FixedArray:
 @st.composite
 def _struct(draw: st.DrawFn, drawing: Drawing, depth: int) -> Struct:
     most = 6 if depth == DEEPEST else 3
-    types = draw(st.lists(drawing.types(depth - 1 if depth else 0), min_size=1, max_size=most))
+    types = draw(
+        st.lists(drawing.types(depth - 1 if depth else 0), min_size=1, max_size=most)
+    )
     members = tuple(
-        draw(_member(drawing, f"m{number}", type_)) for number, type_ in enumerate(types)
+        draw(_member(drawing, f"m{number}", type_))
+        for number, type_ in enumerate(types)
     )
     return Struct(f"Depth{DEEPEST - depth}", members)
 
 
 @st.composite
-def _member(
-    draw: st.DrawFn, drawing: Drawing, name: str, type_: MemoryType
-) -> Member:
+def _member(draw: st.DrawFn, drawing: Drawing, name: str, type_: MemoryType) -> Member:
     attributes = draw(st.integers(0, 9))
     natural, _ = spec.align_and_size(type_, uniform=False)
     _, needed = spec.align_and_size(type_, uniform=drawing.uniform)
