@@ -130,9 +130,8 @@ def _header(kernel: Kernel) -> Iterator[str]:
     for tensor in kernel.tensors:
         if tensor.role is Role.LET or tensor.element is Scalar.BOOL:
             yield f"tensor '{tensor.name}' is no parameter or output"
-        if tensor.memory.spelling not in LEAVES and not isinstance(
-            tensor.element, Struct
-        ):
+        known = isinstance(tensor.element, Struct) or tensor.memory in LEAVES.values()
+        if tensor.role is not Role.LET and not known:
             yield f"tensor '{tensor.name}' keeps as f16 what is no f32"
         for extent in tensor.extents:
             if isinstance(extent, str) and extent not in kernel.lengths:
@@ -222,7 +221,7 @@ def _node(expr: Expr, reach: Reach, indices: tuple[Index, ...]) -> Iterator[str]
         case Unary() | Binary() | Select():
             yield from () if reach.free else _operation(expr)
         case Cast(operand=operand, type=scalar):
-            same = operand.type == scalar and not expr.is_halved
+            same = operand.type == scalar
             if scalar is Scalar.BOOL or (same and not reach.free):
                 yield "a cast that converts nothing"
         case BuiltinCall():

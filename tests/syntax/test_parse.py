@@ -216,7 +216,7 @@ def test_assignment(
     assert statement.name.name == target[0]
     assert statement.op == op
     assert [write_expression(s) for s in statement.subscripts] == subscripts
-    assert [m.name for m in statement.members] == members
+    assert [m.name.name for m in statement.members] == members
     assert statement.value == parse_expression("x")
 
 
