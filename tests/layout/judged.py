@@ -82,7 +82,12 @@ class Judges:
             *(lay_out_for(Space.STORAGE, struct) for struct in stored),
             *(lay_out_for(Space.UNIFORM, struct) for struct in bound),
         )
-        is_half = any(map(holds_half, (*stored, *bound)))
+        self.ask(layouts, is_half=any(map(holds_half, (*stored, *bound))), bits=bits)
+
+    def ask(
+        self, layouts: tuple[StructLayout, ...], *, is_half: bool, bits: int = 0
+    ) -> None:
+        """Raise `LayoutMismatch` where the GPU, naga or Tint reads otherwise."""
         probe = Probe(layouts, is_half)
         rng = np.random.default_rng(bits)
         self.bench.check(probe, [bytes_for(laid, rng) for laid in layouts])

@@ -1,0 +1,71 @@
+"""Faults planted in the layout: each judge of a shader finds what is its to find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kerngen.ir.memory import Struct
+from kerngen.layout import rules, types
+from kerngen.layout.rules import Footprint, Space
+
+from .bench import LayoutMismatch
+from .judged import Judges, agree_with_specification, lay_out_for
+from .made import struct_of
+
+FAULTS = {
+    "a vec3 aligned like a scalar": (
+        (rules.VECTOR_LANES, 3, Footprint(1, 3)),
+        "a: f32, b: vec3f",
+    ),
+    "a vec3 that is a vec4": (
+        (rules.VECTOR_LANES, 3, Footprint(4, 4)),
+        "a: vec3f, b: f32",
+    ),
+    "columns without padding": (
+        (rules.VECTOR_LANES, 3, Footprint(1, 3)),
+        "m: mat3x3f",
+    ),
+    "vec2 aligned to 4 bytes": (
+        (rules.VECTOR_LANES, 2, Footprint(1, 2)),
+        "a: f32, b: vec2f, c: f32",
+    ),
+    "arrays in uniform buffers by the rules of storage": (
+        (vars(types), "UNIFORM_UNIT", 4),
+        "a: f32[5], b: f32",
+    ),
+    "structs in uniform buffers by the rules of storage": (
+        (vars(types), "UNIFORM_UNIT", 4),
+        "a: f32, b: Inner, c: f32",
+    ),
+    "elements beside each other": (
+        (vars(rules), "round_up", lambda _align, size: size),
+        "a: vec3f[2]",
+    ),
+}
+
+
+@pytest.fixture(params=FAULTS)
+def planted(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Struct]:
+    """Plant a fault, and return a struct that it is in."""
+    (table, key, value), fields = FAULTS[request.param]
+    struct = struct_of(fields, "struct Inner { x: f32 }")
+    monkeypatch.setitem(table, key, value)
+    types.lay_out.cache_clear()
+    yield struct
+    monkeypatch.undo()
+    types.lay_out.cache_clear()
+
+
+def test_the_judges_of_shaders_find_it(planted: Struct, judges: Judges) -> None:
+    layouts = tuple(lay_out_for(space, planted) for space in Space)
+    with pytest.raises(LayoutMismatch):
+        judges.ask(layouts, is_half=False)
+
+
+def test_the_specification_finds_it(planted: Struct) -> None:
+    with pytest.raises(LayoutMismatch):
+        agree_with_specification(planted)
