@@ -233,22 +233,21 @@ def place(
     end = 0
     for member in listed:
         laid = lay_out(member.type, space)
-        align = max(laid.align, member.align or 1)
-        offset = round_up(align, end)
-        reserved = _reserved(laid, max(laid.size, member.size or 0), space)
+        wanted = footprint_of(member, space)
+        offset = round_up(wanted.align, end)
         placed.append(
             LayoutField(
                 name=member.name,
                 type=member.type,
                 laid=laid,
                 offset=offset,
-                align=align,
-                span=reserved,
+                align=wanted.align,
+                span=wanted.size,
                 rules=_rules(member, laid, space, is_first=not placed),
                 doc=member.doc,
             )
         )
-        end = offset + reserved
+        end = offset + wanted.size
     align = max((least_align, *(field.align for field in placed)))
     size = round_up(align, end)
     starts = [*(field.offset for field in placed[1:]), size]
@@ -259,14 +258,17 @@ def place(
     return StructLayout(name, space, fields, size, align, struct)
 
 
-def _reserved(laid: Laid, size: int, space: Space) -> int:
-    """Return the least distance to what follows a member that asks for a size.
+def footprint_of(member: Member, space: Space) -> Footprint:
+    """Return what a member asks for: its alignment, and the bytes up to what follows.
 
     Tint wants what follows a struct in a uniform buffer a multiple of 16 behind it, even
     where an '@size' says something else.
     """
-    is_rounded = space is Space.UNIFORM and isinstance(laid, StructLayout)
-    return round_up(UNIFORM_UNIT, size) if is_rounded else size
+    laid = lay_out(member.type, space)
+    size = max(laid.size, member.size or 0)
+    if space is Space.UNIFORM and isinstance(laid, StructLayout):
+        size = round_up(UNIFORM_UNIT, size)
+    return Footprint(max(laid.align, member.align or 1), size)
 
 
 def _rules(

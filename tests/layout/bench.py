@@ -13,7 +13,7 @@ import wgpu
 from .probe import Bytes, Probe, least_binding
 
 
-class LayoutMismatch(AssertionError):
+class LayoutMismatchError(AssertionError):
     """A judge reads a struct otherwise than we lay it out."""
 
 
@@ -30,7 +30,7 @@ class Bench:
         return "shader-f16" in self._device.features
 
     def check(self, probe: Probe, data: Sequence[Bytes]) -> None:
-        """Raise `LayoutMismatch` where the GPU or naga disagrees with our layout."""
+        """Raise `LayoutMismatchError` where the GPU or naga disagrees with our layout."""
         module = self._module(probe.shader)
         inputs = [*map(self._buffer, data)]
         zeros = np.zeros(4 * len(probe.places), np.uint8)
@@ -58,7 +58,7 @@ class Bench:
         try:
             return self._device.create_shader_module(code=shader)
         except wgpu.GPUValidationError as error:
-            raise LayoutMismatch(f"naga: {error}\n{shader}") from None
+            raise LayoutMismatchError(f"naga: {error}\n{shader}") from None
 
     def _buffer(self, data: Bytes) -> Any:
         usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC
@@ -107,7 +107,7 @@ def _check_least(bound: _Bound, probe: Probe) -> None:
     for size, wanted in ((least, True), (least - 4, False)):
         if size > 0 and bound.accepts(size) is not wanted:
             text = f"b{bound.number} is taken in {size} bytes: {not wanted}"
-            raise LayoutMismatch(f"{text}\n{probe.shader}")
+            raise LayoutMismatchError(f"{text}\n{probe.shader}")
 
 
 def _compare(
@@ -118,4 +118,4 @@ def _compare(
         if found != want:
             where = f"{place.expression} at {place.offset}"
             text = f"{where}: {found:#x}, not {want:#x}"
-            raise LayoutMismatch(f"{text}\n{probe.shader}")
+            raise LayoutMismatchError(f"{text}\n{probe.shader}")

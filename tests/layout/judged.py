@@ -17,7 +17,7 @@ from kerngen.layout.types import StructLayout, place
 from tests.judges.tint import Tint
 
 from . import spec
-from .bench import Bench, LayoutMismatch
+from .bench import Bench, LayoutMismatchError
 from .drawn import Drawing
 from .probe import Probe, bytes_for
 from .scalars import places
@@ -40,7 +40,7 @@ def lay_out_for(space: Space, struct: Struct) -> StructLayout:
 
 
 def agree_with_specification(struct: Struct) -> None:
-    """Raise `LayoutMismatch` where the specification's text says something else."""
+    """Raise `LayoutMismatchError` where the specification's text says something else."""
     for space in Space:
         uniform = space is Space.UNIFORM
         laid = lay_out_for(space, struct)
@@ -49,7 +49,7 @@ def agree_with_specification(struct: Struct) -> None:
         size = spec.size_of_members(struct.members, uniform=uniform)
         if (ours, laid.size) != (theirs, size):
             text = f"{struct} in {space.value}: {ours}, {laid.size}"
-            raise LayoutMismatch(f"{text}; by the specification {theirs}, {size}")
+            raise LayoutMismatchError(f"{text}; by the specification {theirs}, {size}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,7 +74,7 @@ class Judges:
     def judge(
         self, storage: Iterable[Struct], uniform: Iterable[Struct], bits: int = 0
     ) -> None:
-        """Raise `LayoutMismatch` where a judge reads one of the structs otherwise."""
+        """Raise `LayoutMismatchError` where a judge reads one of the structs otherwise."""
         stored, bound = tuple(storage), tuple(uniform)
         for struct in (*stored, *bound):
             agree_with_specification(struct)
@@ -87,7 +87,7 @@ class Judges:
     def ask(
         self, layouts: tuple[StructLayout, ...], *, is_half: bool, bits: int = 0
     ) -> None:
-        """Raise `LayoutMismatch` where the GPU, naga or Tint reads otherwise."""
+        """Raise `LayoutMismatchError` where the GPU, naga or Tint reads otherwise."""
         probe = Probe(layouts, is_half)
         rng = np.random.default_rng(bits)
         self.bench.check(probe, [bytes_for(laid, rng) for laid in layouts])
@@ -99,11 +99,11 @@ class Judges:
         Offsets need no test of their own: the spans of the members add up to the size.
         """
         if message := self.tint.refuses(probe.shader):
-            raise LayoutMismatch(f"Tint: {message}\n{probe.shader}")
+            raise LayoutMismatchError(f"Tint: {message}\n{probe.shader}")
         for number in range(len(probe.layouts)):
             shader = probe.too_small(number)
             if "size" not in self.tint.refuses(shader):
-                raise LayoutMismatch(f"To Tint this is smaller:\n{shader}")
+                raise LayoutMismatchError(f"To Tint this is smaller:\n{shader}")
 
     def campaign(self, number: int, count: int) -> int:
         """Judge `count` structs, always the same ones; return how many were."""

@@ -86,7 +86,7 @@ def scalars(type_: MemoryType, at: int, *, uniform: bool) -> Iterator[Place]:
             unit = 2 if name.endswith(("h", "16")) else 4
             columns = _columns(name) or 1
             _, size = align_and_size(type_, uniform=uniform)
-            rows = int(name[-2]) if name[:3] in {"mat"} else _width(name)
+            rows = int(name[-2]) if name[:3] == "mat" else _width(name)
             for column in range(columns):
                 start = at + column * (size // columns)
                 yield from ((start + row * unit, unit) for row in range(rows))

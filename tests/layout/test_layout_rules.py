@@ -4,51 +4,32 @@ from __future__ import annotations
 
 import pytest
 
-from kerngen.ir.types import VECTORS, Scalar, ValueType
-from kerngen.layout.rules import FOOTPRINTS, round_up, struct_footprint
-from kerngen.layout.struct import StructLayout, pascal_case, struct_layout
-
-TYPES: dict[str, ValueType] = {
-    "f32": Scalar.F32,
-    "i32": Scalar.I32,
-    "u32": Scalar.U32,
-    **VECTORS,
-}
-
-
-@pytest.mark.parametrize(
-    ("spelling", "align", "size", "stride"),
-    [
-        ("f32", 4, 4, 4),
-        ("i32", 4, 4, 4),
-        ("u32", 4, 4, 4),
-        ("vec2f", 8, 8, 8),
-        ("vec3f", 16, 12, 16),
-        ("vec4f", 16, 16, 16),
-        ("vec2i", 8, 8, 8),
-        ("vec3i", 16, 12, 16),
-        ("vec4i", 16, 16, 16),
-        ("vec2u", 8, 8, 8),
-        ("vec3u", 16, 12, 16),
-        ("vec4u", 16, 16, 16),
-    ],
+from kerngen.ir.memory import LEAVES, FixedArray, Member
+from kerngen.layout.rules import RULES, Space, leaf_footprint, round_up
+from kerngen.layout.struct import pascal_case, struct_layout
+from kerngen.layout.types import (
+    ArrayLayout,
+    ColumnsLayout,
+    LeafLayout,
+    StructLayout,
+    lay_out,
+    nesting,
+    place,
+    structs_of,
 )
-def test_table_of_types(spelling: str, align: int, size: int, stride: int) -> None:
-    footprint = FOOTPRINTS[TYPES[spelling]]
-    assert (footprint.align, footprint.size, footprint.stride) == (align, size, stride)
+
+from . import spec
+from .made import struct_of
 
 
-def test_bool_is_not_host_shareable() -> None:
-    assert Scalar.BOOL not in FOOTPRINTS
+def test_the_table_is_that_of_the_specification() -> None:
+    ours = {name: leaf_footprint(leaf) for name, leaf in LEAVES.items()}
+    assert {name: (f.align, f.size) for name, f in ours.items()} == spec.TABLE
 
 
-def test_every_host_shareable_type_is_in_the_table() -> None:
-    assert set(FOOTPRINTS) == set(TYPES.values())
-
-
-def lay(*spellings: str) -> StructLayout:
-    named = ((f"f{i}", TYPES[spelling]) for i, spelling in enumerate(spellings))
-    return struct_layout("S", named)
+def lay(*spellings: str, space: Space = Space.UNIFORM) -> StructLayout:
+    types = enumerate(LEAVES[spelling] for spelling in spellings)
+    return place("S", (Member(f"f{n}", type_) for n, type_ in types), space)
 
 
 @pytest.mark.parametrize(
@@ -65,44 +46,43 @@ def lay(*spellings: str) -> StructLayout:
         (("u32", "f32", "i32"), (0, 4, 8), 12, 4),
         (("vec3u",), (0,), 16, 16),
         (("vec2i", "f32"), (0, 8), 16, 8),
+        (("f16", "f32", "f16", "f16"), (0, 4, 8, 10), 12, 4),
+        (("vec3h", "f16", "mat4x4f"), (0, 6, 16), 80, 16),
     ],
 )
+@pytest.mark.parametrize("space", Space)
 def test_offsets_and_size(
-    spellings: tuple[str, ...], offsets: tuple[int, ...], size: int, align: int
+    spellings: tuple[str, ...],
+    offsets: tuple[int, ...],
+    size: int,
+    align: int,
+    space: Space,
 ) -> None:
-    layout = lay(*spellings)
+    layout = lay(*spellings, space=space)
     assert tuple(field.offset for field in layout.fields) == offsets
     assert (layout.size, layout.align) == (size, align)
 
 
 def test_a_struct_may_be_empty() -> None:
     layout = lay()
-    assert (layout.fields, layout.members, layout.size) == ((), (), 0)
-    assert struct_footprint(()).size == 0
+    assert (layout.fields, layout.size) == ((), 0)
 
 
-def test_padding_before_a_field() -> None:
+def test_padding_is_behind_a_field() -> None:
     layout = lay("f32", "vec3f", "vec2f")
-    assert [field.padding_before for field in layout.fields] == [0, 12, 4]
+    assert [field.padding for field in layout.fields] == [12, 4, 8]
 
 
 @pytest.mark.parametrize(
     "spellings", [("f32", "vec3f"), ("vec2f", "f32"), ("u32", "vec4i", "vec2f", "f32")]
 )
-def test_members_leave_no_gap(spellings: tuple[str, ...]) -> None:
+def test_spans_leave_no_gap(spellings: tuple[str, ...]) -> None:
     layout = lay(*spellings)
     end = 0
-    for member in layout.members:
-        assert member.offset == end
-        end = member.end
+    for field in layout.fields:
+        assert field.offset == end
+        end += field.span
     assert end == layout.size
-    assert [m for m in layout.members if not m.is_padding] == list(layout.fields)
-
-
-def test_padding_never_takes_a_users_name() -> None:
-    layout = struct_layout("S", (("pad_0", Scalar.F32), ("pad_2", VECTORS["vec3f"])))
-    names = [member.name for member in layout.members]
-    assert names == ["pad_0", "pad_1", "pad_3", "pad_4", "pad_2", "pad_5"]
 
 
 @pytest.mark.parametrize(
@@ -110,6 +90,60 @@ def test_padding_never_takes_a_users_name() -> None:
 )
 def test_round_up(align: int, size: int, rounded: int) -> None:
     assert round_up(align, size) == rounded
+
+
+@pytest.mark.parametrize(
+    ("element", "carrier", "part"),
+    [
+        ("f32", "vec4f", "x"),
+        ("vec2u", "vec4u", "xy"),
+        ("vec3i", "vec3i", ""),
+        ("f16", "PaddedF16", "value"),
+        ("vec3h", "PaddedVec3h", "value"),
+    ],
+)
+def test_elements_in_uniform_buffers_are_carried_in_16_bytes(
+    element: str, carrier: str, part: str
+) -> None:
+    laid = lay_out(FixedArray(LEAVES[element], 3), Space.UNIFORM)
+    assert isinstance(laid, ArrayLayout)
+    carried = laid.carrier
+    name = carried.name if isinstance(carried, StructLayout) else None
+    name = carried.leaf.spelling if isinstance(carried, LeafLayout) else name
+    assert (name, laid.part, laid.stride, laid.size) == (carrier, part, 16, 48)
+
+
+@pytest.mark.parametrize("name", [n for n in LEAVES if n.startswith("mat")])
+def test_matrices_that_adapters_misread_are_columns(name: str) -> None:
+    misread = name.endswith("h") or name[-2] == "2"
+    assert isinstance(lay_out(LEAVES[name], Space.UNIFORM), ColumnsLayout) is misread
+    assert isinstance(lay_out(LEAVES[name], Space.STORAGE), LeafLayout)
+
+
+def test_a_struct_that_differs_in_a_uniform_buffer_has_another_name() -> None:
+    same = struct_of("a: vec4f, b: vec2f, c: vec2f")
+    assert struct_layout(same, Space.UNIFORM).name == "S"
+    other = struct_of("a: vec2f")
+    assert struct_layout(other, Space.UNIFORM).name == "SUniform"
+    around = struct_of("i: Inner, b: vec4f[1]", "struct Inner { x: f32[1] }")
+    laid = struct_layout(around, Space.UNIFORM)
+    assert [s.name for s in structs_of(laid)] == ["InnerUniform", "SUniform"]
+
+
+def test_types_in_types_are_counted_as_wgsl_does() -> None:
+    struct = struct_of("a: f32, m: mat2x2f[3], i: Inner[2]", "struct Inner { x: f32 }")
+    assert nesting(struct_layout(struct)) == 4
+    assert nesting(lay_out(LEAVES["f32"], Space.STORAGE)) == 0
+    # The carrier is a type of its own.
+    halves = lay_out(FixedArray(LEAVES["f16"], 3), Space.UNIFORM)
+    assert nesting(halves) == 2
+
+
+def test_every_rule_is_said_in_a_sentence_and_has_its_section() -> None:
+    for rule in RULES.values():
+        assert rule.text[0].isupper() or rule.text[0] == "'"
+        assert rule.text.endswith(".")
+        assert rule.section.startswith(("WGSL 1", "kerngen"))
 
 
 @pytest.mark.parametrize(

@@ -97,9 +97,7 @@ NAMED = {
         ([0, 16], 80),
         "struct M { m: mat3x2f, x: f32 }",
     ),
-    "matCx2 in an array": Named(
-        "a: mat2x2f[2], b: f32", ([0, 32], 40), ([0, 64], 80)
-    ),
+    "matCx2 in an array": Named("a: mat2x2f[2], b: f32", ([0, 32], 40), ([0, 64], 80)),
     # gfx-rs/wgpu#4377: naga forgets the alignment of the struct around it.
     "@align in a nested struct": Named(
         "a: f32, b: Aligned, c: f32",

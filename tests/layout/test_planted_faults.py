@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -10,11 +11,14 @@ from kerngen.ir.memory import Struct
 from kerngen.layout import rules, types
 from kerngen.layout.rules import Footprint, Space
 
-from .bench import LayoutMismatch
+from .bench import LayoutMismatchError
 from .judged import Judges, agree_with_specification, lay_out_for
 from .made import struct_of
 
-FAULTS = {
+Planted: TypeAlias = tuple[dict[Any, Any], object, object]
+"""A table, its key, and a wrong value for it."""
+
+FAULTS: dict[str, tuple[Planted, str]] = {
     "a vec3 aligned like a scalar": (
         (rules.VECTOR_LANES, 3, Footprint(1, 3)),
         "a: f32, b: vec3f",
@@ -62,10 +66,10 @@ def planted(
 
 def test_the_judges_of_shaders_find_it(planted: Struct, judges: Judges) -> None:
     layouts = tuple(lay_out_for(space, planted) for space in Space)
-    with pytest.raises(LayoutMismatch):
+    with pytest.raises(LayoutMismatchError):
         judges.ask(layouts, is_half=False)
 
 
 def test_the_specification_finds_it(planted: Struct) -> None:
-    with pytest.raises(LayoutMismatch):
+    with pytest.raises(LayoutMismatchError):
         agree_with_specification(planted)

@@ -1,0 +1,121 @@
+"""Orders of a struct's fields that leave less padding than the declared one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import Final, final
+
+from kerngen.ir.memory import Member, Struct
+from kerngen.layout.rules import UNIFORM_UNIT, Footprint, Space, round_up
+from kerngen.layout.types import footprint_of, place
+
+MOST_WEIGHED: Final = 64
+MOST_STATES: Final = 4096
+"""The fields, and the sets of them, up to which every order is weighed.
+
+Fields that ask for the same are alike, so that twelve of them always are few enough.
+"""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BetterOrder:
+    """What a struct takes as declared, and in the order of `names`."""
+
+    struct: Struct
+    space: Space
+    size: int
+    better: int
+    names: tuple[str, ...]
+
+
+def better_order(struct: Struct, space: Space) -> BetterOrder | None:
+    """Return an order in which a struct is smaller, if there is one.
+
+    It is one of the best for few fields, and a good one for many.
+    """
+    size = _size(struct.members, space)
+    wanted = [footprint_of(member, space) for member in struct.members]
+    order = _best(wanted) if _are_few(wanted) else _good(wanted)
+    members = [struct.members[number] for number in order]
+    better = _size(members, space)
+    if better >= size:
+        return None
+    names = tuple(member.name for member in members)
+    return BetterOrder(struct, space, size, better, names)
+
+
+def _size(members: Iterable[Member], space: Space) -> int:
+    least = UNIFORM_UNIT if space is Space.UNIFORM else 1
+    return place("", members, space, least_align=least).size
+
+
+def _are_few(wanted: Sequence[Footprint]) -> bool:
+    states = prod(count + 1 for count in Counter(wanted).values())
+    return len(wanted) <= MOST_WEIGHED and states <= MOST_STATES
+
+
+def _best(wanted: Sequence[Footprint]) -> list[int]:
+    """Return the best order; of several, the one that is most like the declared one."""
+    kinds = [*dict.fromkeys(wanted)]
+    unit = max(kind.align for kind in kinds)
+
+    @cache
+    def rest(left: tuple[int, ...], end: int) -> int:
+        """Return what is needed from `end` on for so many of each kind."""
+        return min(
+            (
+                grown + rest(_without(left, number), (end + grown) % unit)
+                for number, count in enumerate(left)
+                if count
+                for grown in (_after(kinds[number], end),)
+            ),
+            default=0,
+        )
+
+    left = tuple(Counter(wanted)[kind] for kind in kinds)
+    numbers = [*range(len(wanted))]
+    order: list[int] = []
+    end = 0
+    while numbers:
+        goal = rest(left, end % unit)
+        for number in numbers:
+            kind = kinds.index(wanted[number])
+            grown = _after(wanted[number], end)
+            if grown + rest(_without(left, kind), (end + grown) % unit) == goal:
+                break
+        order.append(number)
+        numbers.remove(number)
+        left = _without(left, kind)
+        end += grown
+    return order
+
+
+def _good(wanted: Sequence[Footprint]) -> list[int]:
+    """Return an order in which each field is one that leaves least padding before it."""
+    numbers = [*range(len(wanted))]
+    order: list[int] = []
+    end = 0
+    while numbers:
+        number = min(numbers, key=lambda n: (_gap(wanted[n], end), -wanted[n].align))
+        end += _after(wanted[number], end)
+        order.append(number)
+        numbers.remove(number)
+    return order
+
+
+def _gap(wanted: Footprint, end: int) -> int:
+    return round_up(wanted.align, end) - end
+
+
+def _after(wanted: Footprint, end: int) -> int:
+    """Return how much a field adds that comes next."""
+    return _gap(wanted, end) + wanted.size
+
+
+def _without(left: tuple[int, ...], number: int) -> tuple[int, ...]:
+    return (*left[:number], left[number] - 1, *left[number + 1 :])
