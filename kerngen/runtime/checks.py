@@ -10,8 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
+import numpy as np
+
 from kerngen.runtime.elements import Element
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError
+from kerngen.runtime.fields import is_leaf
 from kerngen.runtime.ranges import (
     LONGEST,
     check_gathers,
@@ -24,6 +27,8 @@ from kerngen.runtime.shapes import Shape
 from kerngen.runtime.tensor import Tensor, is_tensor
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from kerngen.runtime.context import Context
     from kerngen.runtime.kernel import Kernel, TensorSpec
 
@@ -133,6 +138,28 @@ def resolve_lengths(
     check_ranges(kernel, lengths)
     check_gathers(kernel, lengths)
     return lengths
+
+
+def array_shape(kernel: Kernel, spec: TensorSpec, array: ArrayLike) -> Shape:
+    """Return the shape of a tensor that comes as an array, to a reference.
+
+    NumPy would take the members of other structs by their places, so they are refused.
+    """
+    role = f"{kernel.name}: argument '{spec.name}'"
+    shape, element = np.shape(array), spec.element
+    if not is_leaf(element):
+        actual = getattr(array, "dtype", None)
+        if actual != element.DTYPE:
+            name = element.__name__
+            raise DtypeError(f"{role} has dtype {actual}; expected {name}.DTYPE.")
+        return shape
+    rank = len(shape) - len(element.shape)
+    if rank < 0 or shape[rank:] != element.shape:
+        raise ShapeError(
+            f"{role} has shape {shape}; expected it to end in {element.shape}, the "
+            f"shape of a {element.__name__}."
+        )
+    return shape[:rank]
 
 
 def check_out(

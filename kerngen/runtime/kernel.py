@@ -12,10 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
-import numpy as np
-
-from kerngen.runtime.arrays import outer_shape
-from kerngen.runtime.checks import find_context, not_a_context, resolve_lengths
+from kerngen.runtime.checks import (
+    array_shape,
+    find_context,
+    not_a_context,
+    resolve_lengths,
+)
 from kerngen.runtime.fields import is_leaf
 from kerngen.runtime.scalars import prepare
 from kerngen.runtime.struct import Fit, UniformStruct, fit_of
@@ -308,10 +310,8 @@ class Kernel:
         Raises what `launch` would raise.
         """
         guards = self.guards(prepare(self, scalars))
-        shapes = [
-            outer_shape(np.shape(array), spec.element)
-            for spec, array in zip(self.inputs, arrays, strict=True)
-        ]
+        given = zip(self.inputs, arrays, strict=True)
+        shapes = [array_shape(self, spec, array) for spec, array in given]
         resolve_lengths(self, shapes, guards)
 
     def launch(

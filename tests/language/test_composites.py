@@ -1,0 +1,121 @@
+"""Vectors, matrices and structs, on the device and in references, against loops."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import kerngen.runtime as gpu
+from kerngen.compiler import compile_text
+from kerngen.ir.strategies import OPTIONS
+from kerngen.runtime.kernel import Kernel
+from kerngen.source.diagnostic import CompileError
+from tests.language.composites import COMPOSITES, Array, Composite, Real
+from tests.language.records import RECORDS
+from tests.numeric.generated import built
+
+ALL = (*COMPOSITES, *RECORDS)
+TOLERANCE = {"float16": 1e-3, "float32": 2e-5, "float64": 1e-12}
+
+
+@pytest.mark.parametrize(
+    ("case", "real"),
+    [
+        pytest.param(case, real, id=f"{case}-{real.__name__}")
+        for case in ALL
+        for real in case.reals
+    ],
+)
+def test_references(case: Composite, real: Real) -> None:
+    with built(case.text) as (kernel,):
+        arguments, meant = prepare(case, kernel, real)
+        made = kernel.reference(*arguments, **case.scalars(module_of(kernel)))
+        check(list(outcome(kernel, made, arguments)), meant, real)
+
+
+@pytest.mark.parametrize("strategy", ["", *OPTIONS])
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_devices(ctx: gpu.Context, case: Composite, strategy: str) -> None:
+    text = f"{case.text}\nschedule f {{ {strategy} }}" if strategy else case.text
+    if not fits(text):
+        assert strategy not in ("", "generic")
+        return
+    with built(text) as (kernel,):
+        arguments, meant = prepare(case, kernel, np.float32)
+        scalars = case.scalars(module_of(kernel))
+        tensors = [
+            ctx.tensor(array, spec.element)
+            for array, spec in zip(arguments, kernel.inputs, strict=True)
+        ]
+        given = tuple(scalars[spec.name] for spec in kernel.scalars)
+        out = (None,) * len(kernel.outputs)
+        made = kernel.launch(ctx, tuple(tensors), given, out)
+        arrays = [tensor.numpy() for tensor in (*made, *tensors)]
+        split = len(made)
+        check(list(outcome(kernel, arrays[:split], arrays[split:])), meant, np.float32)
+
+
+def fits(text: str) -> bool:
+    """Whether the strategy suits a stage; any other fault is an error."""
+    try:
+        compile_text(text, "case.kern", formatted=False)
+    except CompileError as error:
+        if [fault.code for fault in error.diagnostics] != ["KG0751"]:
+            raise
+        return False
+    return True
+
+
+def module_of(kernel: Kernel) -> ModuleType:
+    return sys.modules[kernel.hosts.__module__]
+
+
+def prepare(
+    case: Composite, kernel: Kernel, real: Real
+) -> tuple[tuple[Any, ...], list[Any]]:
+    """Return the arguments, and what is meant to become of them."""
+    module = module_of(kernel)
+    arguments = case.arguments(module, real)
+    wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in arguments]
+    return arguments, list(case.meaning(*wide, **case.scalars(module)))
+
+
+def outcome(kernel: Kernel, made: Any, arguments: Any) -> Iterator[Array]:
+    """Yield the outputs, then the tensors that change."""
+    yield from made if isinstance(made, tuple | list) else (made,)
+    for array, spec in zip(arguments, kernel.inputs, strict=True):
+        if spec.access == "update":
+            yield array
+
+
+def check(got: list[Array], meant: list[Any], real: Real) -> None:
+    assert len(got) == len(meant)
+    for array, wanted in zip(got, meant, strict=True):
+        if array.dtype.names:
+            assert array.dtype.names == tuple(wanted)
+            for member in array.dtype.names:
+                check_values(plain(array[member]), np.asarray(wanted[member]))
+        else:
+            values = np.asarray(wanted)
+            assert array.dtype == (real if values.dtype == np.float64 else values.dtype)
+            check_values(array, values)
+
+
+def plain(array: NDArray[Any]) -> Array:
+    return array["value"] if array.dtype.names else array
+
+
+def check_values(array: Array, wanted: Array) -> None:
+    assert array.shape == wanted.shape
+    if array.dtype.kind != "f":
+        assert array.dtype == wanted.dtype
+        assert array.tolist() == wanted.tolist()
+        return
+    tolerance = TOLERANCE[array.dtype.name]
+    np.testing.assert_allclose(array, wanted, rtol=tolerance, atol=tolerance)
