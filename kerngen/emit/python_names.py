@@ -141,9 +141,9 @@ def module_names(module: Module) -> ModuleNames:
     used = (struct for _, struct in imported_structs(module))
     structs = public.claim_all(struct.name for struct in (*used, *module.structs))
     uniforms = {
-        struct.name: public.claim(f"{structs[struct.name]}Uniform")
+        struct.name: public.claim(uniform.name)
         for struct in module.structs
-        if uniform_of(struct) is not None
+        if (uniform := uniform_of(struct)) is not None
     }
     shown = public.claim_all(kernel.name for kernel in module.kernels)
     read = used_constants(module)

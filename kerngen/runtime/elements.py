@@ -142,8 +142,9 @@ E = TypeVar("E", bound=Element)
 def check_element(element: object) -> None:
     """Refuse what is no element type: a NumPy dtype, or a name."""
     given: type[Any] | None = element if isinstance(element, type) else None
+    dtype: object = getattr(given, "DTYPE", None)
     is_element = given is not None and issubclass(given, Element)
-    if not is_element or not hasattr(given, "DTYPE"):
+    if not is_element or not isinstance(dtype, np.dtype) or not dtype.itemsize:
         shown = given.__name__ if given is not None else repr(element)
         raise DtypeError(
             f"Expected an element type of kerngen.runtime (f32, f16, i32, u32, vec3f, "

@@ -76,9 +76,10 @@ def _items(value: object) -> tuple[object, ...] | list[object] | None:
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, np.ndarray) and value.ndim:
-        return f"an array of shape {cast('NDArray[Any]', value).shape}"
-    text = " ".join(repr(cast("object", value)).split())
+    shape = np.shape(cast("Any", value)) if isinstance(value, np.ndarray) else ()
+    if shape:
+        return f"an array of shape {shape}"
+    text = " ".join(repr(value).split())
     return text if len(text) <= 80 else f"{text[:76]} ..."
 
 
