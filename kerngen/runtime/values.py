@@ -76,7 +76,7 @@ def _items(value: object) -> tuple[object, ...] | list[object] | None:
 
 
 def _shown(value: object) -> str:
-    shape = np.shape(cast("Any", value)) if isinstance(value, np.ndarray) else ()
+    shape: object = getattr(value, "shape", ())
     if shape:
         return f"an array of shape {shape}"
     text = " ".join(repr(value).split())
