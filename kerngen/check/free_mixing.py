@@ -45,6 +45,11 @@ class FreeMixing(ABC):
     def check_call(self, node: ast.Call) -> Expr | None:
         """Check a call."""
 
+    def check_subscript(self, node: ast.Subscript) -> Expr | None:
+        """Refuse an element."""
+        self.refuse(node.span, "the elements of a tensor")
+        return None
+
     @abstractmethod
     def refuse(self, span: Span, what: str) -> None:
         """Record something that can't be used here."""
@@ -69,8 +74,7 @@ class FreeMixing(ABC):
             case ast.Conditional():
                 return self._conditional(node)
             case ast.Subscript():
-                self.refuse(node.span, "the elements of a tensor")
-                return None
+                return self.check_subscript(node)
             case ast.Reduction():
                 self.refuse(node.span, "a reduction")
                 return None

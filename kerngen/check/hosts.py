@@ -11,13 +11,23 @@ from kerngen.check.expressions import Expressions
 from kerngen.check.faults_statements import HostReads, HostType
 from kerngen.check.faults_types import BuiltinArguments, NotFinite
 from kerngen.check.free_mixing import FreeMixing, shared_type
-from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol
+from kerngen.check.scope import FaultySymbol, ParameterSymbol, Scope, ValueSymbol
 from kerngen.check.unknown import report_unknown
 from kerngen.check.unknown_calls import report_unknown_function
 from kerngen.ir.builtins import BUILTINS, Builtin, Overload
 from kerngen.ir.evaluate import NotFiniteError, constant_value
-from kerngen.ir.nodes import BuiltinCall, Cast, Expr, FunctionCall
+from kerngen.ir.nodes import (
+    BuiltinCall,
+    Cast,
+    Constant,
+    Expr,
+    FunctionCall,
+    Load,
+    Part,
+    UniformValue,
+)
 from kerngen.ir.types import CASTS, Scalar
+from kerngen.ir.walk import places_in, subscript_value, walk
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -36,6 +46,31 @@ def check_host(env: Environment, scope: Scope, node: ast.Expr) -> Expr | None:
         env.faults.add(NotFinite(span=node.span, type="f32"))
         return None
     return value if value.type is not Scalar.U32 else Cast(value, Scalar.I32)
+
+
+def _root(node: ast.Expr) -> str:
+    """Return the name that a chain of members starts at, if it is one."""
+    while isinstance(node, ast.Member | ast.Subscript):
+        node = node.base
+    return node.name if isinstance(node, ast.Name) else ""
+
+
+def _is_parameter(scope: Scope, name: str) -> bool:
+    return isinstance(scope.get(name), ParameterSymbol)
+
+
+def _is_fixed(expr: Expr) -> bool:
+    """Whether an expression reads parts of parameters by literals alone."""
+    match expr:
+        case UniformValue(path=path):
+            places = places_in(path)
+        case Part(at=at):
+            places = places_in((at,))
+        case Load():
+            return False
+        case _:
+            return True
+    return all(isinstance(subscript_value(place), Constant) for place in places)
 
 
 @final
@@ -62,8 +97,21 @@ class HostExpressions(FreeMixing):
         return None
 
     def check_member(self, node: ast.Member) -> Expr | None:
-        """Return a component of a vector parameter."""
-        return Expressions(self.env, self.scope).check(node)
+        """Return a part of a parameter."""
+        return self._part(node)
+
+    def check_subscript(self, node: ast.Subscript) -> Expr | None:
+        """Return an element of an array in a parameter, by a literal."""
+        if _is_parameter(self.scope, _root(node)):
+            return self._part(node)
+        return super().check_subscript(node)
+
+    def _part(self, node: ast.Member | ast.Subscript) -> Expr | None:
+        value = Expressions(self.env, self.scope).check(node)
+        if value is None or all(_is_fixed(part) for part in walk(value)):
+            return value
+        self.refuse(node.span, "an element by a number that varies")
+        return None
 
     def check_call(self, node: ast.Call) -> Expr | None:
         """Return a cast, or a call of a built-in or function."""

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 
 from kerngen.compiler import compile_text
 from kerngen.runtime.kernel import Kernel
@@ -21,14 +22,33 @@ _numbers = count()
 @contextmanager
 def built(text: str) -> Generator[tuple[Kernel, ...]]:
     """Build a source in a folder that lasts as long as the block; give its kernels."""
+    with built_module(text) as module:
+        yield kernels_in(module)
+
+
+@contextmanager
+def built_module(text: str) -> Generator[ModuleType]:
+    """Build a source in a folder that lasts as long as the block; give its module."""
     name = f"built_{next(_numbers)}"
     compiled = compile_text(text, f"{name}.kern", formatted=False)
-    with imported(name, compiled.files) as kernels:
-        yield kernels
+    with imported_module(name, compiled.files) as module:
+        yield module
+
+
+def kernels_in(module: ModuleType) -> tuple[Kernel, ...]:
+    """Return the kernels of a generated module, in order."""
+    return tuple(x for x in vars(module).values() if isinstance(x, Kernel))
 
 
 @contextmanager
 def imported(name: str, files: Mapping[str, bytes]) -> Generator[tuple[Kernel, ...]]:
+    """Import a generated module for as long as the block; give its kernels."""
+    with imported_module(name, files) as module:
+        yield kernels_in(module)
+
+
+@contextmanager
+def imported_module(name: str, files: Mapping[str, bytes]) -> Generator[ModuleType]:
     """Import a generated module from a folder that lasts as long as the block."""
     with TemporaryDirectory() as folder:
         for path, content in files.items():
@@ -41,7 +61,7 @@ def imported(name: str, files: Mapping[str, bytes]) -> Generator[tuple[Kernel, .
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         spec.loader.exec_module(module)
-        yield tuple(x for x in vars(module).values() if isinstance(x, Kernel))
+        yield module
         del sys.modules[name]
 
 
