@@ -59,6 +59,11 @@ class Compiler:
         # Each stage to shaders: one for every schedule and variant.
         return module, _lower_all(staged, module, self._library.digest(name))
 
+    def module(self, name: str) -> Module:
+        """Return the typed kernels and structs of a file; raise as `compile` does."""
+        with deep_recursion():
+            return self._checker.module(name)
+
     def compile(self, name: str) -> CompiledModule:
         """Compile the file of a name.
 

@@ -1,4 +1,4 @@
-"""The command line: `kerngen build`, `kerngen check` and `kerngen show`.
+"""The command line: `kerngen build`, `check`, `show` and `layout`.
 
 Exit status: 0 done, 1 the user's input or a check failed, 2 wrong usage.  Commands import
 the compiler only once they need it, so that a build with nothing to do is quick.
@@ -14,6 +14,7 @@ import click
 from kerngen import __version__
 from kerngen.cli.build import build
 from kerngen.cli.check import check
+from kerngen.cli.layout import layout
 from kerngen.cli.show import show
 
 
@@ -30,5 +31,5 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-for _command in (build, check, show):
+for _command in (build, check, show, layout):
     main.add_command(_command)

@@ -40,7 +40,8 @@ def better_order(struct: Struct, space: Space) -> BetterOrder | None:
     """
     size = _size(struct.members, space)
     wanted = [footprint_of(member, space) for member in struct.members]
-    order = _best(wanted) if _are_few(wanted) else _good(wanted)
+    unit = max(_least_align(space), *(each.align for each in wanted))
+    order = _best(wanted, unit) if _are_few(wanted) else _good(wanted)
     members = [struct.members[number] for number in order]
     better = _size(members, space)
     if better >= size:
@@ -50,8 +51,12 @@ def better_order(struct: Struct, space: Space) -> BetterOrder | None:
 
 
 def _size(members: Iterable[Member], space: Space) -> int:
-    least = UNIFORM_UNIT if space is Space.UNIFORM else 1
-    return place("", members, space, least_align=least).size
+    return place("", members, space, least_align=_least_align(space)).size
+
+
+def _least_align(space: Space) -> int:
+    """Return what a struct is aligned to in others, whatever its fields."""
+    return UNIFORM_UNIT if space is Space.UNIFORM else 1
 
 
 def _are_few(wanted: Sequence[Footprint]) -> bool:
@@ -59,10 +64,12 @@ def _are_few(wanted: Sequence[Footprint]) -> bool:
     return len(wanted) <= MOST_WEIGHED and states <= MOST_STATES
 
 
-def _best(wanted: Sequence[Footprint]) -> list[int]:
-    """Return the best order; of several, the one that is most like the declared one."""
+def _best(wanted: Sequence[Footprint], unit: int) -> list[int]:
+    """Return the best order; of several, the one that is most like the declared one.
+
+    `unit` is what the size of the struct is a multiple of.
+    """
     kinds = [*dict.fromkeys(wanted)]
-    unit = max(kind.align for kind in kinds)
 
     @cache
     def rest(left: tuple[int, ...], end: int) -> int:
@@ -78,20 +85,22 @@ def _best(wanted: Sequence[Footprint]) -> list[int]:
         )
 
     left = tuple(Counter(wanted)[kind] for kind in kinds)
+    goal = round_up(unit, rest(left, 0))
     numbers = [*range(len(wanted))]
     order: list[int] = []
     end = 0
+
+    def reaches_goal(number: int) -> bool:
+        then = end + _after(wanted[number], end)
+        others = _without(left, kinds.index(wanted[number]))
+        return round_up(unit, then + rest(others, then % unit)) == goal
+
     while numbers:
-        goal = rest(left, end % unit)
-        for number in numbers:
-            kind = kinds.index(wanted[number])
-            grown = _after(wanted[number], end)
-            if grown + rest(_without(left, kind), (end + grown) % unit) == goal:
-                break
+        number = next(filter(reaches_goal, numbers))
         order.append(number)
         numbers.remove(number)
-        left = _without(left, kind)
-        end += grown
+        left = _without(left, kinds.index(wanted[number]))
+        end += _after(wanted[number], end)
     return order
 
 

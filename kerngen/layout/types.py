@@ -355,3 +355,17 @@ def nesting(laid: Laid) -> int:
 
 
 _LEVELS: dict[type, int] = {Scalar: 0, Vector: 1, Matrix: 2}
+
+
+def column_stride(leaf: Leaf) -> tuple[int, int] | None:
+    """Return how many columns a matrix has and how far they lie apart; None of others."""
+    column = _column(leaf)
+    if column is None or not isinstance(leaf.type, Matrix):
+        return None
+    return leaf.type.columns, leaf_footprint(column).stride
+
+
+def column_size(leaf: Leaf) -> int:
+    """Return the bytes that a column of a matrix uses."""
+    column = _column(leaf)
+    return leaf_footprint(column or leaf).size

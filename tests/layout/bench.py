@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import wgpu
 
 from .probe import Bytes, Probe, least_binding
+
+wgpu: Any = import_module("wgpu")
 
 
 class LayoutMismatchError(AssertionError):

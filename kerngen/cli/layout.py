@@ -1,0 +1,113 @@
+"""`kerngen layout`: where every field of a file's structs lies in memory, and why."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kerngen.cli.console import console_for, reporting
+from kerngen.cli.project import find_project, select
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from kerngen.cli.layout_data import Subject
+    from kerngen.cli.layout_picture import Pieces
+    from kerngen.ir.nodes import Module
+    from kerngen.layout.order import BetterOrder
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("struct", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@click.option(
+    "--explain",
+    metavar="FIELD",
+    help="Say why FIELD lies where it does: 'Light.color', or 'color' after STRUCT.",
+)
+def layout(file: Path, struct: str | None, as_json: bool, explain: str | None) -> None:
+    """Show where the fields of each struct in FILE lie, byte by byte, and the padding.
+
+    STRUCT is a struct of the file, or a kernel, whose parameters are a struct too.
+    """
+    if as_json and explain is not None:
+        raise click.UsageError("Give either --json or --explain.")
+    if file.is_dir():
+        raise click.UsageError(f"'{file}' is a folder. Give one .kern file.")
+    with reporting(sys.stderr):
+        module = _module(file)
+        if as_json:
+            click.echo(_json(module, struct))
+            return
+        lines = (
+            _explained(module, struct, explain) if explain else _table(module, struct)
+        )
+        console = console_for(sys.stdout)
+        for line in lines:
+            _print(line, console)
+
+
+def _module(file: Path) -> Module:
+    from kerngen.compiler import Compiler
+
+    selection = select(file, find_project())
+    (source,) = selection.files
+    return Compiler(selection.library()).module(source.name)
+
+
+def _chosen(module: Module, struct: str | None) -> list[Subject]:
+    """Return what a name stands for, or all there is without one."""
+    from kerngen.cli.layout_data import subjects
+    from kerngen.cli.layout_fields import did_you_mean
+
+    found = subjects(module)
+    chosen = [each for each in found if struct is None or struct in each.names]
+    if struct is not None and not chosen:
+        hint = did_you_mean(struct, [name for each in found for name in each.names])
+        raise click.ClickException(f"There is no struct '{struct}'.{hint}")
+    if not chosen:
+        raise click.ClickException(f"There are no structs in '{module.path}'.")
+    return chosen
+
+
+def _better(module: Module, chosen: list[Subject]) -> list[BetterOrder]:
+    from kerngen.cli.layout_data import hints
+
+    items = [each.item for each in chosen]
+    return [each for each in hints(module) if each.struct in items]
+
+
+def _json(module: Module, struct: str | None) -> str:
+    from kerngen.cli.layout_data import as_data
+
+    chosen = _chosen(module, struct)
+    data = as_data(module.path, chosen, _better(module, chosen))
+    return json.dumps(data, indent=2)
+
+
+def _table(module: Module, struct: str | None) -> Iterator[Pieces]:
+    from kerngen.cli.layout_text import as_text
+
+    chosen = _chosen(module, struct)
+    return as_text(chosen, _better(module, chosen))
+
+
+def _explained(module: Module, struct: str | None, field: str) -> Iterator[Pieces]:
+    from kerngen.cli.layout_explain import explain_field
+    from kerngen.cli.layout_fields import choose, split
+
+    chosen = _chosen(module, struct)
+    subject, steps = choose(chosen, split(field))
+    return explain_field(subject, steps)
+
+
+def _print(line: Pieces, console: Console) -> None:
+    from rich.text import Text
+
+    console.print(Text.assemble(*line))

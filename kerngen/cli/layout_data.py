@@ -1,0 +1,219 @@
+"""Layouts of structs as data for scripts; `kerngen layout` prints its tables from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypedDict, assert_never, final
+
+from kerngen.ir.memory import Struct, structs_in
+from kerngen.ir.nodes import Kernel, Module
+from kerngen.layout.order import BetterOrder, better_order
+from kerngen.layout.rules import Space
+from kerngen.layout.struct import struct_layout, uniform_layout
+from kerngen.layout.types import (
+    ArrayLayout,
+    ColumnsLayout,
+    Laid,
+    LayoutField,
+    LeafLayout,
+    StructLayout,
+    column_stride,
+)
+
+
+class RuleData(TypedDict):
+    """A rule that decides about a field, and where it stands."""
+
+    section: str
+    text: str
+
+
+class FieldData(TypedDict, total=False):
+    """A field: `padding` counts the unused bytes between it and what follows.
+
+    An array has the `length` and `stride` of each of its axes, the outermost first; a
+    matrix has those of its columns.  What holds a struct has that one's `fields`.
+    """
+
+    name: str
+    type: str
+    offset: int
+    size: int
+    align: int
+    padding: int
+    lengths: list[int]
+    strides: list[int]
+    fields: list[FieldData]
+    rules: list[RuleData]
+
+
+class StructData(TypedDict):
+    """A struct in one address space, by the name that it has in shaders."""
+
+    name: str
+    struct: str
+    space: str
+    size: int
+    align: int
+    fields: list[FieldData]
+
+
+class HintData(TypedDict):
+    """An order of a struct's fields in which it is smaller."""
+
+    struct: str
+    space: str
+    size: int
+    better: int
+    order: list[str]
+
+
+class LayoutData(TypedDict):
+    """All structs of a file."""
+
+    path: str
+    structs: list[StructData]
+    hints: list[HintData]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a file has a layout of: a struct, or the parameters of a kernel."""
+
+    item: Struct | Kernel
+    layouts: tuple[StructLayout, ...]
+
+    @property
+    def name(self) -> str:
+        """What a user calls it: a kernel's parameters by the name of their struct."""
+        if isinstance(self.item, Kernel):
+            return self.layouts[0].name
+        return self.item.name
+
+    @property
+    def names(self) -> set[str]:
+        """The names by which it can be asked for."""
+        return {self.name, self.item.name, *(laid.name for laid in self.layouts)}
+
+
+def subjects(module: Module) -> list[Subject]:
+    """Return the structs of a file, then its kernels with anything to lay out."""
+    structs = [
+        Subject(struct, tuple(struct_layout(struct, space) for space in Space))
+        for struct in module.structs
+    ]
+    kernels = [
+        Subject(kernel, (uniform_layout(kernel),))
+        for kernel in module.kernels
+        if uniform_layout(kernel).fields
+    ]
+    return [*structs, *kernels]
+
+
+def hints(module: Module) -> list[BetterOrder]:
+    """Return the structs of a file that another order of their fields makes smaller.
+
+    In a uniform buffer, that matters for those that parameters are made of.
+    """
+    found: list[BetterOrder] = []
+    parameters = {
+        struct
+        for kernel in module.kernels
+        for parameter in kernel.parameters
+        for struct in structs_in(parameter.memory)
+    }
+    for struct in module.structs:
+        stored = better_order(struct, Space.STORAGE)
+        bound = better_order(struct, Space.UNIFORM) if struct in parameters else None
+        alike = stored and bound and stored.names == bound.names
+        sizes = stored and bound and stored.better == bound.better
+        found += [stored] if stored else []
+        found += [bound] if bound and not (alike and sizes) else []
+    return found
+
+
+def as_data(
+    path: str, chosen: Iterable[Subject], better: Iterable[BetterOrder]
+) -> LayoutData:
+    """Return what `json.dumps` takes."""
+    return {
+        "path": path,
+        "structs": [
+            _struct(subject.item.name, laid)
+            for subject in chosen
+            for laid in subject.layouts
+        ],
+        "hints": [
+            {
+                "struct": each.struct.name,
+                "space": each.space.value,
+                "size": each.size,
+                "better": each.better,
+                "order": [*each.names],
+            }
+            for each in better
+        ],
+    }
+
+
+def _struct(item: str, laid: StructLayout) -> StructData:
+    return {
+        "name": laid.name,
+        "struct": item,
+        "space": laid.space.value,
+        "size": laid.size,
+        "align": laid.align,
+        "fields": [_field(field) for field in laid.fields],
+    }
+
+
+def _field(field: LayoutField) -> FieldData:
+    data: FieldData = {
+        "name": field.name,
+        "type": field.type.spelling,
+        "offset": field.offset,
+        "size": field.size,
+        "align": field.align,
+        "padding": field.padding,
+    }
+    if axes := [*axes_of(field.laid)]:
+        data["lengths"] = [length for length, _ in axes]
+        data["strides"] = [stride for _, stride in axes]
+    if inner := struct_in(field.laid):
+        data["fields"] = [_field(each) for each in inner.fields]
+    data["rules"] = [
+        {"section": rule.section, "text": rule.text} for rule in field.rules
+    ]
+    return data
+
+
+def axes_of(laid: Laid) -> Iterator[tuple[int, int]]:
+    """Yield the length and stride of each array, or of a matrix's columns."""
+    match laid:
+        case LeafLayout(leaf=leaf):
+            if column := column_stride(leaf):
+                yield column
+        case ArrayLayout(length=length, stride=stride, element=element):
+            yield length, stride
+            yield from axes_of(element)
+        case ColumnsLayout(columns=columns):
+            yield columns.length, columns.stride
+        case StructLayout():
+            return
+        case _:
+            assert_never(laid)
+
+
+def struct_in(laid: Laid) -> StructLayout | None:
+    """Return the struct that a field, or each element of it, is."""
+    match laid:
+        case ArrayLayout(element=element):
+            return struct_in(element)
+        case StructLayout():
+            return laid
+        case LeafLayout() | ColumnsLayout():
+            return None
+        case _:
+            assert_never(laid)

@@ -1,0 +1,134 @@
+"""What `--explain` asks about: a field by its path, `lights[2].color` for one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final, final
+
+import click
+
+from kerngen.cli.layout_data import Subject, axes_of, struct_in
+from kerngen.layout.types import LayoutField, StructLayout
+
+_STEP: Final = re.compile(r"(\w+)((?:\[\d+\])*)")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A field, and of which of its elements the rest of the path is."""
+
+    name: str
+    places: tuple[int, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A step within one layout: the struct, the field's number, and the way to it.
+
+    `at` is where the struct starts from the outermost one, and `distance` how far the
+    element that was asked for lies behind the field's start.
+    """
+
+    within: StructLayout
+    number: int
+    at: int
+    distance: int
+
+    @property
+    def field(self) -> LayoutField:
+        """The field."""
+        return self.within.fields[self.number]
+
+
+def split(path: str) -> list[Step]:
+    """Return the steps of a path; raise where it is none."""
+    steps: list[Step] = []
+    for part in path.split("."):
+        found = _STEP.fullmatch(part.strip())
+        if found is None:
+            raise click.ClickException(
+                f"'{path}' is no field. Write 'color', 'Light.color' or "
+                "'lights[2].color'."
+            )
+        places = tuple(int(place) for place in re.findall(r"\d+", found[2]))
+        steps.append(Step(found[1], places))
+    return steps
+
+
+def choose(
+    subjects: Sequence[Subject], steps: list[Step]
+) -> tuple[Subject, list[Step]]:
+    """Return of which subject a path is, and the steps in it."""
+    first = steps[0].name
+    having = [s for s in subjects if any(f.name == first for f in s.layouts[0].fields)]
+    named = [s for s in subjects if first in s.names]
+    if named and len(steps) > 1:
+        return named[0], steps[1:]
+    if len(having) == 1:
+        return having[0], steps
+    if having:
+        of = ", ".join(f"'{subject.name}.{first}'" for subject in having)
+        raise click.ClickException(f"Several structs have '{first}': {of}.")
+    if named:
+        raise click.ClickException(
+            f"'{first}' is a struct. Say which field of it: "
+            f"'{first}.{named[0].layouts[0].fields[0].name}'."
+        )
+    fields = [f.name for s in subjects for f in s.layouts[0].fields]
+    names = [s.name for s in subjects] if len(steps) > 1 else fields
+    what = "struct" if len(steps) > 1 else "field"
+    raise click.ClickException(
+        f"There is no {what} '{first}'.{did_you_mean(first, names)}"
+    )
+
+
+def follow(laid: StructLayout, steps: Sequence[Step]) -> Iterator[Reached]:
+    """Yield each step of a path in a layout."""
+    within, at = laid, 0
+    for position, step in enumerate(steps):
+        names = [field.name for field in within.fields]
+        if step.name not in names:
+            hint = did_you_mean(step.name, names)
+            name = within.struct.name if within.struct else within.name
+            raise click.ClickException(f"'{name}' has no field '{step.name}'.{hint}")
+        number = names.index(step.name)
+        field = within.fields[number]
+        distance = _distance(field, step.places)
+        yield Reached(within, number, at, distance)
+        inner = struct_in(field.laid)
+        if position + 1 < len(steps):
+            if inner is None:
+                raise click.ClickException(
+                    f"'{field.name}' is of type '{field.type.spelling}', which has no "
+                    "fields."
+                )
+            within, at = inner, at + field.offset + distance
+
+
+def _distance(field: LayoutField, places: tuple[int, ...]) -> int:
+    """Return how far an element lies behind the start of its field."""
+    axes = [*axes_of(field.laid)]
+    if len(places) > len(axes):
+        raise click.ClickException(
+            f"'{field.name}' is of type '{field.type.spelling}', which has fewer axes "
+            "than that."
+        )
+    for place, (length, _) in zip(places, axes, strict=False):
+        if place >= length:
+            raise click.ClickException(
+                f"'{field.name}' has {length} there, so the last one is {length - 1}, "
+                f"not {place}."
+            )
+    return sum(place * stride for place, (_, stride) in zip(places, axes, strict=False))
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """Return the hint that offers a name, if one is alike."""
+    alike = [other for other in known if other.lower() == name.lower()]
+    close = alike or get_close_matches(name, known, n=1)
+    return f" Did you mean '{close[0]}'?" if close else ""

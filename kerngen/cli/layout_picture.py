@@ -1,0 +1,90 @@
+"""A picture of a struct's bytes: a letter for each byte that a field uses, else a dot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from string import ascii_lowercase, ascii_uppercase
+from typing import Final, TypeAlias, assert_never
+
+from kerngen.layout.types import (
+    ArrayLayout,
+    ColumnsLayout,
+    Laid,
+    LayoutField,
+    LeafLayout,
+    StructLayout,
+    column_size,
+    column_stride,
+)
+
+Pieces: TypeAlias = tuple[tuple[str, str], ...]
+"""Pieces of a line, each with its style in rich's words."""
+
+LETTERS: Final = ascii_lowercase + ascii_uppercase
+STYLES: Final = ("cyan", "green", "yellow", "magenta", "blue", "red")
+UNUSED: Final = "."
+
+_ROW: Final = 16
+_WORD: Final = 4
+_MOST, _HEAD, _TAIL = 32, 20, 4
+
+
+def letter_and_style(number: int) -> tuple[str, str]:
+    """Return what the field of a number is drawn with."""
+    return LETTERS[number % len(LETTERS)], STYLES[number % len(STYLES)]
+
+
+def picture(laid: StructLayout) -> Iterator[Pieces]:
+    """Yield rows of 16 bytes; those in the middle of a long struct are left out."""
+    rows = -(-laid.size // _ROW)
+    width = len(str((rows - 1) * _ROW))
+    shown = rows if rows <= _MOST else _HEAD
+    for row in range(shown):
+        yield _row(laid, row * _ROW, width)
+    if shown < rows:
+        left_out = rows - _HEAD - _TAIL
+        yield ((f"  {'...':>{width}}  {left_out * _ROW} more bytes", "dim"),)
+        for row in range(rows - _TAIL, rows):
+            yield _row(laid, row * _ROW, width)
+
+
+def _row(laid: StructLayout, start: int, width: int) -> Pieces:
+    pieces = [(f"  {start:>{width}}  ", "dim")]
+    end = min(start + _ROW, laid.size)
+    cells = [(at, _cell(laid, at)) for at in range(start, end)]
+    for word, group in groupby(cells, key=lambda cell: cell[0] // _WORD):
+        pieces += [(" ", "")] * (word * _WORD > start)
+        pieces += [cell for _, cell in group]
+    return tuple(pieces)
+
+
+def _cell(laid: StructLayout, at: int) -> tuple[str, str]:
+    """Return the letter and style of a byte."""
+    for number, field in enumerate(laid.fields):
+        if field.offset <= at < field.offset + field.span:
+            used = _is_used(field.laid, at - field.offset)
+            return letter_and_style(number) if used else (UNUSED, "dim")
+    return UNUSED, "dim"
+
+
+def _is_used(laid: Laid, at: int) -> bool:
+    """Whether a byte of a type, from its start, is part of any value."""
+    if at >= laid.size:
+        return False
+    match laid:
+        case LeafLayout(leaf=leaf):
+            column = column_stride(leaf)
+            return column is None or at % column[1] < column_size(leaf)
+        case ArrayLayout(element=element, stride=stride):
+            return _is_used(element, at % stride)
+        case ColumnsLayout(columns=columns):
+            return _is_used(columns, at)
+        case StructLayout(fields=fields):
+            return any(_is_in(field, at) for field in fields)
+        case _:
+            assert_never(laid)
+
+
+def _is_in(field: LayoutField, at: int) -> bool:
+    return at >= field.offset and _is_used(field.laid, at - field.offset)
