@@ -76,8 +76,7 @@ def check(ctx: gpu.Context, case: Case, module: ModuleType, size: int) -> None:
         ctx.tensor(array, spec.element)
         for array, spec in zip(tensors, inputs, strict=True)
     )
-    outputs = kernel.launch(ctx, given, values)
-    made = outputs if isinstance(outputs, tuple) else (outputs,)
+    made = kernel.launch(ctx, given, values)
     found = [given[n].numpy() for n in changed] + [t.numpy() for t in made]
     for number, wanted in enumerate(expected):
         compare(found[number], wanted, f"n = {size}, tensor {number}")
