@@ -55,7 +55,7 @@ def test_the_languages_page_compiles() -> None:
     blocks = re.findall(r"```rust\n(.*?)```", page, re.DOTALL)
     compiled = compile_text("\n".join(blocks), "page.kern")
     names = [kernel.name for kernel in compiled.module.kernels]
-    assert names == ["example", "descend"]
+    assert names == ["example", "descend", "project", "fall", "shuffle"]
     strategies = {strategy.name for strategy in STRATEGIES.values()}
     assert strategies == set(re.findall(r"^\| `(\w+)` \| ", page, re.MULTILINE))
 
