@@ -168,7 +168,9 @@ def _stages(program: KernelProgram) -> Iterator[StageData]:
             "domain": ", ".join(f"{i.name} < {i.extent}" for i in stage.domain),
             "computes": [step.text for step in stage.steps if step.text],
             "reads": [*read],
-            "writes": [s.tensor.name for s in stage.steps if isinstance(s, Write)],
+            "writes": _distinct(
+                s.tensor.name for s in stage.steps if isinstance(s, Write)
+            ),
             "bytes": show_polynomial(bytes_moved([stage])),
             "operations": show_polynomial(operations([stage], program.functions)),
             "within": [*_within(program.stages, number - 1)],
@@ -311,3 +313,7 @@ def _wgsl_text(schedule: ScheduleData) -> Iterator[StyledLine]:
             yield "", ""
             yield f"---- {shader['file']}", "bold"
             yield from ((line, "") for line in shader["wgsl"].splitlines())
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))

@@ -7,24 +7,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 from kerngen.ir.nodes import (
+    At,
     Binary,
     BuiltinCall,
     Expr,
     Extent,
+    Field,
     Function,
     FunctionCall,
     Index,
+    IndexValue,
     Load,
+    Path,
     Reduce,
     Select,
     Tensor,
     Unary,
+    reach,
 )
-from kerngen.ir.reads import tensors_read
+from kerngen.ir.reads import loads
 from kerngen.ir.stages import Stage, Write
 from kerngen.ir.walk import children
 from kerngen.layout.rules import Space
@@ -35,20 +41,44 @@ Polynomial: TypeAlias = Mapping[tuple[Extent, ...], int]
 
 
 def bytes_moved(stages: Iterable[Stage], kept: Collection[Tensor] = ()) -> Polynomial:
-    """Return the bytes that stages of one dispatch read and write: each tensor once.
+    """Return the bytes that stages of one dispatch read and write: each part once.
 
     What one writes for the next is not read, and not written either if it is `kept`.
     """
-    read: set[Tensor] = set()
-    written: set[Tensor] = set()
+    read: set[_Touched] = set()
+    written: set[_Touched] = set()
     for stage in stages:
         values = (step.value for step in stage.steps)
-        read.update({t for v in values for t in tensors_read(v)} - written)
-        written.update(s.tensor for s in stage.steps if isinstance(s, Write))
+        found = (_touched(load.tensor, load.path) for v in values for load in loads(v))
+        read.update(part for part in found if part not in written)
+        writes = (step for step in stage.steps if isinstance(step, Write))
+        written.update(_touched(step.tensor, step.path) for step in writes)
     total: Counter[tuple[Extent, ...]] = Counter()
-    for tensor in (*read, *written.difference(kept)):
-        total[_ordered(tensor.extents)] += lay_out(tensor.memory, Space.STORAGE).size
+    stays = (part for part in written if part.tensor not in kept)
+    for part in (*read, *stays):
+        total[_ordered(part.tensor.extents)] += part.bytes
     return total
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """A member of a tensor's elements, or all that a scalar, vector or matrix is."""
+
+    tensor: Tensor
+    path: Path
+    bytes: int
+
+
+def _touched(tensor: Tensor, path: Path) -> _Touched:
+    """Return what a path leads to: of an array, one element, or all by an index."""
+    elements = 1
+    for step in path:
+        if isinstance(step, At) and isinstance(step.place, IndexValue):
+            elements *= step.length
+    laid = lay_out(reach(tensor.memory, path), Space.STORAGE)
+    members = tuple(step for step in path if isinstance(step, Field))
+    return _Touched(tensor, members, elements * laid.size)
 
 
 def operations(
