@@ -158,7 +158,9 @@ def module_names(module: Module) -> ModuleNames:
                 shown[kernel.name],
                 public,
                 private,
-                _value_namer(constants).claim_all(_kernel_values(kernel)),
+                _value_namer((*constants.values(), *structs.values())).claim_all(
+                    _kernel_values(kernel)
+                ),
             )
             for kernel in module.kernels
         },
@@ -221,15 +223,15 @@ def member_names(struct: Struct) -> dict[str, str]:
     return PythonNamer(_NOT_FOR_FIELDS).claim_all(m.name for m in struct.members)
 
 
-def _value_namer(constants: dict[str, str]) -> PythonNamer:
-    return PythonNamer(_NOT_FOR_VALUES | set(constants.values()))
+def _value_namer(taken: Iterable[str]) -> PythonNamer:
+    return PythonNamer(_NOT_FOR_VALUES | set(taken))
 
 
 def function_names(function: Function, constants: dict[str, str]) -> dict[str, str]:
     """Name the parameters and lets of one of the user's functions."""
     lets = (local.name for local, _ in function.lets)
     parameters = (parameter.name for parameter in function.parameters)
-    return _value_namer(constants).claim_all((*parameters, *lets))
+    return _value_namer(constants.values()).claim_all((*parameters, *lets))
 
 
 def _kernel_values(kernel: Kernel) -> Iterator[str]:

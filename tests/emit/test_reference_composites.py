@@ -9,6 +9,7 @@ import pytest
 
 import kerngen.runtime as gpu
 from tests.emit.emitting import emitted, loaded
+from tests.language.records import zeros
 
 COPIES = """
     struct Body { pos: vec3f, frame: mat3x3f }
@@ -77,6 +78,27 @@ def test_axes_of_components_are_written_once() -> None:
     """
     assert "x * x[..., 2, None] + m[..., 1, 1, None]" in emitted(text)
     assert "x[:, None, 2] * m[..., 0, 0]" in emitted(text)
+
+
+NAMES = """
+    struct body { value: vec3f[2], lambda: f32, DTYPE: i32 }
+    kernel f(p: body[n], item: body, real: vec3f[n], geometry: vec3f) -> body: body[n] {
+        body[i].value[k] = p[i].value[1 - k] + item.value[(i + k) % 2] * real[i];
+        body[i].lambda = p[i].lambda + dot(geometry, real[i]);
+        body[i].DTYPE = p[i].DTYPE + item.DTYPE;
+    }
+"""
+
+
+def test_names_that_python_numpy_or_references_use() -> None:
+    module = loaded(NAMES)
+    p, real = zeros(module.body.DTYPE, 3), np.ones((3, 3), np.float32)
+    p["value"]["value"][:, 1], p["DTYPE_"] = 5, 7
+    item = module.body(value=((1, 1, 1), (2, 2, 2)), lambda_=0.0, DTYPE_=4)
+    got = module.f_reference(p, real, item=item, geometry_=(1, 2, 3))
+    assert got["value"]["value"][..., 0].tolist() == [[6, 2], [7, 1], [6, 2]]
+    assert got["lambda_"].tolist() == [6, 6, 6]
+    assert got["DTYPE_"].tolist() == [11, 11, 11]
 
 
 def test_structs_of_another_order_are_refused() -> None:
