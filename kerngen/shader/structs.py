@@ -20,7 +20,7 @@ from kerngen.layout.types import (
     declared_form,
 )
 from kerngen.shader import tree as t
-from kerngen.shader.names import Namer, member_names
+from kerngen.shader.names import Namer, member_names, unlike_enumerants
 
 
 @final
@@ -59,7 +59,7 @@ class StructDeclarations:
         if form not in self._names:
             names = members_of(laid)
             members = tuple(self._member(field, names) for field in laid.fields)
-            name = self._names[form] = self._namer.claim(laid.name)
+            name = self._names[form] = self._namer.claim(unlike_enumerants(laid.name))
             self._declared.append(t.Struct(name, members))
         return self._names[form]
 
