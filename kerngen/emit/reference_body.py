@@ -31,7 +31,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.reads import free_indices, tensors_read
-from kerngen.ir.types import Scalar, scalar_of
+from kerngen.ir.types import Matrix, Scalar, Vector, scalar_of
 from kerngen.ir.walk import walk
 
 
@@ -171,9 +171,12 @@ def _needed_hosts(kernel: Kernel, scope: Scope) -> list[Host]:
     wanted = set(scope.scalars)
     for host in reversed(kernel.hosts):
         if host.name in wanted:
-            nodes = walk(host.value)
-            wanted |= {node.name for node in nodes if isinstance(node, UniformValue)}
+            wanted |= _values_read(host)
     return [host for host in kernel.hosts if host.name in wanted]
+
+
+def _values_read(host: Host) -> set[str]:
+    return {node.name for node in walk(host.value) if isinstance(node, UniformValue)}
 
 
 # Arguments
@@ -194,15 +197,24 @@ def _write_arguments(writer: Writer, kernel: Kernel, scope: Scope) -> None:
             writer.line(f"{name} = {TYPED[scalar_of(tensor.element)]}({name})")
     for tensor, dims in sources.items():
         _write_dims(writer, scope, tensor, dims)
-    for parameter in kernel.parameters:
-        match parameter.memory:
-            case Leaf(type=Scalar() as scalar) if parameter.name in scope.scalars:
-                name = names[parameter.name]
-                writer.line(f"{name} = {NUMBERS[scalar]}({name})")
-            case _:
-                pass
+    _write_numbers(writer, kernel, scope)
     for text, name in scope.gathered.items():
         writer.line(f"{name} = {text}")
+
+
+def _write_numbers(writer: Writer, kernel: Kernel, scope: Scope) -> None:
+    """Make Python numbers of parameters, where these are computed with as they are."""
+    hosts = _needed_hosts(kernel, scope)
+    read = {name for host in hosts for name in _values_read(host)}
+    for parameter in kernel.parameters:
+        name = scope.names[parameter.name]
+        match parameter.memory:
+            case Leaf(type=Scalar() as scalar) if parameter.name in scope.scalars:
+                writer.line(f"{name} = {NUMBERS[scalar]}({name})")
+            case Leaf(type=Vector() | Matrix()) if parameter.name in read:
+                writer.line(f"{name} = np.asarray({name}).tolist()")
+            case _:
+                pass
 
 
 def _holds_floats(tensor: Tensor) -> bool:

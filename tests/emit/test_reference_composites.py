@@ -57,6 +57,23 @@ def test_halves_of_parameters_are_rounded_unless_in_double(
     assert b.tolist() == [[float(half(0.2)), float(half(0.3))]]
 
 
+def test_arguments_may_be_of_numpys_types() -> None:
+    """NumPy's own doubles would make all else double."""
+    text = """
+        kernel f(x: vec3f[n], v: vec3f, m: mat2x3f, k: vec2i) -> a: vec3f[n], b: i32[n] {
+            host s = v.y + m[1].z;
+            a[i] = x[i] * s * v.x + m[0];
+            b[i] = k.y + i;
+        }
+    """
+    v, m = np.array([1.0, 2.0, 3.0]), np.arange(6.0).reshape(2, 3)
+    x, k = np.ones((2, 3), np.float32), np.array([3, 4])
+    a, b = loaded(text).f_reference(x, v=v, m=m, k=k)
+    assert (a.dtype, b.dtype) == (np.float32, np.int32)
+    assert a.tolist() == [[7, 8, 9]] * 2
+    assert b.tolist() == [4, 5]
+
+
 def test_sums_of_scalar_products_are_einsum() -> None:
     text = """
         struct P { trail: f32[3] }
