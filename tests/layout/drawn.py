@@ -11,7 +11,7 @@ from kerngen.ir.memory import LEAVES, FixedArray, Leaf, Member, MemoryType, Stru
 from . import spec
 
 DEEPEST = 4
-MOST_SCALARS = 24
+MOST_SCALARS = 16
 """The scalars that an array may be made of, so that probes stay short."""
 
 

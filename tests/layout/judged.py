@@ -1,10 +1,13 @@
-"""Layouts before their judges: the GPU, naga, Tint, and the specification's text."""
+"""Layouts before their judges: the GPU, naga, Tint, and the specification's text.
+
+The GPU reads what the generated classes packed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -14,12 +17,14 @@ from kerngen.ir.memory import Struct, holds_half
 from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout
 from kerngen.layout.types import StructLayout, place
+from kerngen.runtime import Struct as RuntimeStruct
+from tests.emit.declared import declared, distinct
 from tests.judges.tint import Tint
 
 from . import spec
 from .bench import Bench, LayoutMismatchError
 from .drawn import Drawing
-from .probe import Probe, bytes_for
+from .probe import Bytes, Probe, bytes_for
 from .scalars import places
 
 BATCH: Final = 10
@@ -50,6 +55,52 @@ def agree_with_specification(struct: Struct) -> None:
         if (ours, laid.size) != (theirs, size):
             text = f"{struct} in {space.value}: {ours}, {laid.size}"
             raise LayoutMismatchError(f"{text}; by the specification {theirs}, {size}")
+        whole = struct_layout(struct, space)
+        nested = spec.align_and_size(struct, uniform=uniform)
+        if (whole.align, whole.size) != nested:
+            text = f"{struct} in others in {space.value}: {whole.align}, {whole.size}"
+            raise LayoutMismatchError(f"{text}; by the specification {nested}")
+
+
+def random_bytes(layouts: Iterable[StructLayout], bits: int) -> list[Bytes]:
+    """Return random bits for each binding."""
+    rng = np.random.default_rng(bits)
+    return [bytes_for(laid, rng) for laid in layouts]
+
+
+def packed(probe: Probe, data: Sequence[Bytes]) -> list[Bytes]:
+    """Return what the generated classes make of the bytes: the same bits in each field.
+
+    The parameters of a kernel are no class that could be made alone: their bytes stay.
+    """
+    structs = [laid.struct for laid in probe.layouts if laid.struct is not None]
+    with declared(*structs) as module:
+        found = [
+            _packed(module, laid, raw)
+            for laid, raw in zip(probe.layouts, data, strict=True)
+        ]
+    if probe.expected(found) != probe.expected(data):
+        raise LayoutMismatchError(f"Python packs otherwise:\n{probe.shader}")
+    return found
+
+
+def _packed(module: Any, laid: StructLayout, raw: Bytes) -> Bytes:
+    if laid.struct is None:
+        return raw
+    of_storage: type[RuntimeStruct] = getattr(module, laid.struct.name)
+    is_uniform = laid.space is Space.UNIFORM
+    cls = of_storage.uniform_class if is_uniform else of_storage
+    whole = len(raw) // laid.size * laid.size
+    values = cls.unpack_array(raw[:whole].view(cls.DTYPE))
+    bytes_ = cls.pack_array(values).view(np.uint8)
+    return np.concatenate((bytes_, np.zeros(len(raw) - whole, np.uint8)))
+
+
+def _renamed(struct: Struct) -> Struct:
+    """Return a struct that shares its name, and those in it, with no other."""
+    renamed = distinct(struct)
+    assert isinstance(renamed, Struct), "a struct stays one"
+    return renamed
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,22 +126,27 @@ class Judges:
         self, storage: Iterable[Struct], uniform: Iterable[Struct], bits: int = 0
     ) -> None:
         """Raise `LayoutMismatchError` where a judge reads one of the structs otherwise."""
-        stored, bound = tuple(storage), tuple(uniform)
+        stored = [_renamed(struct) for struct in storage]
+        bound = [_renamed(struct) for struct in uniform]
         for struct in (*stored, *bound):
             agree_with_specification(struct)
         layouts = (
-            *(lay_out_for(Space.STORAGE, struct) for struct in stored),
-            *(lay_out_for(Space.UNIFORM, struct) for struct in bound),
+            *(struct_layout(struct) for struct in stored),
+            # Some are one parameter, and some all of them.
+            *(struct_layout(struct, Space.UNIFORM) for struct in bound[::2]),
+            *(lay_out_for(Space.UNIFORM, struct) for struct in bound[1::2]),
         )
-        self.ask(layouts, is_half=any(map(holds_half, (*stored, *bound))), bits=bits)
+        probe = Probe(layouts, any(map(holds_half, (*stored, *bound))))
+        self._run(probe, packed(probe, random_bytes(layouts, bits)))
 
     def ask(
         self, layouts: tuple[StructLayout, ...], *, is_half: bool, bits: int = 0
     ) -> None:
         """Raise `LayoutMismatchError` where the GPU, naga or Tint reads otherwise."""
-        probe = Probe(layouts, is_half)
-        rng = np.random.default_rng(bits)
-        self.bench.check(probe, [bytes_for(laid, rng) for laid in layouts])
+        self._run(Probe(layouts, is_half), random_bytes(layouts, bits))
+
+    def _run(self, probe: Probe, data: Sequence[Bytes]) -> None:
+        self.bench.check(probe, data)
         self._ask_tint(probe)
 
     def _ask_tint(self, probe: Probe) -> None:
