@@ -9,6 +9,8 @@ from typing import final
 from kerngen.check.files import Checker
 from kerngen.emit import emit_binding
 from kerngen.emit.module_name import module_name
+from kerngen.emit.python_names import imported_structs
+from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Module
 from kerngen.ir.stages import StagedKernel
 from kerngen.ir.staging import form_stages
@@ -31,6 +33,11 @@ class CompiledModule:
     programs: tuple[KernelProgram, ...]
     binding: str
     files: Mapping[str, bytes]
+
+    @property
+    def used(self) -> tuple[Struct, ...]:
+        """The structs of other files, whose modules this one imports."""
+        return imported_structs(self.module)
 
 
 def compile_text(text: str, path: str, *, formatted: bool = True) -> CompiledModule:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import posixpath
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,9 +20,13 @@ from kerngen.cli.project import (
 )
 from kerngen.output.files import Generated
 from kerngen.output.freshness import Freshness, stamp_all
+from kerngen.output.manifest import read_manifest
 from kerngen.output.write import Difference, Summary, check, write
 from kerngen.source.diagnostic import CompileError, Faults
 from kerngen.syntax.library import Library
+
+if TYPE_CHECKING:
+    from kerngen.compiler import CompiledModule
 
 
 @click.command()
@@ -61,7 +67,9 @@ def _build(selection: Selection, out: Path) -> None:
         for source in selection.files
         if _is_fresh(freshness, library, source.name)
     }
-    generated = _compile([s for s in selection.files if s.name not in fresh], library)
+    compiled = _compile([s for s in selection.files if s.name not in fresh], library)
+    _refuse_lone_structs(compiled, selection, out)
+    generated = [_generated(source, one, library) for source, one in compiled.items()]
     summary = write(
         generated,
         out,
@@ -81,7 +89,10 @@ def _is_fresh(freshness: Freshness, library: Library, name: str) -> bool:
 
 
 def _check(selection: Selection, out: Path) -> None:
-    generated = _compile(selection.files, selection.library())
+    library = selection.library()
+    compiled = _compile(selection.files, library)
+    _refuse_lone_structs(compiled, selection, out)
+    generated = [_generated(source, one, library) for source, one in compiled.items()]
     differences = check(generated, out, keep=lambda name: not selection.covers(name))
     if not differences:
         click.echo(f"{_shown(out)} is up to date.")
@@ -96,28 +107,52 @@ def _check(selection: Selection, out: Path) -> None:
     raise click.exceptions.Exit(1)
 
 
-def _compile(sources: Sequence[SourceFile], library: Library) -> list[Generated]:
+def _compile(
+    sources: Sequence[SourceFile], library: Library
+) -> dict[SourceFile, CompiledModule]:
     """Compile sources; if any is wrong, raise with the faults of all."""
     if not sources:
-        return []
+        return {}
     from kerngen.compiler import Compiler
 
     compiler = Compiler(library)
     faults = Faults()
-    generated: list[Generated] = []
+    compiled: dict[SourceFile, CompiledModule] = {}
     for source in progress(sources, "Compiling"):
         with faults.collect():
-            files = compiler.compile(source.name).files
-            generated.append(_generated(source, files, library.digest(source.name)))
+            compiled[source] = compiler.compile(source.name)
     faults.raise_if_any()
-    return generated
+    return compiled
+
+
+def _refuse_lone_structs(
+    compiled: Mapping[SourceFile, CompiledModule], selection: Selection, out: Path
+) -> None:
+    """Refuse a module that imports a struct's class from where no module will be."""
+    if not any(one.used for one in compiled.values()):
+        return
+    from kerngen.emit.module_name import module_name, module_path
+
+    before = read_manifest(out).sources.items()
+    kept = (entry for name, entry in before if not selection.covers(name))
+    modules = {path for entry in kept for path in entry.files}
+    modules |= {str(s.folder / f"{module_name(s.name)}.py") for s in selection.files}
+    for source, one in compiled.items():
+        for struct in one.used:
+            path = module_path(source.name, struct.path)
+            if posixpath.normpath(source.folder / path) not in modules:
+                raise click.ClickException(
+                    f"'{source.name}' uses '{struct.name}' of '{struct.path}', which this "
+                    f"build leaves out: build the folder that holds both."
+                )
 
 
 def _generated(
-    source: SourceFile, files: Mapping[str, bytes], source_sha: str
+    source: SourceFile, compiled: CompiledModule, library: Library
 ) -> Generated:
-    placed = {(source.folder / path).as_posix(): data for path, data in files.items()}
-    return Generated(source.name, source_sha, placed)
+    files = compiled.files.items()
+    placed = {(source.folder / path).as_posix(): data for path, data in files}
+    return Generated(source.name, library.digest(source.name), placed)
 
 
 def _report(summary: Summary, out: Path) -> None:

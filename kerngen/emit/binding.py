@@ -14,6 +14,7 @@ from kerngen.emit.docs import paragraphs, summary, write_docstring
 from kerngen.emit.functions import FunctionInfo
 from kerngen.emit.hosts import write_hosts
 from kerngen.emit.imports import import_lines
+from kerngen.emit.module_name import relative_module
 from kerngen.emit.python_code import number
 from kerngen.emit.python_names import (
     ModuleNames,
@@ -65,8 +66,10 @@ def emit_binding(
 
 def _imported(module: Module) -> list[tuple[str, str]]:
     """Return the classes of other modules' structs, each after its module."""
-    found = imported_structs(module)
-    return [(name, class_name(struct)) for name, struct in found]
+    return [
+        (relative_module(module.path, struct.path), class_name(struct))
+        for struct in imported_structs(module)
+    ]
 
 
 def _body(module: Module, programs: tuple[KernelProgram, ...]) -> str:

@@ -68,9 +68,18 @@ def import_lines(body: str, structs: Iterable[tuple[str, str]]) -> list[str]:
         _from_lines(_STANDARD, used),
         [*_module_lines("np", used), *_from_lines(_NUMPY, used)],
         _kerngen_lines(used),
-        [f"from .{module} import {name}" for module, name in sorted(structs)],
+        [f"from {module} import {name}" for module, name in _grouped(structs)],
     )
     return [line for group in groups if group for line in (*group, "")]
+
+
+def _grouped(structs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return each module with the classes wanted of it, the furthest module first."""
+    modules: dict[str, list[str]] = {}
+    for module, name in sorted(structs):
+        modules.setdefault(module, []).append(name)
+    listed = sorted(modules, key=lambda name: (len(name.lstrip(".")) - len(name), name))
+    return [(module, ", ".join(modules[module])) for module in listed]
 
 
 def _kerngen_lines(used: set[str]) -> list[str]:

@@ -1,8 +1,9 @@
-"""The names under which a source's output is found."""
+"""The names under which a source's output is found, by users and by other modules."""
 
 from __future__ import annotations
 
 import keyword
+import posixpath
 import re
 import unicodedata
 from pathlib import PurePosixPath
@@ -22,3 +23,27 @@ def module_name(source: str) -> str:
     if keyword.iskeyword(name):
         return f"{name}_"
     return name if name.isidentifier() else f"_{name}"
+
+
+def module_path(source: str, to: str) -> str:
+    """
+    Return where another source's module lies, from the folder of this one's.
+
+    >>> module_path("dsl/a/scene.kern", "dsl/lights.kern")
+    '../lights.py'
+    """
+    here, there = posixpath.dirname(source), posixpath.dirname(to)
+    folder = posixpath.relpath(there or ".", here or ".")
+    return posixpath.normpath(f"{folder}/{module_name(to)}.py")
+
+
+def relative_module(source: str, to: str) -> str:
+    """
+    Return what another source's module is called in an import.
+
+    >>> relative_module("dsl/a/scene.kern", "dsl/lights.kern")
+    '..lights'
+    """
+    *folders, file = module_path(source, to).split("/")
+    up = [folder for folder in folders if folder == ".."]
+    return "." * (1 + len(up)) + ".".join([*folders[len(up) :], file[: -len(".py")]])

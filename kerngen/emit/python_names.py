@@ -20,7 +20,6 @@ from functools import cache
 from typing import final
 
 from kerngen.emit.imports import IMPORTABLE
-from kerngen.emit.module_name import module_name
 from kerngen.emit.usage import used_constants, used_functions
 from kerngen.ir.memory import FixedArray, MemoryType, Struct
 from kerngen.ir.nodes import Function, Kernel, Module, Reduce, Role
@@ -138,8 +137,8 @@ def module_names(module: Module) -> ModuleNames:
     public = PythonNamer(_NOT_FOR_MODULE)
     private = PythonNamer(_PRIVATE_NAMES)
     # Structs come first, so that other modules know their classes' names.
-    used = (struct for _, struct in imported_structs(module))
-    structs = public.claim_all(struct.name for struct in (*used, *module.structs))
+    used = (*imported_structs(module), *module.structs)
+    structs = public.claim_all(struct.name for struct in used)
     uniforms = {
         struct.name: public.claim(uniform.name)
         for struct in module.structs
@@ -182,8 +181,8 @@ def uniform_of(struct: Struct) -> StructLayout | None:
     return None if laid.name == struct.name else laid
 
 
-def imported_structs(module: Module) -> tuple[tuple[str, Struct], ...]:
-    """Return the structs of other files that a module names, with their modules."""
+def imported_structs(module: Module) -> tuple[Struct, ...]:
+    """Return the structs of other files that a module names."""
     named: list[MemoryType] = [
         *(tensor.memory for kernel in module.kernels for tensor in kernel.tensors),
         *(p.memory for kernel in module.kernels for p in kernel.parameters),
@@ -191,8 +190,7 @@ def imported_structs(module: Module) -> tuple[tuple[str, Struct], ...]:
     ]
     innermost = (t.innermost if isinstance(t, FixedArray) else t for t in named)
     structs = (type_ for type_ in innermost if isinstance(type_, Struct))
-    others = (struct for struct in structs if struct not in module.structs)
-    return tuple((module_name(s.path), s) for s in dict.fromkeys(others))
+    return tuple(dict.fromkeys(s for s in structs if s not in module.structs))
 
 
 def _kernel_names(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from math import isnan
+from operator import itemgetter
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -28,13 +29,16 @@ class Codec:
         """Take the stated offsets and size, which must leave no value overlapping."""
         self._fields = fields
         self._size = size
-        self._nests = not all(is_leaf(field.type) for field in fields)
         end = 0
         for field in fields:
             where = f"'{name}.{field.name}'"
             assert field.offset >= end, f"{where} overlaps the field before it"
             end = field.offset + field.size
         assert size >= end, f"{name}: SIZE and FIELDS disagree"
+
+    @cached_property
+    def _pick(self) -> Callable[[Sequence[Any]], Iterable[Any]] | None:
+        return _number_picker(self._fields)
 
     @cached_property
     def _struct(self) -> struct.Struct:
@@ -50,14 +54,14 @@ class Codec:
         """Write the values at `offset`, padding zeroed; raise as `struct` does."""
         self._struct.pack_into(buffer, offset, *values)
         # A sum is the quickest way to see that there is no NaN among the values.
-        total = sum(_numbers(values) if self._nests else values)
+        total = sum(values if self._pick is None else self._pick(values))
         if total != total:  # noqa: PLR0124 - NaN alone differs from itself
             self._write_nans(buffer, offset, values)
 
     def unpack(self, data: Readable) -> tuple[Any, ...]:
         """Return the values that these bytes hold, which must be as many as there are."""
         values = self._struct.unpack(data)
-        total = sum(_numbers(values) if self._nests else values)
+        total = sum(values if self._pick is None else self._pick(values))
         if total != total:  # noqa: PLR0124 - NaN alone differs from itself
             return self._read_nans(data, values)
         return values
@@ -93,8 +97,17 @@ class Codec:
                 yield number, place
 
 
-def _numbers(values: Sequence[Any]) -> Iterator[Any]:
-    return (value for value in values if value.__class__ is not bytes)
+def _number_picker(
+    fields: Sequence[Field],
+) -> Callable[[Sequence[Any]], Iterable[Any]] | None:
+    """Return what picks the numbers out of flat values; None if there is nothing else."""
+    kinds = [is_leaf(field.type) for field in fields for _ in range(field.count)]
+    chosen = [number for number, is_number in enumerate(kinds) if is_number]
+    if len(chosen) == len(kinds):
+        return None
+    if len(chosen) > 1:
+        return itemgetter(*chosen)
+    return lambda values: [values[number] for number in chosen]
 
 
 def _format(fields: Sequence[Field], size: int) -> str:

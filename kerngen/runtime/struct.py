@@ -31,6 +31,16 @@ Fit: TypeAlias = Callable[[object], object]
 Flatten: TypeAlias = Callable[[Any], Iterable[Any]]
 
 
+def _nested(fields: Iterable[Field]) -> Iterator[tuple[int, type[Struct]]]:
+    """Yield where structs stand among flat values, and their layouts."""
+    number = 0
+    for field in fields:
+        if not is_leaf(field.type):
+            layout = _struct(field.type)
+            yield from ((number + place, layout) for place in range(field.count))
+        number += field.count
+
+
 class UniformStruct:
     """The base of the generated dataclasses, one of which holds a kernel's scalars.
 
@@ -40,7 +50,7 @@ class UniformStruct:
     type cannot hold is not, and neither is an integer out of range.
     """
 
-    __slots__ = ()
+    __slots__ = ("_packed",)
 
     FIELDS: ClassVar[tuple[Field, ...]] = ()
     SIZE: ClassVar[int] = 0
@@ -48,6 +58,9 @@ class UniformStruct:
     _codec: ClassVar[Codec] = Codec("UniformStruct", (), 0)
     _fits: ClassVar[tuple[tuple[str, Fit], ...]] = ()
     _parts: ClassVar[tuple[tuple[str, Flatten | None], ...]] = ()
+    _nested: ClassVar[tuple[tuple[int, type[Struct]], ...]] = ()
+    _packed: tuple[type[UniformStruct], bytes]
+    """The layout that the values were last packed by, and their bytes."""
 
     def __init_subclass__(cls) -> None:
         """Check the stated layout and prepare to pack by it."""
@@ -59,6 +72,7 @@ class UniformStruct:
             (field.name, fit_of(field.type, field.lengths)) for field in cls.FIELDS
         )
         cls._parts = tuple((field.name, _flatten(field)) for field in cls.FIELDS)
+        cls._nested = tuple(_nested(cls.FIELDS))
 
     def __post_init__(self) -> None:
         """Check the values, and keep them as numbers and nested tuples."""
@@ -102,7 +116,19 @@ class UniformStruct:
 
     @classmethod
     def bytes_of(cls, value: UniformStruct) -> bytes:
-        """Return the bytes of a value with these fields, laid out as here."""
+        """Return the bytes of a value with these fields, laid out as here.
+
+        It keeps them: a value never changes, and is often passed again.
+        """
+        layout, data = getattr(value, "_packed", (None, b""))
+        if layout is cls:
+            return data
+        data = cls._encoded(value)
+        object.__setattr__(value, "_packed", (cls, data))
+        return data
+
+    @classmethod
+    def _encoded(cls, value: UniformStruct) -> bytes:
         buffer = bytearray(cls.SIZE)
         cls._codec.pack_into(buffer, 0, cls._flat(value))
         return bytes(buffer)
@@ -122,13 +148,12 @@ class UniformStruct:
     @classmethod
     def _with_bytes(cls, values: tuple[Any, ...]) -> Sequence[Any]:
         """Return values with structs as their bytes."""
-        if not any(isinstance(value, UniformStruct) for value in values):
+        if not cls._nested:
             return values
-        types = chain.from_iterable([field.type] * field.count for field in cls.FIELDS)
-        return [
-            value if is_leaf(type_) else _bytes(type_, value)
-            for type_, value in zip(types, values, strict=False)
-        ]
+        flat = list(values)
+        for number, layout in cls._nested:
+            flat[number] = layout.bytes_of(flat[number])
+        return flat
 
     @classmethod
     def values_in(cls, data: Readable) -> dict[str, Any]:
@@ -179,7 +204,7 @@ class Struct(UniformStruct, Element):
     @classmethod
     def pack_array(cls, items: Iterable[Self]) -> NDArray[np.void]:
         """Return structs as an array of `DTYPE`, padding zeroed."""
-        data = bytearray().join(map(cls.bytes_of, items))
+        data = bytearray().join(map(cls._encoded, items))
         return np.frombuffer(data, cls.DTYPE)
 
     @classmethod

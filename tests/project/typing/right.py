@@ -6,12 +6,13 @@ from typing import Any, assert_type
 
 import numpy as np
 from made import pair
-from made.pair import PairOutput
+from made.pair import Cluster, PairOutput, Particle
 from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen.runtime import (
     Context,
+    Mat2x2,
     Matrix,
     Scalar,
     Tensor,
@@ -21,6 +22,7 @@ from kerngen.runtime import (
     f32,
     i32,
     u32,
+    vec3f,
 )
 from kerngen_kernels import (
     clip,
@@ -84,3 +86,25 @@ uniform = MatmulNnUniform(m=1, k=2, n=3, alpha=0.5)
 assert_type(uniform.pack(), bytes)
 assert_type(MatmulNnUniform.unpack(uniform.pack()), MatmulNnUniform)
 assert_type(MatmulNnUniform.SIZE, int)
+
+p = Particle((1, 2.0, 3), 7, ((1, 2, 3), (4, 5, 6)), ((1, 0), (0, 1)))
+assert_type(p.pos, tuple[float, float, float])
+assert_type(p.trail, tuple[tuple[float, ...], ...])
+assert_type(p.turn, Mat2x2)
+assert_type(Cluster(first=p, rest=(p, p, p)).rest, tuple[Particle, ...])
+assert_type(Particle.unpack(p.pack()), Particle)
+assert_type(Particle.pack_array([p]), NDArray[np.void])
+assert_type(Particle.unpack_array(Particle.pack_array([p])), list[Particle])
+assert_type(Particle.SIZE, int)
+ps = ctx.vector([p, p], Particle)
+assert_type(ps, Vector[Particle])
+assert_type(ctx.matrix([[p], [p]], Particle), Matrix[Particle])
+assert_type(ctx.scalar(p, Particle).item(), Particle)
+assert_type(ctx.vector(Particle.pack_array([p]), Particle)[0:1], Vector[Particle])
+assert_type(ctx.zeros(3, Particle), Vector[Particle])
+cluster = Cluster(p, (p, p, p))
+shift = (1.0, 2.0, 3.0)
+moved = pair.drift(ps, c=cluster, turn=((1, 0), (0, 1)), by=shift)
+assert_type(moved, Vector[vec3f])
+pair.drift(ps, c=cluster, turn=np.eye(2), by=shift, out=ctx.empty(2, vec3f))
+assert_type(ctx.vector(array, vec3f), Vector[vec3f])

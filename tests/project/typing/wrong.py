@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from made import pair
+from made.pair import Cluster, Particle
 
 import kerngen.runtime as gpu
-from kerngen.runtime import Matrix, Vector, f32, i32, u32
+from kerngen.runtime import Matrix, Vector, f32, i32, u32, vec3f, vec4f
 from kerngen_kernels import clip, elementwise, half, loss, matmul, optim, reduction
 from kerngen_kernels.matmul import MatmulNnUniform
 
@@ -81,3 +82,27 @@ matmul.matmul_nn_reference(array, array, alhpa=2.0)  # error
 MatmulNnUniform(1, 2, 3)  # error
 MatmulNnUniform(m=1, k=2, n=3, alpha="x")  # error
 MatmulNnUniform(m=1, k=2, n=3, alpha=1.0).m = 2  # error
+
+# Structs.
+p = Particle((1, 2.0, 3), 7, ((1, 2, 3), (4, 5, 6)), ((1, 0), (0, 1)))
+ps = ctx.vector([p], Particle)
+cluster = Cluster(p, (p, p, p))
+by = (1.0, 2.0, 3.0)
+Particle((1, 2), 7, p.trail, p.turn)  # error
+Particle(p.pos, 7.5, p.trail, p.turn)  # error
+Particle(p.pos, 7, (1, 2), p.turn)  # error
+Particle(p.pos, 7, p.trail, p.pos)  # error
+Particle(p.pos, 7, p.trail)  # error
+Cluster(p, p)  # error
+p.pos = by  # error
+p.mass  # error
+pair.drift(v, c=cluster, turn=p.turn, by=by)  # error
+pair.drift(ctx.zeros(3, Cluster), c=cluster, turn=p.turn, by=by)  # error
+pair.drift(ps.reshape((1, 1)), c=cluster, turn=p.turn, by=by)  # error
+pair.drift(ps, c=p, turn=p.turn, by=by)  # error
+pair.drift(ps, c=cluster, turn=p.pos, by=by)  # error
+pair.drift(ps, c=cluster, turn=p.turn, by=(1.0, 2.0))  # error
+pair.drift(ps, c=cluster, turn=p.turn)  # error
+pair.drift(ps, c=cluster, turn=p.turn, by=by, out=ctx.zeros(1, vec4f))  # error
+wrong_struct: Vector[vec3f] = ps  # error
+ctx.vector([p], p)  # error
