@@ -66,7 +66,7 @@ def _chosen(module: Module, struct: str | None) -> list[Subject]:
     from kerngen.cli.layout_data import subjects
     from kerngen.cli.layout_fields import did_you_mean
 
-    found = subjects(module)
+    found = subjects(module, foreign=struct is not None)
     chosen = [each for each in found if struct is None or struct in each.names]
     if struct is not None and not chosen:
         hint = did_you_mean(struct, [name for each in found for name in each.names])

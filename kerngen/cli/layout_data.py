@@ -98,11 +98,17 @@ class Subject:
         return {self.name, self.item.name, *(laid.name for laid in self.layouts)}
 
 
-def subjects(module: Module) -> list[Subject]:
-    """Return the structs of a file, then its kernels with anything to lay out."""
+def subjects(module: Module, *, foreign: bool = False) -> list[Subject]:
+    """Return the structs of a file, then its kernels with anything to lay out.
+
+    With `foreign`, there are also the structs of other files that these are made of.
+    """
+    found = dict.fromkeys(module.structs)
+    if foreign:
+        found |= dict.fromkeys(_used(module))
     structs = [
         Subject(struct, tuple(struct_layout(struct, space) for space in Space))
-        for struct in module.structs
+        for struct in found
     ]
     kernels = [
         Subject(kernel, (uniform_layout(kernel),))
@@ -110,6 +116,15 @@ def subjects(module: Module) -> list[Subject]:
         if uniform_layout(kernel).fields
     ]
     return [*structs, *kernels]
+
+
+def _used(module: Module) -> Iterator[Struct]:
+    """Yield the structs that those of a file, and its kernels, are made of."""
+    for struct in module.structs:
+        yield from structs_in(struct)
+    for kernel in module.kernels:
+        for each in (*kernel.tensors, *kernel.parameters):
+            yield from structs_in(each.memory)
 
 
 def hints(module: Module) -> list[BetterOrder]:

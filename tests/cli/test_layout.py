@@ -58,6 +58,13 @@ def test_a_table_and_a_picture(kerngen: Run) -> None:
     assert "\x1b" not in output
 
 
+def test_a_terminal_has_colours(kerngen: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    output = kerngen("layout", FILE, "Light").output
+    assert "\x1b[36ma\x1b[0m" in output
+    assert re.sub(r"\x1b\[[\d;]*m", "", output).startswith(LIGHT)
+
+
 def test_address_spaces_that_differ_have_a_table_each(kerngen: Run) -> None:
     output = kerngen("layout", FILE, "Scene").output
     assert "Scene  256 bytes, aligned to 32; in storage buffers: tensors\n" in output
@@ -209,6 +216,15 @@ def test_fields_of_several_structs_are_asked_about_by_both(kerngen: Run) -> None
     edit(FILE, "struct A { x: f32 }\nstruct B { x: f32 }\n")
     output = kerngen("layout", FILE, "--explain", "x", code=1).output
     assert "Several structs have 'x': 'A.x', 'B.x'." in output
+
+
+def test_a_struct_of_another_file_is_shown_where_it_is_used(kerngen: Run) -> None:
+    edit(SOURCE / "own.kern", 'use "scene.kern";\nstruct Own { light: Light }\n')
+    own = SOURCE / "own.kern"
+    assert kerngen("layout", own, "Light").output.startswith(LIGHT)
+    assert "Light  " not in kerngen("layout", own).output
+    output = kerngen("layout", own, "--explain", "Own.light.power").output
+    assert "From the start of 'Own': 'light' at 0, 'power' at 12" in output
 
 
 def test_a_file_without_structs_a_folder_and_faults(kerngen: Run) -> None:
