@@ -123,8 +123,10 @@ def _used(module: Module) -> Iterator[Struct]:
     for struct in module.structs:
         yield from structs_in(struct)
     for kernel in module.kernels:
-        for each in (*kernel.tensors, *kernel.parameters):
-            yield from structs_in(each.memory)
+        for tensor in kernel.tensors:
+            yield from structs_in(tensor.memory)
+        for parameter in kernel.parameters:
+            yield from structs_in(parameter.memory)
 
 
 def hints(module: Module) -> list[BetterOrder]:

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .probe import Bytes, Probe, least_binding
+from kerngen.layout.types import StructLayout
+
+from .probe import Bytes, Probe, has_halves, least_binding, writing_shader
+from .scalars import places
 
 wgpu: Any = import_module("wgpu")
 
@@ -55,6 +58,33 @@ class Bench:
         words = self._read(outputs[0], np.uint32)
         halves = self._read(outputs[-1], np.uint16)
         _compare(probe, probe.expected(data), words, halves)
+
+    def check_writes(self, laid: StructLayout, data: Bytes, bits: Bytes) -> None:
+        """Raise `LayoutMismatchError` where writes go elsewhere than our layout says.
+
+        A shader writes `bits` to every scalar of the second element in `data`; all other
+        bytes, padding too, must stay.
+        """
+        read = [*places(laid, laid.size, "b[one]", "{}")]
+        shader = writing_shader(laid, read)
+        stage = {"module": self._module(shader), "entry_point": "main"}
+        pipeline = self._device.create_compute_pipeline(layout="auto", compute=stage)
+        buffer, source = self._buffer(data), self._buffer(bits)
+        others = {1: source, 2: source} if has_halves(read) else {1: source}
+        encoder = self._device.create_command_encoder()
+        each = encoder.begin_compute_pass()
+        each.set_pipeline(pipeline)
+        bound = _Bound(self._device, pipeline, 0, buffer, others)
+        each.set_bind_group(0, bound.group(buffer.size))
+        each.dispatch_workgroups(1)
+        each.end()
+        self._device.queue.submit([encoder.finish()])
+        expected = data.copy()
+        for number, place in enumerate(read):
+            size = place.storage.size
+            expected[place.offset : place.end] = bits[number * size :][:size]
+        if self._read(buffer, np.uint8) != expected.tolist():
+            raise LayoutMismatchError(f"Writes go elsewhere:\n{shader}")
 
     def _module(self, shader: str) -> Any:
         try:

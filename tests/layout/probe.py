@@ -114,6 +114,32 @@ class Probe:
         ]
 
 
+def has_halves(read: Sequence[Place]) -> bool:
+    """Whether any scalar is an f16."""
+    return any(place.is_half for place in read)
+
+
+def writing_shader(laid: StructLayout, written: Sequence[Place]) -> str:
+    """Return a shader that writes to every scalar, the number-th word or f16 to each."""
+    structs = StructDeclarations(value_namer(["b", "o", "h"]))
+    name = structs.type_of(laid)
+    is_half = has_halves(written)
+    lines = [*_head(structs, is_half=is_half)]
+    bound = "@group(0) @binding"
+    lines.append(f"{bound}(0) var<storage, read_write> b: array<{name}>;")
+    lines.append(f"{bound}(1) var<storage, read> o: array<u32>;")
+    if is_half:
+        lines.append(f"{bound}(2) var<storage, read> h: array<f16>;")
+    lines.append("@compute @workgroup_size(1)")
+    lines.append("fn main(@builtin(num_workgroups) groups: vec3u) {")
+    lines.append("    let one = groups.x;\n    _ = o[0];")
+    for number, place in enumerate(written):
+        word = f"bitcast<{place.storage.value}>(o[{number}])"
+        value = f"h[{number}]" if place.is_half else word
+        lines.append(f"    {place.expression} = {value};")
+    return "\n".join((*lines, "}"))
+
+
 def _head(structs: StructDeclarations, *, is_half: bool) -> Iterator[str]:
     if is_half:
         yield "enable f16;"
