@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from kerngen.ir.memory import Leaf
 from kerngen.ir.nodes import At, Field, Path
-from kerngen.ir.types import Matrix
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector
+from kerngen.layout.rules import Space
 from kerngen.layout.types import (
     ArrayLayout,
     ColumnsLayout,
     Laid,
     LeafLayout,
     StructLayout,
+    lay_out,
 )
 from kerngen.schedule import loads
 from kerngen.shader import tree as t
@@ -30,8 +33,7 @@ def follow(to: Lowerer, place: t.Expr, laid: Laid, path: Path) -> tuple[t.Expr, 
                 place = place.member(members_of(laid)[name])
                 laid = field.laid
             case At(), ArrayLayout():
-                place = element(place, laid, lower_at(to, step))
-                laid = laid.element
+                place, laid = element(place, laid, lower_at(to, step))
             case _:
                 raise AssertionError(f"{step} of {laid}")
     return place, laid
@@ -42,10 +44,31 @@ def lower_at(to: Lowerer, at: At) -> t.Expr:
     return loads.lower_place(to, at.place, at.length).expr
 
 
-def element(place: t.Expr, array: ArrayLayout, index: t.Operand) -> t.Expr:
-    """Return an element of an array: what its carrier holds of it."""
+def element(place: t.Expr, array: ArrayLayout, index: t.Operand) -> tuple[t.Expr, Laid]:
+    """Return an element of an array, and how it is laid out once its carrier is left."""
     carried = place[index]
-    return carried.member(array.part) if array.part else carried
+    if array.in_words:
+        assert isinstance(array.element, LeafLayout), "words carry f16"
+        type_ = array.element.leaf.type
+        return _from_words(carried, type_), lay_out(Leaf(type_), Space.UNIFORM)
+    return (carried.member(array.part) if array.part else carried), array.element
+
+
+def _from_words(words: t.Expr, type_: ValueType) -> t.Expr:
+    """Return the value of an f16, or of a vector of them, from words of two each."""
+    low, high = (t.call("unpack2x16float", words.member(word)) for word in "xy")
+    match type_:
+        case Scalar():
+            return low.member("x")
+        case Vector(width=2):
+            return low
+        case Vector(width=width):
+            rest = high if width == 4 else high.member("x")
+            return t.call(type_.spelling, low, rest)
+        case Matrix():
+            raise AssertionError("matrices are carried column by column")
+        case _:
+            assert_never(type_)
 
 
 def read(place: t.Expr, laid: Laid) -> t.Expr:
@@ -62,7 +85,7 @@ def read(place: t.Expr, laid: Laid) -> t.Expr:
             return t.call(leaf.type.spelling, place)
         case ColumnsLayout(leaf=leaf, columns=columns):
             places = (element(place, columns, n) for n in range(columns.length))
-            parts = tuple(read(column, columns.element) for column in places)
+            parts = tuple(read(*column) for column in places)
             return t.Call(leaf.type.spelling, parts)
         case ArrayLayout() | StructLayout():
             raise AssertionError("arrays and structs are read part by part")
@@ -80,7 +103,7 @@ def read_part(place: t.Expr, laid: Laid, index: t.Expr) -> t.Expr:
             matrix = leaf.type if isinstance(leaf.type, Matrix) else None
             return t.call(matrix.column.spelling if matrix else "f32", part)
         case ColumnsLayout(columns=columns):
-            return read(element(place, columns, index), columns.element)
+            return read(*element(place, columns, index))
         case ArrayLayout() | StructLayout():
             raise AssertionError("arrays and structs have elements and members")
         case _:

@@ -214,7 +214,7 @@ RAYS = Case(
         let d[i] = normalize(rays[i].dir);
         let t[i, k] = hit(rays[i].origin - s[k].center, d[i], s[k].radius);
         h[i].t = min[k] t[i, k];
-        let at[i] = max[k] if t[i, k] == h[i].t and t[i, k] < 1e30 { k } else { -1 };
+        let at[i] = max[k] if t[i, k] < min(h[i].t + 0.001, 1e29) { k } else { -1 };
         h[i].which[0] = at[i];
         h[i].color = if at[i] >= 0 { s[at[i]].material.albedo } else { vec3f(0.0) };
         kind[i] = if at[i] >= 0 { s[at[i]].material.kind } else { 7 };

@@ -26,6 +26,7 @@ class Place:
     offset: int
     storage: Storage
     expression: str
+    in_word: bool = False
 
     @property
     def end(self) -> int:
@@ -34,8 +35,8 @@ class Place:
 
     @property
     def is_half(self) -> bool:
-        """Whether it is an f16."""
-        return self.storage is Storage.F16
+        """Whether the expression is an f16; else it is a word, or the half of one."""
+        return self.storage is Storage.F16 and not self.in_word
 
 
 def places(laid: Laid, at: int, expression: str, index: str) -> Iterator[Place]:
@@ -43,6 +44,10 @@ def places(laid: Laid, at: int, expression: str, index: str) -> Iterator[Place]:
     match laid:
         case LeafLayout(leaf=leaf):
             yield from _leaf(leaf, at, expression, index)
+        case ArrayLayout(element=LeafLayout(leaf=leaf)) if laid.in_words:
+            for number in range(laid.length):
+                one = f"{expression}[{index.format(number)}]"
+                yield from _in_words(leaf, at + number * laid.stride, one)
         case ArrayLayout(element=element, stride=stride, length=length, part=part):
             for number in range(length):
                 one = f"{expression}[{index.format(number)}]" + (part and f".{part}")
@@ -56,6 +61,15 @@ def places(laid: Laid, at: int, expression: str, index: str) -> Iterator[Place]:
                 yield from places(field.laid, at + field.offset, one, index)
         case _:
             assert_never(laid)
+
+
+def _in_words(leaf: Leaf, at: int, expression: str) -> Iterator[Place]:
+    """Yield each f16 of a vector by its half of a word."""
+    width = leaf.type.width if isinstance(leaf.type, Vector) else 1
+    for n in range(width):
+        shift = 16 * (n % 2)
+        half = f"(({expression}.{'xy'[n // 2]} >> {shift}u) & 0xffffu)"
+        yield Place(at + 2 * n, Storage.F16, half, in_word=True)
 
 
 def _leaf(leaf: Leaf, at: int, expression: str, index: str) -> Iterator[Place]:
