@@ -44,6 +44,9 @@ _MODULES = {
     "ref": "from kerngen.runtime import reference as ref",
 }
 
+STRUCT_IMPORTS = frozenset((*LEAVES, *_MATRICES, *_KERNGEN["kerngen.runtime.struct"]))
+"""What the classes of structs may read of those."""
+
 IMPORTABLE = frozenset(
     (
         *_MODULES,

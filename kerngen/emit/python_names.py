@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import final
 
-from kerngen.emit.imports import IMPORTABLE
+from kerngen.emit.imports import IMPORTABLE, STRUCT_IMPORTS
 from kerngen.emit.usage import used_constants, used_functions
-from kerngen.ir.memory import FixedArray, MemoryType, Struct
+from kerngen.ir.memory import FixedArray, MemoryType, Struct, structs_in
 from kerngen.ir.nodes import Function, Kernel, Module, Reduce, Role
 from kerngen.ir.walk import walk
 from kerngen.layout.rules import Space
@@ -59,7 +59,7 @@ _NOT_FOR_MODULE = _RESERVED | MODULE_NAMES
 _NOT_FOR_VALUES = _RESERVED | {
     *("Any", "NDArray", "ctx", "geometry", "hostmath", "np", "out", "real", "ref")
 }
-_NOT_FOR_FIELDS = _RESERVED | FIELD_NAMES
+_NOT_FOR_FIELDS = _RESERVED | FIELD_NAMES | {"ClassVar", "np", *STRUCT_IMPORTS}
 _NOT_FOR_OUTPUTS = _RESERVED | TUPLE_NAMES
 
 
@@ -200,7 +200,6 @@ def _kernel_names(
     private: PythonNamer,
     values: dict[str, str],
 ) -> KernelNames:
-    fields = (field.name for field in uniform_layout(kernel).fields)
     outputs = (tensor.name for tensor in kernel.tensors if tensor.role is Role.OUTPUT)
     return KernelNames(
         function=function,
@@ -210,7 +209,7 @@ def _kernel_names(
         description=f"_{private.claim(function.upper())}",
         hosts=f"_{private.claim(f'{function}_hosts')}",
         values=values,
-        fields=PythonNamer(_NOT_FOR_FIELDS).claim_all(fields),
+        fields=_field_names(uniform_layout(kernel)),
         outputs=PythonNamer(_NOT_FOR_OUTPUTS).claim_all(outputs),
     )
 
@@ -218,7 +217,15 @@ def _kernel_names(
 @cache
 def member_names(struct: Struct) -> dict[str, str]:
     """Name a struct's members, as its class and its dtype do."""
-    return PythonNamer(_NOT_FOR_FIELDS).claim_all(m.name for m in struct.members)
+    return _field_names(struct_layout(struct))
+
+
+def _field_names(layout: StructLayout) -> dict[str, str]:
+    """Name fields so that none hides what is read where they are declared."""
+    structs = {class_name(s) for f in layout.fields for s in structs_in(f.type)}
+    uniforms = {f"{name}Uniform" for name in structs}
+    namer = PythonNamer(_NOT_FOR_FIELDS | structs | uniforms)
+    return namer.claim_all(field.name for field in layout.fields)
 
 
 def _value_namer(taken: Iterable[str]) -> PythonNamer:

@@ -148,5 +148,8 @@ def _out_of_range(number: Number, value: object) -> Misfit:
 
 def not_a(wanted: type, value: object) -> Misfit:
     """Return the misfit of a value that is no instance of a struct's class."""
-    given = f"{_shown(value)} ({type(value).__name__})"
-    return Misfit(DtypeError, given, f"expected a {wanted.__name__}")
+    actual, expected = type(value).__name__, wanted.__name__
+    if actual == expected:
+        actual = f"{type(value).__module__}.{actual}"
+        expected = f"{wanted.__module__}.{expected}"
+    return Misfit(DtypeError, f"{_shown(value)} ({actual})", f"expected a {expected}")

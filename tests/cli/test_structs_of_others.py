@@ -36,7 +36,7 @@ def test_modules_share_the_class(
     project: Path, kerngen: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kerngen("build")
-    monkeypatch.syspath_prepend(str((project / OUT).parent))
+    monkeypatch.setattr(sys, "path", [str((project / OUT).parent), *sys.path])
     package = Path(OUT).name
     scene: Any = importlib.import_module(f"{package}.deep.scene")
     lights: Any = importlib.import_module(f"{package}.lights")

@@ -21,6 +21,7 @@ from kerngen.emit.python_names import PythonNamer
 from kerngen.emit.reference_letters import letters_for
 from kerngen.emit.writer import Writer
 from tests.emit.emitting import emitted, imported
+from tests.emit.struct_source import SOURCE as STRUCTS
 from tests.emit.test_binding import SOURCE
 from tests.emit.test_reference import (
     ADAMW,
@@ -34,7 +35,18 @@ from tests.emit.test_reference import (
 )
 
 ROOT = Path(__file__).parents[2]
-SOURCES = [SOURCE, ADAMW, GATHER, INTEGERS, LITERALS, LOOPS, NAMES, REDUCE, STATE]
+SOURCES = [
+    SOURCE,
+    ADAMW,
+    GATHER,
+    INTEGERS,
+    LITERALS,
+    LOOPS,
+    NAMES,
+    REDUCE,
+    STATE,
+    STRUCTS,
+]
 
 
 @pytest.mark.parametrize("source", SOURCES)
