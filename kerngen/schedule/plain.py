@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from kerngen.ir.nodes import Expr, IndexValue, Load, LocalValue
+from kerngen.ir.nodes import Expr, IndexValue, Load, LocalValue, UniformValue
 from kerngen.ir.operators import is_composite
 from kerngen.ir.stages import Define, Stage, Write
 from kerngen.ir.types import Scalar
@@ -33,7 +33,8 @@ def _is_plain(expr: Expr) -> bool:
     if isinstance(expr, Load) and not isinstance(expr.tensor.element, Scalar):
         return False
     parts = children(expr)
-    if any(is_composite(part.type) for part in (expr, *parts)):
+    by_part = isinstance(expr, UniformValue)
+    if by_part or any(is_composite(part.type) for part in (expr, *parts)):
         return not any(map(_varies, walk(expr)))
     return all(map(_is_plain, parts))
 

@@ -17,37 +17,46 @@ from tests.project.tree import ROOT
 README = (ROOT / "README.md").read_text("utf-8")
 
 
-def block(language: str) -> str:
+LAYOUT = (ROOT / "docs" / "layout.md").read_text("utf-8")
+
+
+def block(language: str, page: str = README) -> str:
     """The first code block of a language."""
-    found = re.search(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    found = re.search(rf"```{language}\n(.*?)```", page, re.DOTALL)
     assert found is not None
     return found[1]
 
 
-def test_the_example_runs(ctx: Context, tmp_path: Path) -> None:
-    assert ctx.kind != "reference"
-    (tmp_path / "kernels").mkdir()
-    (tmp_path / "kernels" / "layers.kern").write_text(block("rust"), encoding="utf-8")
+def build_and_run(folder: Path, page: str, module: str) -> str:
+    """Build a page's program, run its example, and return what the build said."""
+    (folder / "kernels").mkdir()
+    source = folder / "kernels" / f"{module}.kern"
+    source.write_text(block("rust", page), encoding="utf-8")
+    command = "-m kerngen.cli build kernels --out my_kernels".split()
     built = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "kerngen.cli",
-            "build",
-            "kernels",
-            "--out",
-            "my_kernels",
-        ],
+        [sys.executable, *command],
         check=True,
-        cwd=tmp_path,
+        cwd=folder,
         capture_output=True,
         text=True,
     )
-    assert built.stdout in README
-    (tmp_path / "example.py").write_text(block("python"), encoding="utf-8")
+    (folder / "example.py").write_text(block("python", page), encoding="utf-8")
     subprocess.run(
-        [sys.executable, "-W", "error", "example.py"], check=True, cwd=tmp_path
+        [sys.executable, "-W", "error", "example.py"], check=True, cwd=folder
     )
+    return built.stdout
+
+
+def test_the_example_runs(ctx: Context, tmp_path: Path) -> None:
+    assert ctx.kind != "reference"
+    assert build_and_run(tmp_path, README, "layers") in README
+
+
+def test_the_example_of_layouts_runs(ctx: Context, tmp_path: Path) -> None:
+    assert ctx.kind != "reference"
+    build_and_run(tmp_path, LAYOUT, "lights")
+    shaders = (tmp_path / "my_kernels" / "wgsl").glob("*.wgsl")
+    assert any(block("wgsl", LAYOUT) in file.read_text("utf-8") for file in shaders)
 
 
 def test_the_languages_page_compiles() -> None:
