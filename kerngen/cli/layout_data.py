@@ -33,7 +33,8 @@ class FieldData(TypedDict, total=False):
     """A field: `padding` counts the unused bytes between it and what follows.
 
     An array has the `length` and `stride` of each of its axes, the outermost first; a
-    matrix has those of its columns.  What holds a struct has that one's `fields`.
+    matrix has those of its columns.  What holds a struct has that one's `fields`, with
+    offsets from where that one starts.
     """
 
     name: str
