@@ -233,8 +233,8 @@ class Guarded:
         memory = backend._memory
         original = memory.lease
 
-        def lease(nbytes: int) -> Lease[Any]:
-            leased: Lease[Any] = original(nbytes)
+        def lease(nbytes: int, least: int = 0) -> Lease[Any]:
+            leased: Lease[Any] = original(nbytes, least)
             self.leased.append(Leased(nbytes, leased.block.memory))
             return leased
 
