@@ -56,7 +56,7 @@ def any_ctx(ctx: Context, request: pytest.FixtureRequest) -> Iterator[Context]:
 
 def particles(made: Any, shape: tuple[int, ...]) -> Any:
     rng = np.random.default_rng(1)
-    records = np.zeros(shape, made.Particle.DTYPE)
+    records: Any = np.zeros(shape, made.Particle.DTYPE)
     for name in ("pos", "mass", "vel"):
         records[name] = rng.normal(size=records[name].shape)
     records["id"] = rng.integers(0, 2**32, shape, dtype=np.uint32)
