@@ -112,14 +112,8 @@ def _records(array: Values, element: type[Struct]) -> NDArray[np.void]:
         return np.zeros(source.shape, element.DTYPE)
     if source.dtype != object:
         return conform(source, element)
-    items = cast("list[object]", source.reshape(-1).tolist())
-    for item in items:
-        if not isinstance(item, element):
-            raise DtypeError(
-                f"Expected instances of {element.__name__}, got a "
-                f"{type(item).__name__}."
-            )
-    return element.pack_array(cast("list[Any]", items)).reshape(source.shape)
+    items = cast("list[Struct]", source.reshape(-1).tolist())
+    return element.pack_array(items).reshape(source.shape)
 
 
 def convert(array: ArrayLike, number: Number) -> NDArray[Any]:

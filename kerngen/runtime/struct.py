@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime.codec import Codec, Readable, Writable, struct_dtype
 from kerngen.runtime.elements import Element, spaced
-from kerngen.runtime.errors import UniformRangeError
+from kerngen.runtime.errors import DtypeError, UniformRangeError
 from kerngen.runtime.fields import Field, is_leaf
 from kerngen.runtime.records import conform
 from kerngen.runtime.shapes import Shape
@@ -204,7 +204,14 @@ class Struct(UniformStruct, Element):
     @classmethod
     def pack_array(cls, items: Iterable[Self]) -> NDArray[np.void]:
         """Return structs as an array of `DTYPE`, padding zeroed."""
-        data = bytearray().join(map(cls._encoded, items))
+        data = bytearray()
+        for item in cast("Iterable[object]", items):
+            if not isinstance(item, cls.value_class):
+                raise DtypeError(
+                    f"Expected instances of {cls.value_class.__name__}, got a "
+                    f"{type(item).__name__}."
+                )
+            data += cls._encoded(item)
         return np.frombuffer(data, cls.DTYPE)
 
     @classmethod

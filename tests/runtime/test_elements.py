@@ -285,6 +285,9 @@ def test_instances_of_another_struct_are_refused(any_ctx: Context) -> None:
     ):
         with pytest.raises(DtypeError, match=message):
             wrong.vector(items, Particle)
+    pack: Any = Particle.pack_array
+    with pytest.raises(DtypeError, match="Expected instances of Particle, got a str"):
+        pack(["x"])
     with pytest.raises(DtypeError, match=r"ctx.tensor\(a, Particle\)"):
         wrong.tensor(records((2,)))
     with pytest.raises(DtypeError, match=r"ctx.tensor\(a, Particle\)"):
