@@ -16,7 +16,7 @@ from kerngen.check.faults_statements import WRITE_FIRST, ReadBeforeWrite
 from kerngen.check.scope import ParameterSymbol, TensorSymbol, closest, one_line
 from kerngen.check.subscripts import check_subscripts, free_names
 from kerngen.check.written import parts_of
-from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
+from kerngen.ir.memory import FixedArray, Leaf, Member, MemoryType, Struct
 from kerngen.ir.nodes import (
     At,
     Expr,
@@ -33,6 +33,7 @@ from kerngen.ir.nodes import (
 from kerngen.ir.operators import part_type, swizzle_type
 from kerngen.ir.types import Scalar, Vector
 from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 if TYPE_CHECKING:
@@ -51,10 +52,13 @@ class Place:
     memory: MemoryType
     subscripts: tuple[Subscript, ...] = ()
     path: Path = ()
+    declared: Span | None = None
+    """Where the field stands in its struct that this is, or lies in."""
 
-    def member(self, name: str, memory: MemoryType) -> Place:
+    def member(self, member: Member) -> Place:
         """Return a member of this struct."""
-        return replace(self, memory=memory, path=(*self.path, Field(name)))
+        path = (*self.path, Field(member.name))
+        return replace(self, memory=member.type, path=path, declared=member.span)
 
     def element(self, place: Subscript, array: FixedArray) -> Place:
         """Return an element of this array."""
@@ -147,7 +151,7 @@ def _follow(ex: Expressions, node: ast.Expr) -> Found | None:
         ):
             return ex.element(symbol, node)
         case ast.Subscript():
-            if _is_number(ex, node.base):
+            if _is_number(ex, node.base) or _is_row(ex, node.base):
                 ex.report_subscripts(node)
                 return None
             base = _follow(ex, node.base)
@@ -173,6 +177,15 @@ def _is_number(ex: Expressions, node: ast.Expr) -> bool:
     )
 
 
+def _is_row(ex: Expressions, node: ast.Expr) -> bool:
+    """Whether this takes some subscripts of an array, and leaves the rest out."""
+    if not isinstance(node, ast.Subscript):
+        return False
+    memory = _memory_of(ex, node.base)
+    count = len(node.subscripts)
+    return isinstance(memory, FixedArray) and count < len(memory.lengths)
+
+
 def _member(ex: Expressions, base: Found, node: ast.Member) -> Found | None:
     if isinstance(base, Place):
         if isinstance(base.memory, Struct):
@@ -187,7 +200,7 @@ def _struct_member(
 ) -> Place | None:
     member = struct.member(name.name)
     if member is not None:
-        return base.member(member.name, member.type)
+        return base.member(member)
     names = [member.name for member in struct.members]
     ex.env.faults.add(
         faults_places.UnknownField(
@@ -242,7 +255,7 @@ def _subscript(ex: Expressions, base: Found, node: ast.Subscript) -> Found | Non
 def _array_element(
     ex: Expressions, base: Place, array: FixedArray, node: ast.Subscript
 ) -> Place | None:
-    places = _places(ex, node, array.lengths)
+    places = _places(ex, node, array.lengths, base.declared)
     if places is None:
         return None
     for place in places:
@@ -252,12 +265,15 @@ def _array_element(
 
 
 def _places(
-    ex: Expressions, node: ast.Subscript, lengths: tuple[int, ...]
+    ex: Expressions,
+    node: ast.Subscript,
+    lengths: tuple[int, ...],
+    declared: Span | None = None,
 ) -> tuple[Subscript, ...] | None:
     """Check subscripts as if they were those of a tensor with fixed lengths."""
     text = one_line(node.base.span.text)
     array = Tensor(text, Scalar.F32, lengths, Role.INPUT)
-    symbol = TensorSymbol("an array", array, node.base.span)
+    symbol = TensorSymbol("an array", array, declared or node.base.span)
     return check_subscripts(ex, symbol, node.span, node.subscripts)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TYPE_CHECKING, TypeAlias, assert_never, final
 
 from kerngen.check.faults_places import TargetPart, UnknownField
 from kerngen.check.places import LETTERS
@@ -14,6 +14,7 @@ from kerngen.ir.nodes import Affine, At, Constant, Field, Index, IndexValue, Pat
 from kerngen.ir.operators import swizzle_type
 from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
 from kerngen.source.text import Span
+from kerngen.source.worded import counted
 from kerngen.syntax import ast
 
 if TYPE_CHECKING:
@@ -131,10 +132,16 @@ def _element(ex: Expressions, spot: TargetSpot, member: ast.TargetMember) -> _St
     """Step into arrays by the subscripts of a member."""
     if not member.subscripts:
         return spot
-    lengths = spot.memory.lengths if isinstance(spot.memory, FixedArray) else ()
-    if len(member.subscripts) != len(lengths):
-        count = len(lengths) or "no"
-        return f"It has {count} {'axis' if count == 1 else 'axes'}."
+    match spot.memory:
+        case FixedArray(lengths=lengths):
+            if len(member.subscripts) != len(lengths):
+                return f"It has {counted(len(lengths), 'axis', 'axes')}."
+        case Leaf(type=Vector()):
+            return "A component is written by its letter: '.x = ...'."
+        case Leaf() | Struct():
+            return f"A '{spot.memory.spelling}' is written as a whole."
+        case _:
+            assert_never(spot.memory)
     for subscript in member.subscripts:
         assert isinstance(spot.memory, FixedArray), "as many as there are lengths"
         step = _place(ex, spot, spot.memory, subscript)
