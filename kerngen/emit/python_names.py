@@ -138,7 +138,8 @@ def module_names(module: Module) -> ModuleNames:
     private = PythonNamer(_PRIVATE_NAMES)
     # Structs come first, so that other modules know their classes' names.
     used = (*imported_structs(module), *module.structs)
-    structs = public.claim_all(struct.name for struct in used)
+    structs = {struct.name: class_name(struct) for struct in used}
+    public.claim_all(structs.values())
     uniforms = {
         struct.name: public.claim(uniform.name)
         for struct in module.structs
@@ -171,8 +172,17 @@ def module_names(module: Module) -> ModuleNames:
 
 
 def class_name(struct: Struct) -> str:
-    """Return what a struct's class is called, in whichever module."""
-    return PythonNamer(_NOT_FOR_MODULE).claim(struct.name)
+    """Return what a struct's class is called, in whichever module.
+
+    Other modules don't know which structs stand beside it, so each name has one of its
+    own: underscores around it become as many behind it as no other name gets.
+    """
+    core = struct.name.strip("_")
+    front = len(struct.name) - len(struct.name.lstrip("_"))
+    both = len(struct.name) - len(core)
+    behind = both * (both + 1) // 2 + both - front
+    named = core if core[:1].isalpha() else f"v{core}"
+    return named + "_" * (behind + (named in _NOT_FOR_MODULE))
 
 
 def uniform_of(struct: Struct) -> StructLayout | None:

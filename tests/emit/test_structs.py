@@ -253,3 +253,17 @@ def test_a_uniform_class_makes_way_for_a_struct_of_its_name() -> None:
         assert module.LightUniform.FIELDS[0].type is module.Light
         assert module.Light.uniform_class.__name__ == "LightUniform_"
         assert module.LightUniform.uniform_class.__name__ == "LightUniformUniform"
+
+
+def test_every_name_has_a_class_of_its_own() -> None:
+    names = [
+        f"{a}{core}{b}"
+        for core in ("A", "None")
+        for a in ("", "_", "__")
+        for b in ("", "_", "__")
+    ]
+    with declared(*(struct(name, x="f32") for name in names)) as module:
+        assert len({name for name in module.__all__ if "Uniform" not in name}) == len(
+            names
+        )
+        assert {"A", "None_"} < set(module.__all__)
