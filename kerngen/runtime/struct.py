@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime.codec import Codec, Readable, Writable, struct_dtype
 from kerngen.runtime.elements import Element, spaced
-from kerngen.runtime.errors import DtypeError, UniformRangeError
+from kerngen.runtime.errors import DtypeError, ShapeError, UniformRangeError
 from kerngen.runtime.fields import Field, is_leaf
 from kerngen.runtime.records import conform
 from kerngen.runtime.shapes import Shape
@@ -90,8 +90,18 @@ class UniformStruct:
         return self.bytes_of(self)
 
     def pack_into(self, buffer: Writable, offset: int = 0) -> None:
-        """Write the struct's bytes at `offset`, padding zeroed."""
-        self._codec.pack_into(buffer, offset, self._flat(self))
+        """Write the struct's bytes at `offset`, padding zeroed.
+
+        Raises `ShapeError` if the buffer has no room for them there.
+        """
+        try:
+            self._codec.pack_into(buffer, offset, self._flat(self))
+        except struct.error as cause:
+            name, nbytes = type(self).__name__, memoryview(buffer).nbytes
+            raise ShapeError(
+                f"'{name}' takes {self.SIZE} bytes, which don't fit a buffer of "
+                f"{nbytes} at offset {offset}."
+            ) from cause
 
     @classmethod
     def pack_values_into(
@@ -111,7 +121,10 @@ class UniformStruct:
 
     @classmethod
     def unpack(cls, data: Readable) -> Self:
-        """Return the struct that these bytes hold; there must be `SIZE` of them."""
+        """Return the struct that these bytes hold.
+
+        Raises `ShapeError` unless there are `SIZE` of them.
+        """
         return cls(**cls.values_in(data))
 
     @classmethod
@@ -158,6 +171,10 @@ class UniformStruct:
     @classmethod
     def values_in(cls, data: Readable) -> dict[str, Any]:
         """Return the values of all fields by name."""
+        if (nbytes := memoryview(data).nbytes) != cls.SIZE:
+            raise ShapeError(
+                f"'{cls.__name__}' is unpacked from {cls.SIZE} bytes, not {nbytes}."
+            )
         values = iter(cls._codec.unpack(data))
         return {field.name: _take(values, field) for field in cls.FIELDS}
 
