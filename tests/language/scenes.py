@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
-Records: TypeAlias = NDArray[Any]
+Records: TypeAlias = Any
+"""An array of records, by names of members."""
 Given: TypeAlias = tuple[tuple[Array, ...], dict[str, Any]]
 """Tensors and scalars of a call."""
 
@@ -45,7 +46,7 @@ def normal(rng: np.random.Generator, *shape: int) -> Array:
 
 
 def _bodies(module: ModuleType, rng: np.random.Generator, n: int) -> Given:
-    bodies = np.zeros(n, module.Body.DTYPE)
+    bodies: Records = np.zeros(n, module.Body.DTYPE)
     bodies["pos"], bodies["vel"] = normal(rng, n, 3), normal(rng, n, 3)
     bodies["mass"] = rng.uniform(1, 2, n)
     return (bodies,), {"dt": 0.25}
@@ -113,7 +114,9 @@ def _lit(
 ) -> tuple[Any, ...]:
     # A matrix is an array of its columns; what it does to v is sum of column * component.
     view, turn, spin = (np.array(m).T for m in (scene.view, scene.normals, scene.uv))
-    clip, color, coords = [], [], []
+    clip: list[Any] = []
+    color: list[Any] = []
+    coords: list[Any] = []
     for point, normal_, t in zip(p, normals, uv, strict=True):
         clip.append(view @ np.array([*point, 1.0]))
         n = turn @ normal_
@@ -163,18 +166,18 @@ SCENE = Case(
 
 
 def _rays(module: ModuleType, rng: np.random.Generator, n: int) -> Given:
-    spheres = np.zeros(7, module.Sphere.DTYPE)
+    spheres: Records = np.zeros(7, module.Sphere.DTYPE)
     spheres["center"] = 3 * normal(rng, 7, 3)
     spheres["radius"] = rng.uniform(0.5, 1.5, 7)
     spheres["material"]["albedo"] = rng.uniform(0, 1, (7, 3))
     spheres["material"]["kind"] = rng.integers(0, 3, 7)
-    rays = np.zeros(n, module.Ray.DTYPE)
+    rays: Records = np.zeros(n, module.Ray.DTYPE)
     rays["dir"] = normal(rng, n, 3)
     return (rays, spheres), {}
 
 
 def _traced(rays: Records, spheres: Records) -> tuple[Any, ...]:
-    hits = []
+    hits: list[Any] = []
     for ray in rays:
         d = ray["dir"].astype(np.float64)
         d = d / np.sqrt(d @ d)
@@ -236,7 +239,10 @@ def _matrices(module: ModuleType, rng: np.random.Generator, n: int) -> Given:
 
 def _products(a: Array, b: Array, v: Array, *, m: Array) -> tuple[Any, ...]:
     # a: mat4x3f is 4 columns of 3, so its matrix is a[i].T, of 3 rows and 4 columns.
-    ab, va, sums, transposed = [], [], [], []
+    ab: list[Any] = []
+    va: list[Any] = []
+    sums: list[Any] = []
+    transposed: list[Any] = []
     for x, y, w in zip(a.astype(np.float64), b.astype(np.float64), v, strict=True):
         left, right = x.T, y.T
         ab.append((left @ right).T)
@@ -266,7 +272,7 @@ MATRICES = Case(
 
 
 def _states(module: ModuleType, rng: np.random.Generator, n: int) -> Given:
-    states = np.zeros(n, module.State.DTYPE)
+    states: Records = np.zeros(n, module.State.DTYPE)
     states["v"], states["count"] = normal(rng, n, 4), rng.integers(0, 99, n)
     states["trail"]["value"] = normal(rng, n, 3, 3)
     states["inner"]["grid"] = normal(rng, n, 2, 2, 3)
@@ -319,7 +325,7 @@ PARTS = Case(
 
 
 def _halves(module: ModuleType, rng: np.random.Generator, n: int) -> Given:
-    x = np.zeros(n, module.Half.DTYPE)
+    x: Records = np.zeros(n, module.Half.DTYPE)
     for name in ("a", "v", "m", "w"):
         x[name] = normal(rng, *x[name].shape)
     p = module.Half(
@@ -367,7 +373,9 @@ def _integers(module: ModuleType, rng: np.random.Generator, n: int) -> Given:
 
 
 def _of_integers(a: Array, b: Array, *, k: Any) -> tuple[Any, ...]:
-    divided, remainders, bits = [], [], []
+    divided: list[Any] = []
+    remainders: list[Any] = []
+    bits: list[Any] = []
     for x, y in zip(a.tolist(), b.tolist(), strict=True):
         by = [*k]
         divided.append(

@@ -82,8 +82,8 @@ def check(ctx: gpu.Context, case: Case, module: ModuleType, size: int) -> None:
         compare(found[number], wanted, f"n = {size}, tensor {number}")
 
     copies = [array.copy() for array in tensors]
-    referred = kernel.reference(*copies, **scalars)
-    results = referred if isinstance(referred, tuple) else (referred,)
+    referred: Any = kernel.reference(*copies, **scalars)
+    results: list[Any] = [*referred] if isinstance(referred, tuple) else [referred]
     twins = [copies[n] for n in changed] + [r for r in results if r is not None]
     for number, wanted in enumerate(expected):
         compare(twins[number], wanted, f"reference, n = {size}, tensor {number}")
