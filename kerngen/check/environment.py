@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
 
-from kerngen.check.written import Parts
-from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import DerivedDim, Expr, Role, Tensor
+from kerngen.check.written import Parts, parts_of
+from kerngen.ir.memory import MemoryType, Struct
+from kerngen.ir.nodes import DerivedDim, Expr, Path, Role, Tensor
 from kerngen.ir.types import ValueType
 from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.source.text import Span
@@ -109,8 +109,14 @@ class Environment:
     )
     parts: dict[str, Parts] = field(default_factory=dict[str, Parts])
 
-    def unwritten(self, tensor: Tensor, parts: Parts) -> Parts:
-        """Return the parts of a tensor's elements that hold nothing yet.
+    def unwritten(
+        self,
+        tensor: Tensor,
+        memory: MemoryType,
+        path: Path = (),
+        component: str = "",
+    ) -> Parts:
+        """Return what holds nothing yet of the part of an element that `path` leads to.
 
         Of one that was only written by statements with faults, nothing is said.
         """
@@ -118,6 +124,7 @@ class Environment:
             return frozenset()
         if tensor.name in self.written and tensor.name not in self.parts:
             return frozenset()
+        parts = parts_of(memory, path, component)
         return parts - self.parts.get(tensor.name, frozenset())
 
     def mark_written(self, tensor: Tensor, parts: Parts) -> None:

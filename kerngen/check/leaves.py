@@ -24,7 +24,6 @@ from kerngen.check.scope import (
 )
 from kerngen.check.subscripts import check_subscripts, example_read, free_names
 from kerngen.check.unknown import report_unknown
-from kerngen.check.written import parts_of
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Expr, IndexValue, Load
 from kerngen.ir.operators import is_composite
@@ -175,7 +174,7 @@ def _read(
 ) -> Expr | None:
     """Check a read of one element."""
     tensor = symbol.tensor
-    if ex.env.unwritten(tensor, parts_of(tensor.memory, ())):
+    if ex.env.unwritten(tensor, tensor.memory):
         is_other = any(not isinstance(subscript, ast.Name) for subscript in subscripts)
         itself = is_other and tensor.name == ex.env.current.target
         fault = ReadBeforeWrite(

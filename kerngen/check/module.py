@@ -27,7 +27,7 @@ from kerngen.check.text import identifiers_in, signature_text
 from kerngen.check.types import Structs
 from kerngen.check.unread import find_unread
 from kerngen.check.unseen import say_where
-from kerngen.check.written import all_parts, parts_of
+from kerngen.check.written import all_parts
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Function, Kernel, Module, Role, Tensor
 from kerngen.source.diagnostic import Faults
@@ -267,7 +267,7 @@ def _check_written(env: Environment, scope: Scope, item: ast.KernelItem) -> None
 
 def _check_parts(env: Environment, tensor: Tensor) -> None:
     """Check that every part of an output's elements is written."""
-    missing = env.unwritten(tensor, parts_of(tensor.memory, ()))
+    missing = env.unwritten(tensor, tensor.memory)
     if missing and tensor.span is not None:
         env.faults.add(
             MembersNeverWritten(

@@ -15,7 +15,6 @@ from kerngen.check.faults_names import UnknownMember
 from kerngen.check.faults_statements import WRITE_FIRST, ReadBeforeWrite
 from kerngen.check.scope import ParameterSymbol, TensorSymbol, closest, one_line
 from kerngen.check.subscripts import check_subscripts, free_names
-from kerngen.check.written import parts_of
 from kerngen.ir.memory import FixedArray, Leaf, Member, MemoryType, Struct
 from kerngen.ir.nodes import (
     At,
@@ -122,7 +121,7 @@ def _read(ex: Expressions, place: Place, node: ast.Expr) -> Expr | None:
     root = place.root
     if isinstance(root, ParameterSymbol):
         return value_at(place)
-    if ex.env.unwritten(root.tensor, parts_of(place.memory, place.path)):
+    if ex.env.unwritten(root.tensor, place.memory, place.path):
         ex.env.faults.add(
             ReadBeforeWrite(
                 span=node.span,

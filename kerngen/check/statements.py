@@ -193,6 +193,9 @@ class Body:
 
     def _mark_written(self, tensor: Tensor, spot: TargetSpot | None) -> None:
         """Remember what is written; after a fault, all of it counts."""
+        if tensor.role is not Role.OUTPUT:
+            self.env.written.add(tensor.name)
+            return
         parts = parts_of(tensor.memory, ())
         if spot is not None:
             parts = parts_of(spot.memory, spot.path, spot.component)
@@ -255,8 +258,8 @@ class Body:
             )
 
     def _unwritten(self, tensor: Tensor, spot: TargetSpot) -> bool:
-        parts = parts_of(spot.memory, spot.path, spot.component)
-        return bool(self.env.unwritten(tensor, parts))
+        place = spot.memory, spot.path, spot.component
+        return bool(self.env.unwritten(tensor, *place))
 
     # Left sides
 

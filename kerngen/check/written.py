@@ -1,9 +1,13 @@
-"""Which parts of an output are written: of a struct, each member must be."""
+"""Which parts of an output are written: of a struct, each member must be.
+
+The elements of short arrays are told apart.  A long one is a single part, which any
+statement writes: nobody writes it out by literals.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.nodes import At, Constant, Field, Path
@@ -12,6 +16,10 @@ from kerngen.ir.walk import subscript_value
 
 Parts: TypeAlias = frozenset[str]
 """Names of scalars and matrices in an element: `.pos.x`, `.trail[0]`."""
+
+
+MOST_APART: Final = 8
+"""The length of arrays whose elements are parts of their own."""
 
 
 def parts_of(memory: MemoryType, path: Path, component: str = "") -> Parts:
@@ -26,15 +34,22 @@ def parts_of(memory: MemoryType, path: Path, component: str = "") -> Parts:
                 prefixes = [f"{prefix}.{name}" for prefix in prefixes]
             case At(place=place, length=length):
                 value = subscript_value(place)
-                at = range(length)
-                if isinstance(value, Constant):
-                    at = range(int(value.value), int(value.value) + 1)
-                prefixes = [f"{prefix}[{n}]" for prefix in prefixes for n in at]
+                at = _elements(length)
+                if isinstance(value, Constant) and len(at) > 1:
+                    at = [f"[{value.value}]"]
+                prefixes = [
+                    f"{prefix}{element}" for prefix in prefixes for element in at
+                ]
             case _:
                 assert_never(step)
     if component:
         return frozenset(f"{prefix}.{component}" for prefix in prefixes)
     return frozenset(f"{p}{part}" for p in prefixes for part in all_parts(memory))
+
+
+def _elements(length: int) -> list[str]:
+    """Return how the elements of an array are told apart."""
+    return [f"[{n}]" for n in range(length)] if length <= MOST_APART else ["[...]"]
 
 
 def all_parts(memory: MemoryType) -> Iterator[str]:
@@ -46,7 +61,7 @@ def all_parts(memory: MemoryType) -> Iterator[str]:
             yield ""
         case FixedArray(element=element, length=length):
             inner = tuple(all_parts(element))
-            yield from (f"[{n}]{part}" for n in range(length) for part in inner)
+            yield from (f"{at}{part}" for at in _elements(length) for part in inner)
         case Struct(members=members):
             for member in members:
                 yield from (f".{member.name}{part}" for part in all_parts(member.type))
