@@ -30,7 +30,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.operators import part_type, swizzle_type
-from kerngen.ir.types import Scalar, Vector
+from kerngen.ir.types import Matrix, Scalar, Vector
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -147,7 +147,7 @@ def _follow(ex: Expressions, node: ast.Expr) -> Found | None:
             return base and _member(ex, base, node)
         case ast.Subscript(base=ast.Name(name=name)) if isinstance(
             symbol := ex.scope.get(name), TensorSymbol
-        ):
+        ) and not _is_whole_value(symbol):
             return ex.element(symbol, node)
         case ast.Subscript():
             if _is_number(ex, node.base) or _is_row(ex, node.base):
@@ -159,6 +159,12 @@ def _follow(ex: Expressions, node: ast.Expr) -> Found | None:
             return ex.root(node)
         case _:
             return ex.check(node)
+
+
+def _is_whole_value(symbol: TensorSymbol) -> bool:
+    """Whether a bare name is a vector or matrix, so that subscripts are of its parts."""
+    tensor = symbol.tensor
+    return tensor.rank == 0 and isinstance(tensor.element, Vector | Matrix)
 
 
 def _is_whole_tensor(ex: Expressions, node: ast.Expr) -> bool:

@@ -153,6 +153,18 @@ def named(to: Lowerer, value: t.Expr) -> t.Expr:
     return t.Ident(name)
 
 
+def chosen_columns(
+    to: Lowerer, type_: Matrix, sides: tuple[t.Expr, t.Expr], condition: t.Expr
+) -> t.Expr:
+    """Return one of two matrices: `select` takes their columns only."""
+    falsy, truthy = (named(to, side) for side in sides)
+    chosen = named(to, condition)
+    columns = (
+        t.call("select", falsy[n], truthy[n], chosen) for n in range(type_.columns)
+    )
+    return t.Call(type_.spelling, tuple(columns))
+
+
 def halved_columns(to: Lowerer, value: t.Expr, type_: Matrix) -> t.Expr:
     """Round the columns of a matrix as a tensor of f16 does."""
     whole = named(to, value)

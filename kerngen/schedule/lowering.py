@@ -41,6 +41,7 @@ from kerngen.layout.types import Laid
 from kerngen.schedule import memory
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.composites import (
+    chosen_columns,
     halved_columns,
     lanes_of,
     lower_componentwise,
@@ -215,6 +216,9 @@ class Lowerer:
             falsy, truthy = (self.widen(value, type_) for value, type_ in parts)
             chosen = t.call("select", falsy, truthy, condition.expr)
             return Value(chosen, wide=True)
+        sides = otherwise.expr, then.expr
+        if isinstance(expr.type, Matrix):
+            return Value(chosen_columns(self, expr.type, sides, condition.expr))
         return Value(t.call("select", otherwise.expr, then.expr, condition.expr))
 
     # Calls

@@ -6,17 +6,29 @@ An expression becomes a closure from the values of the indices to its own value.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kerngen.syntax import ast
 
-from . import numbers
+from . import composites, numbers
 from .functions import BITS, GENERIC, TRUTHS, Accuracy, integer_function, real_function
+from .memory import (
+    Fixed,
+    Memory,
+    Record,
+    is_composite,
+    is_matrix,
+    mapped,
+    numbers_in,
+    parts_of,
+    read_as,
+    scalar_of,
+)
 from .numbers import Value
-from .tensors import Array
+from .tensors import Array, clamped, inside
 
 if TYPE_CHECKING:
     from .interpreter import Call, Interpreter
@@ -66,10 +78,16 @@ _EMPTY: Mapping[tuple[str, str], int] = {
 
 @dataclass(frozen=True)
 class Compiled:
-    """An expression's type, and how to compute it."""
+    """An expression's type, and how to compute it; of a struct or array, all of it."""
 
-    type: str
+    memory: Memory
     run: Run
+
+    @property
+    def type(self) -> str:
+        """The type of a value."""
+        assert isinstance(self.memory, str), "structs and arrays are no values"
+        return self.memory
 
 
 @dataclass
@@ -147,23 +165,21 @@ class Body:
                 return self._called(expr, want)
             case ast.Reduction():
                 return self._reduction(expr, want)
-            case ast.Member(base=ast.Name(name=name), member=member):
-                return self.scope.values[f"{name}.{member.name}"]
             case ast.Member():
-                raise AssertionError("only parameters have components")
+                return self._member(expr)
 
     def together(self, want: str | None, *exprs: ast.Expr) -> list[Compiled]:
         """Compile operands of one type: literals take that of the others."""
         kinds = [literal_kind(expr) for expr in exprs]
         typed = {n: self.of(e, want) for n, e in enumerate(exprs) if kinds[n] is None}
-        shared = next((c.type for c in typed.values()), None)
+        shared = next((scalar_of(c.type) for c in typed.values()), None)
         if shared is None:
             number = want if want in CASTS else "i32"
             shared = "f32" if "f32" in kinds else number
         done = [
             typed[n] if n in typed else self.of(e, shared) for n, e in enumerate(exprs)
         ]
-        assert len({c.type for c in done}) == 1, "operands of several types"
+        assert len({scalar_of(c.type) for c in done}) == 1, "operands of several types"
         return done
 
     # Leaves
@@ -177,24 +193,62 @@ class Body:
         return Compiled(array.type, lambda _: array.read(()))
 
     def _read(self, expr: ast.Subscript) -> Compiled:
-        assert isinstance(expr.base, ast.Name)
-        array = self.scope.tensors[expr.base.name]
-        assert len(expr.subscripts) == len(array.shape)
-        places = [self._place(array, n, s) for n, s in enumerate(expr.subscripts)]
+        """An element of a tensor, or a part of what the base is."""
+        base, subscripts = expr.base, expr.subscripts
+        if not isinstance(base, ast.Name) or base.name not in self.scope.tensors:
+            return self._part(self.of(base), subscripts)
+        array = self.scope.tensors[base.name]
+        if not array.shape:
+            return self._part(self.of(base), subscripts)
+        lengths = array.shape
+        assert len(subscripts) == len(lengths)
+        places = [self._place(n, s) for n, s in zip(lengths, subscripts, strict=True)]
         if len(places) == 1:
             (only,) = places
             return Compiled(array.type, lambda at: array.read((only(at),)))
         return Compiled(array.type, lambda at: array.read([p(at) for p in places]))
 
-    def _place(self, array: Array, axis: int, subscript: ast.Expr) -> Run:
+    def _part(self, whole: Compiled, subscripts: Sequence[ast.Expr]) -> Compiled:
+        """An element of an array, a component of a vector, a column of a matrix."""
+        for subscript in subscripts:
+            inner = parts_of(whole.memory)
+            assert inner and not isinstance(whole.memory, Record)
+            whole = self._element(whole, subscript, len(inner))
+        return whole
+
+    def _element(self, whole: Compiled, subscript: ast.Expr, length: int) -> Compiled:
+        run, place = whole.run, self._place(length, subscript)
+        self.note("part of an array" if isinstance(whole.memory, Fixed) else "part")
+        self.note("computed part", really=not isinstance(subscript, ast.Number))
+        return Compiled(
+            _value(parts_of(whole.memory)[0]), lambda at: run(at)[place(at)]
+        )
+
+    def _member(self, expr: ast.Member) -> Compiled:
+        base, name = self.of(expr.base), expr.member.name
+        run, memory = base.run, base.memory
+        if isinstance(memory, Record):
+            place = memory.place(name)
+            return Compiled(
+                _value(parts_of(memory)[place]), lambda at: run(at)[place]
+            )
+        take = composites.swizzled(name)
+        self.note("swizzle" if len(name) > 1 else "component")
+        type_ = composites.component_type(base.type, name)
+        return Compiled(type_, lambda at: take(run(at)))
+
+    def _place(self, length: int, subscript: ast.Expr) -> Run:
         """A bare index and an affine form must lie inside; all else is clamped."""
         run = self.of(subscript).run
         bare = isinstance(subscript, ast.Name) and subscript.name in self.scope.indices
-        if bare:
-            return lambda at: array.inside(run(at), axis)
-        if not self.scope.clamps and self._is_affine(subscript):
-            return lambda at: array.inside(run(at), axis)
-        return lambda at: array.clamped(run(at), axis)
+        if bare or (not self.scope.clamps and self._is_affine(subscript)):
+            return lambda at: inside(run(at), length)
+        return lambda at: clamped(run(at), length)
+
+    def note(self, what: str, *, really: bool = True) -> None:
+        """Note what of the language the program uses, where its types are known."""
+        if really:
+            self.interpreter.noted.add(what)
 
     def _is_affine(self, expr: ast.Expr) -> bool:
         match expr:
@@ -237,11 +291,8 @@ class Body:
         run, type_ = operand.run, operand.type
         if expr.op == "not":
             return Compiled("bool", lambda at: not run(at))
-        if type_ == "f32":
-            return Compiled("f32", lambda at: numbers.negate(run(at)))
-        if expr.op == "-":
-            return Compiled(type_, lambda at: numbers.wrap(-run(at), type_))
-        return Compiled(type_, lambda at: numbers.wrap(~run(at), type_))
+        apply = _signed(expr.op, scalar_of(type_))
+        return Compiled(type_, _over_numbers(type_, apply, run))
 
     def _logic(self, expr: ast.Binary) -> Compiled:
         left, right = self.of(expr.left).run, self.of(expr.right).run
@@ -259,29 +310,29 @@ class Body:
     def _binary(self, expr: ast.Binary, want: str | None) -> Compiled:
         op = expr.op
         if op in {"<<", ">>"}:
-            return self._shift(expr, want)
-        left, right = self.together(want, expr.left, expr.right)
+            left, right = self.of(expr.left, want), self.of(expr.right, "u32")
+            assert scalar_of(right.type) == "u32"
+        else:
+            left, right = self.together(want, expr.left, expr.right)
         type_, a, b = left.type, left.run, right.run
-        if type_ == "f32":
-            apply = _REAL[op]
-            return Compiled(type_, lambda at: apply(a(at), b(at)))
-        if op == "/":
-            return Compiled(
-                type_, lambda at: numbers.integer_divide(a(at), b(at), type_)
-            )
-        if op == "%":
-            return Compiled(
-                type_, lambda at: numbers.integer_remainder(a(at), b(at), type_)
-            )
-        whole = _INTEGER[op]
-        return Compiled(type_, lambda at: numbers.wrap(whole(a(at), b(at)), type_))
+        apply = _operator(op, scalar_of(type_))
+        if is_composite(type_) or is_composite(right.type):
+            self._note_operation(op, type_, right.type)
+            type_, apply = composites.operation(op, type_, right.type, apply)
+        return Compiled(type_, lambda at: apply(a(at), b(at)))
 
-    def _shift(self, expr: ast.Binary, want: str | None) -> Compiled:
-        left, right = self.of(expr.left, want), self.of(expr.right, "u32")
-        assert right.type == "u32"
-        move = _INTEGER[expr.op]
-        type_, a, b = left.type, left.run, right.run
-        return Compiled(type_, lambda at: numbers.wrap(move(a(at), b(at)), type_))
+    def _note_operation(self, op: str, left: str, right: str) -> None:
+        kinds = [
+            "matrix" if is_matrix(t) else "vector" if is_composite(t) else "scalar"
+            for t in (left, right)
+        ]
+        if kinds == ["vector", "vector"]:
+            of = "reals" if scalar_of(left) == "f32" else "integers"
+            self.note(f"vectors of {of}")
+        elif "matrix" in kinds and op == "*":
+            self.note(f"{kinds[0]} * {kinds[1]}")
+        else:
+            self.note("vector and scalar" if "vector" in kinds else "matrix + -")
 
     def _conditional(self, expr: ast.Conditional, want: str | None) -> Compiled:
         condition = self.of(expr.condition)
@@ -306,6 +357,8 @@ class Body:
         name = expr.function.name
         if name in CASTS:
             return _cast(self.of(expr.arguments[0]), name)
+        if is_composite(name):
+            return self._construct(name, expr.arguments)
         if name in self.scope.functions:
             return self._function(self.scope.functions[name], expr)
         if name == "select":
@@ -313,6 +366,8 @@ class Body:
             chosen = self.of(expr.arguments[2]).run
             a, b = no.run, yes.run
             return Compiled(no.type, lambda at: [a(at), b(at)][chosen(at)])
+        if name in composites.GEOMETRY:
+            return self._geometry(name, expr.arguments)
         if name in GENERIC:
             parts = self.together(want, *expr.arguments)
         elif name in BITS:
@@ -329,18 +384,51 @@ class Body:
 
     def _builtin(self, name: str, parts: list[Compiled]) -> Compiled:
         runs = [part.run for part in parts]
-        type_ = parts[0].type
         if name in TRUTHS:
             verdict = name == "is_finite"
             return Compiled("bool", lambda at: runs[0](at) is not None and verdict)
-        if type_ != "f32":
-            return Compiled(
-                type_, lambda at: integer_function(name, [r(at) for r in runs], type_)
-            )
+        type_ = parts[0].type
+        apply = self._numbers(name, scalar_of(type_))
+        if not is_composite(type_):
+            return Compiled(type_, lambda at: apply([r(at) for r in runs]))
+        self.note("built-in of vectors")
+        width = len(parts_of(type_))
+        whole = [is_composite(part.type) for part in parts]
+
+        def run(at: At) -> tuple[Any, ...]:
+            given = [
+                value if all_of_it else (value,) * width
+                for all_of_it, value in zip(whole, [r(at) for r in runs], strict=True)
+            ]
+            return tuple(apply(beside) for beside in zip(*given, strict=True))
+
+        return Compiled(type_, run)
+
+    def _numbers(self, name: str, type_: str) -> Callable[[Sequence[Any]], Any]:
         accuracies = self.scope.accuracies
-        return Compiled(
-            "f32", lambda at: real_function(name, [r(at) for r in runs], accuracies)
-        )
+        if type_ == "f32":
+            return lambda values: real_function(name, values, accuracies)
+        return lambda values: integer_function(name, values, type_)
+
+    def _geometry(self, name: str, arguments: Sequence[ast.Expr]) -> Compiled:
+        self.note(name)
+        parts = [self.of(argument, "f32") for argument in arguments]
+        runs = [part.run for part in parts]
+        given = [part.type for part in parts]
+        type_, apply = composites.geometry(name, given, self.scope.accuracies)
+        return Compiled(type_, lambda at: apply(*[r(at) for r in runs]))
+
+    def _construct(self, type_: str, arguments: Sequence[ast.Expr]) -> Compiled:
+        """A vector or matrix made of parts, or converted number by number."""
+        scalar = scalar_of(type_)
+        parts = [self.of(argument, scalar) for argument in arguments]
+        if len(parts) == 1 and len(parts_of(parts[0].type)) == len(parts_of(type_)):
+            self.note("cast of a vector", really=parts[0].type != type_)
+            return _cast(parts[0], type_)
+        self.note("matrix constructor" if is_matrix(type_) else "vector constructor")
+        make = composites.construct(type_, [part.type for part in parts])
+        runs = [part.run for part in parts]
+        return Compiled(type_, lambda at: make([r(at) for r in runs]))
 
     def _function(self, function: ast.FunctionItem, expr: ast.Call) -> Compiled:
         """Compile the function's body anew; its parameters are read like indices."""
@@ -352,7 +440,8 @@ class Body:
         arguments: list[tuple[str, Run]] = []
         for parameter, node in zip(function.parameters, expr.arguments, strict=True):
             type_, name = parameter.type.name.name, parameter.name.name
-            argument = self.of(node, type_)
+            self.note("fn of composites", really=is_composite(type_))
+            argument = self.of(node, scalar_of(type_))
             assert argument.type == type_
             arguments.append((name, argument.run))
             scope.values[name] = Compiled(type_, operator.itemgetter(name))
@@ -362,7 +451,7 @@ class Body:
             compiled, name = inner.of(let.value), let.name.name
             lets.append((name, compiled.run))
             scope.values[name] = Compiled(compiled.type, operator.itemgetter(name))
-        result = inner.of(function.body, function.result.name.name)
+        result = inner.of(function.body, scalar_of(function.result.name.name))
         assert result.type == function.result.name.name
 
         def run(at: At) -> Value:
@@ -388,13 +477,13 @@ class Body:
         def terms(at: At) -> list[Any]:
             collected: list[Any] = []
             _collect(dict(at), names, lengths, run, collected)
-            spend(len(collected))
+            spend(len(collected) * cost)
             return collected
 
-        if type_ == "f32":
-            join = _REDUCE_REAL[expr.kind]
-            return Compiled(type_, lambda at: join(terms(at)))
-        return Compiled(type_, lambda at: _reduce_integers(expr.kind, terms(at), type_))
+        cost = len(list(numbers_in(type_)))
+        self.note("reduction of composites", really=cost > 1)
+        join = _joining(expr.kind, type_)
+        return Compiled(type_, lambda at: join(terms(at)))
 
 
 def _collect(
@@ -433,11 +522,59 @@ def _literal(value: float, want: str | None) -> Compiled:
 
 
 def _cast(operand: Compiled, to: str) -> Compiled:
-    run, source = operand.run, operand.type
+    change = _conversion(scalar_of(operand.type), scalar_of(to))
+    return Compiled(to, _over_numbers(to, change, operand.run)) if change else operand
+
+
+def _conversion(source: str, to: str) -> Callable[[Any], Any] | None:
     if source == to:
-        return operand
+        return None
     if to == "f32":
-        return Compiled(to, lambda at: numbers.from_integer(int(run(at))))
+        return lambda value: numbers.from_integer(int(value))
     if source == "f32":
-        return Compiled(to, lambda at: numbers.saturate(run(at), to))
-    return Compiled(to, lambda at: numbers.wrap(int(run(at)), to))
+        return lambda value: numbers.saturate(value, to)
+    return lambda value: numbers.wrap(int(value), to)
+
+
+def _value(memory: Memory) -> Memory:
+    """Return what a part is read as; the halves of a vector are so already."""
+    return read_as(memory) if isinstance(memory, str) else memory
+
+
+def _over_numbers(type_: str, change: Callable[[Any], Any], run: Run) -> Run:
+    """Return what computes a value, and changes each number of it."""
+    if not is_composite(type_):
+        return lambda at: change(run(at))
+    return lambda at: mapped(type_, run(at), lambda _, number: change(number))
+
+
+def _signed(op: str, type_: str) -> Callable[[Any], Any]:
+    if type_ == "f32":
+        return numbers.negate
+    if op == "-":
+        return lambda value: numbers.wrap(-value, type_)
+    return lambda value: numbers.wrap(~value, type_)
+
+
+def _operator(op: str, type_: str) -> Callable[[Any, Any], Any]:
+    if type_ == "f32":
+        return _REAL[op]
+    if op == "/":
+        return lambda a, b: numbers.integer_divide(a, b, type_)
+    if op == "%":
+        return lambda a, b: numbers.integer_remainder(a, b, type_)
+    whole = _INTEGER[op]
+    return lambda a, b: numbers.wrap(whole(a, b), type_)
+
+
+def _joining(kind: str, type_: str) -> Callable[[list[Any]], Any]:
+    """Return what joins the terms of a reduction, number by number."""
+    inner = parts_of(type_)
+    if inner:
+        each = _joining(kind, str(inner[0]))
+        return lambda terms: tuple(
+            each([term[n] for term in terms]) for n in range(len(inner))
+        )
+    if type_ == "f32":
+        return _REDUCE_REAL[kind]
+    return lambda terms: _reduce_integers(kind, terms, type_)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from .dice import Dice
+from .parts import Parts
 from .pieces import Level, Piece, binary, call, conditional, element, reduction, unary
+from .vectors import Vectors
 from .world import LITERAL_AXES, Function, Index, Place, Tensor, Type, Value, World
 
 SAFE_FUNCTIONS: dict[str, str] = {
@@ -50,6 +52,12 @@ class Grammar:
     """Draws expressions in a world."""
 
     world: World
+    parts: Parts = field(init=False)
+    vectors: Vectors = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.parts = Parts(self)
+        self.vectors = Vectors(self)
 
     @property
     def dice(self) -> Dice:
@@ -83,7 +91,19 @@ class Grammar:
                     self.called,
                 ),
             ]
+        if self.world.composites:
+            kinds += [self.of_vectors] * 2
         return self.dice.pick(kinds)(type_, place)
+
+    def of_vectors(self, type_: Type, place: Place) -> Piece:
+        """A scalar that is computed from vectors, or a part of something."""
+        if self.dice.chance(50):
+            found = self.parts.read(type_, place)
+            if found is not None:
+                return found
+        if type_ == "f32":
+            return self.vectors.measure(place)
+        return self.vectors.dotted(type_, place)
 
     # Leaves
 
@@ -93,7 +113,12 @@ class Grammar:
             own = [name for name, of in place.locals if of == type_]
             if own and self.dice.chance(80):
                 return Piece(self.dice.pick(own))
-            return self.literal(type_, place)
+            found = self.parts.read(type_, place)
+            return found or self.literal(type_, place)
+        if self.world.composites and self.dice.chance(35):
+            found = self.parts.read(type_, place)
+            if found is not None:
+                return found
         roll = self.dice.below(100)
         if roll < (70 if type_ == "f32" else 45):
             return self.read(type_, place)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from kerngen.syntax import ast
 
+from .memory import Memory, Record, parts_of
 from .numbers import ULP, Real, UndecidedError, to_f32
 
 Number: TypeAlias = float | int
@@ -43,8 +44,8 @@ def evaluate(expr: ast.Expr, scope: HostScope) -> Number:
             return value
         case ast.Name(name=name):
             return scope.values[name]
-        case ast.Member(base=ast.Name(name=name), member=member):
-            return scope.values[f"{name}.{member.name}"]
+        case ast.Member() | ast.Subscript():
+            return scope.values[_trail(expr)]
         case ast.Unary(op=op, operand=operand):
             inner = evaluate(operand, scope)
             return -inner if op == "-" else not inner
@@ -60,6 +61,37 @@ def evaluate(expr: ast.Expr, scope: HostScope) -> Number:
             return _call(function.name, values, scope)
         case _:
             raise AssertionError(f"the host can't compute {expr}")
+
+
+def _trail(expr: ast.Expr) -> str:
+    """Return how a part of a parameter is called in a scope: `light.m[1].y`."""
+    match expr:
+        case ast.Member(base=base, member=member):
+            name = member.name
+            return f"{_trail(base)}.{name}"
+        case ast.Subscript(base=base, subscripts=subscripts):
+            places = [s.value for s in subscripts if isinstance(s, ast.Number)]
+            assert len(places) == len(subscripts)
+            return _trail(base) + "".join(f"[{place}]" for place in places)
+        case ast.Name(name=name):
+            return name
+        case _:
+            raise AssertionError(f"the host can't read {expr}")
+
+
+def numbers_of(name: str, memory: Memory, value: Any) -> Iterator[tuple[str, Number]]:
+    """Yield every number of a parameter, as hosts call it."""
+    inner = parts_of(memory)
+    if not inner:
+        yield name, value
+    for n, part in enumerate(inner):
+        trails = [f"{name}[{n}]"]
+        if isinstance(memory, Record):
+            trails = [f"{name}.{memory.members[n][0]}"]
+        elif isinstance(memory, str) and memory.startswith("vec"):
+            trails.append(f"{name}.{'xyzw'[n]}")
+        for trail in trails:
+            yield from numbers_of(trail, part, value[n])
 
 
 def _call(name: str, values: list[Number], scope: HostScope) -> Number:

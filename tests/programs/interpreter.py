@@ -18,8 +18,20 @@ from kerngen.syntax import ast
 from . import hosts
 from .expressions import At, Body, Compiled, Scope, literal_kind
 from .functions import Accuracy
-from .numbers import Real, UndecidedError, Value, leaf
-from .tensors import Array, IllegalCallError
+from .memory import (
+    Fixed,
+    Memory,
+    Record,
+    element_of,
+    is_composite,
+    parts_of,
+    read_as,
+    records_of,
+    scalar_of,
+)
+from .numbers import Real, UndecidedError, Value
+from .targets import Spot, spot_of, written_part
+from .tensors import Array, Given, IllegalCallError, taken
 
 Tensors: TypeAlias = Mapping[str, Array]
 
@@ -34,11 +46,15 @@ class Interpreter:
     program: ast.Program
     accuracies: Mapping[str, Accuracy]
     work: int = MOST_WORK
+    noted: set[str] = field(default_factory=set[str])
+    """What of vectors, matrices and structs the program uses."""
+    records: dict[str, Record] = field(init=False)
     functions: dict[str, ast.FunctionItem] = field(init=False)
     constants: dict[str, Compiled] = field(init=False)
 
     def __post_init__(self) -> None:
         items = self.program.items
+        self.records = records_of(self.program)
         self.functions = {
             i.name.name: i for i in items if isinstance(i, ast.FunctionItem)
         }
@@ -51,10 +67,10 @@ class Interpreter:
         scope = Scope(self.functions, self.accuracies, values=dict(self.constants))
         compiled = Body(scope, self).of(item.value, item.type.name.name)
         value = compiled.run({})
-        return Compiled(item.type.name.name, lambda _: value)
+        return Compiled(compiled.type, lambda _: value)
 
     def run(
-        self, name: str, arrays: Mapping[str, Any], scalars: Mapping[str, Any]
+        self, name: str, arrays: Mapping[str, Given], scalars: Mapping[str, Any]
     ) -> dict[str, Array]:
         """Run a kernel; return every tensor that it may have written."""
         (kernel,) = (
@@ -99,29 +115,27 @@ class Call:
         """Bind arguments and dims, and make the outputs."""
         for parameter in self.kernel.parameters:
             name, axes = parameter.name.name, parameter.type.axes
+            memory = element_of(parameter.type, self.interpreter.records)
             if axes is None:
-                self._bind_scalar(name, parameter.type.name.name, scalars[name])
+                self._bind_value(name, memory, scalars[name])
                 continue
-            array = Array.of(arrays[name], parameter.type.name.name)
+            given = arrays[name]
+            array = Array.of(memory, given.shape, given.cells)
             self.scope.tensors[name] = array
             for axis, length in zip(axes, array.shape, strict=True):
                 if isinstance(axis, ast.Name) and axis.name not in self.on_host.values:
                     self._bind_integer(axis.name, length)
         for output in self.kernel.outputs:
             shape = tuple(self.length(axis) for axis in output.type.axes or ())
-            array = Array.empty(shape, output.type.name.name)
-            self.scope.tensors[output.name.name] = array
+            memory = element_of(output.type, self.interpreter.records)
+            self.scope.tensors[output.name.name] = Array.empty(shape, memory)
 
-    def _bind_scalar(self, name: str, type_: str, value: Any) -> None:
-        """Bind a scalar, or each component of a vector under a name of its own."""
-        if type_.startswith("vec"):
-            parts: tuple[float, ...] = value
-            for component, part in zip("xyzw", parts, strict=False):
-                self._bind_scalar(f"{name}.{component}", "f32", part)
-            return
-        self.on_host.values[name] = value
-        bound: Value = leaf(value) if type_ == "f32" else int(value)
-        self.scope.values[name] = Compiled(type_, lambda _: bound)
+    def _bind_value(self, name: str, memory: Memory, value: Any) -> None:
+        """Bind a scalar, or a vector, matrix or struct, of which hosts read parts."""
+        for path, number in hosts.numbers_of(name, memory, value):
+            self.on_host.values[path] = number
+        bound = taken(memory, value)
+        self.scope.values[name] = Compiled(memory, lambda _: bound)
 
     def _bind_integer(self, name: str, value: int) -> None:
         self.on_host.values[name] = value
@@ -148,6 +162,8 @@ class Call:
                     value
                 )
                 cells = self._over(ranges, typed.run)
+                if is_composite(typed.type):
+                    self.interpreter.noted.add("let of composites")
                 shape = tuple(ranges.values())
                 self.scope.tensors[name.name] = Array(typed.type, shape, cells)
             case ast.Assignment():
@@ -169,19 +185,38 @@ class Call:
         target = self.scope.tensors[statement.name.name]
         names = [s.name for s in statement.subscripts if isinstance(s, ast.Name)]
         ranges = dict(zip(names, target.shape, strict=True))
+        spot = spot_of(target.memory, statement.members)
         value: ast.Expr = statement.value
         if statement.op != "=":
-            span = statement.span
-            own: ast.Expr = ast.Name(statement.name.name, span)
-            if statement.subscripts:
-                own = ast.Subscript(own, statement.subscripts, span)
             operator: Any = statement.op[0]
-            value = ast.Binary(operator, own, value, span)
-        typed = Body(self.scope.within(ranges), self.interpreter, self).of(
-            value, target.type
-        )
-        assert typed.type == target.type
-        target.write(self._over(ranges, typed.run))
+            value = ast.Binary(operator, written_part(statement), value, statement.span)
+        body = Body(self.scope.within(ranges | spot.ranges), self.interpreter, self)
+        want = read_as(spot.memory) if isinstance(spot.memory, str) else None
+        typed = body.of(value, want and scalar_of(want))
+        assert typed.memory == (want or spot.memory)
+        if not spot.steps:
+            target.write_all(self._over(ranges, typed.run))
+            return
+        self._note(spot, typed)
+        self.interpreter.spend(math.prod((ranges | spot.ranges).values()))
+        places = list(domain(ranges | spot.ranges))
+        values = [typed.run(at) for at in places]
+        for at, result in zip(places, values, strict=True):
+            cell = target.flat([at[name] for name in names])
+            target.write(cell, spot.path(at), result)
+
+    def _note(self, spot: Spot, value: Compiled) -> None:
+        """Note what kind of part a statement writes."""
+        if not isinstance(value.memory, str):
+            self.interpreter.noted.add("copy of a part")
+        elif spot.is_component:
+            self.interpreter.noted.add("component as a target")
+        else:
+            self.interpreter.noted.add("member as a target")
+        if spot.ranges:
+            self.interpreter.noted.add("array by index as a target")
+        elif any(isinstance(step, int) for step in spot.in_arrays):
+            self.interpreter.noted.add("array by number as a target")
 
     def _over(
         self, ranges: Mapping[str, int], run: Callable[[At], Value]
@@ -202,8 +237,7 @@ class Call:
                 continue
             name = binder.name.name
             found[name] = next(
-                scope.tensors[tensor].shape[axis]
-                for tensor, axis in bare_uses(name, body)
+                lengths_of(base, scope)[axis] for base, axis in bare_uses(name, body)
             )
         return found
 
@@ -214,15 +248,18 @@ def domain(ranges: Mapping[str, int]) -> Iterator[At]:
         yield dict(zip(ranges, values, strict=True))
 
 
-def bare_uses(name: str, expr: ast.Expr) -> Iterator[tuple[str, int]]:
-    """Yield the tensors and axes that a name subscripts by itself, as they are read."""
+def bare_uses(name: str, expr: ast.Expr) -> Iterator[tuple[ast.Expr, int]]:
+    """Yield what a name subscripts by itself, and which axis, as they are read."""
     match expr:
-        case ast.Subscript(base=ast.Name(name=tensor), subscripts=subscripts):
+        case ast.Subscript(base=base, subscripts=subscripts):
+            yield from bare_uses(name, base)
             for axis, subscript in enumerate(subscripts):
                 if isinstance(subscript, ast.Name) and subscript.name == name:
-                    yield tensor, axis
+                    yield base, axis
                 else:
                     yield from bare_uses(name, subscript)
+        case ast.Member(base=base):
+            yield from bare_uses(name, base)
         case ast.Unary(operand=operand):
             yield from bare_uses(name, operand)
         case ast.Binary(left=left, right=right):
@@ -238,6 +275,41 @@ def bare_uses(name: str, expr: ast.Expr) -> Iterator[tuple[str, int]]:
             yield from bare_uses(name, body)
         case _:
             return
+
+
+def lengths_of(base: ast.Expr, scope: Scope) -> tuple[int, ...]:
+    """Return the lengths that subscripts range over."""
+    if isinstance(base, ast.Name) and base.name in scope.tensors:
+        array = scope.tensors[base.name]
+        if array.shape:
+            return array.shape
+    memory = _memory(base, scope)
+    lengths: list[int] = []
+    while isinstance(memory, Fixed):
+        lengths.append(memory.length)
+        memory = memory.element
+    return tuple(lengths) or (len(parts_of(memory)),)
+
+
+def _memory(expr: ast.Expr, scope: Scope) -> Memory:
+    match expr:
+        case ast.Name(name=name) if name in scope.tensors:
+            return scope.tensors[name].memory
+        case ast.Name(name=name):
+            return scope.values[name].memory
+        case ast.Subscript(base=ast.Name(name=name)) if name in scope.tensors:
+            return scope.tensors[name].memory
+        case ast.Subscript(base=base, subscripts=subscripts):
+            memory = _memory(base, scope)
+            for _ in subscripts:
+                memory = parts_of(memory)[0]
+            return memory
+        case ast.Member(base=base, member=member):
+            record = _memory(base, scope)
+            assert isinstance(record, Record)
+            return parts_of(record)[record.place(member.name)]
+        case _:
+            raise AssertionError(expr)
 
 
 __all__ = ["Interpreter", "Real", "literal_kind"]

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.vendor.pretty import RepresentationPrinter
-from numpy.typing import NDArray
 
 from .dice import Dice
+from .memory import built, numbers_in
 from .statements import Statements
-from .world import Tensor, Value, World
+from .structs import spelled
+from .tensors import Given
+from .world import Parameter, Tensor, Value, World
 
 CHOICES = 1000
 """What a large program takes; a larger one ends in the simplest choices."""
 
-Argument: TypeAlias = float | tuple[float, ...]
+Argument: TypeAlias = Any
+"""A number, or nested tuples of them."""
 
 LENGTHS = (3, 2, 5, 1, 3, 5, 4, 33, 2, 64, 1, 5, 0)
 SHORT = (2, 1, 3)
@@ -59,28 +63,48 @@ class Program:
         """The text with its schedules, and without: they may fit none of its stages."""
         return (self.source, self.text) if self.schedules else (self.text,)
 
-    def arrays(self, sizes: Mapping[str, int]) -> dict[str, NDArray[Any]]:
+    def arrays(self, sizes: Mapping[str, int]) -> dict[str, Given]:
         """Arguments: small whole numbers and halves; any bits where a u32 may be big."""
         rng = np.random.default_rng(self.seed)
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays: dict[str, Given] = {}
         for tensor in self.inputs:
             shape = tuple(sizes[a] if a in sizes else int(a) for a in tensor.axes)
             arrays[tensor.name] = _drawn(rng, tensor, shape)
         return arrays
 
 
-def _drawn(
-    rng: np.random.Generator, tensor: Tensor, shape: tuple[int, ...]
-) -> NDArray[Any]:
-    if tensor.type == "f32":
-        values = np.asarray(rng.integers(-2, 4, shape))
+def _drawn(rng: np.random.Generator, tensor: Tensor, shape: tuple[int, ...]) -> Given:
+    memory, count = tensor.memory, math.prod(shape)
+    columns = [
+        _numbers(rng, kept, count, big=tensor.big) for _, kept in numbers_in(memory)
+    ]
+    cells = [built(memory, iter(row)) for row in zip(*columns, strict=True)]
+    return Given(memory, shape, cells)
+
+
+def _numbers(
+    rng: np.random.Generator, kept: str, count: int, *, big: bool = False
+) -> list[Any]:
+    """Draw one number of each element."""
+    if kept in {"f32", "f16"}:
+        values = np.asarray(rng.integers(-2, 4, count))
         halves = rng.integers(0, 4) == 0
-        drawn = values / 2 if halves else values
-        return drawn.astype(np.float16 if tensor.half else np.float32)
-    if tensor.type == "i32":
-        return np.asarray(rng.integers(-2, 6, shape)).astype(np.int32)
-    high = 2**32 if tensor.big else 6
-    return np.asarray(rng.integers(0, high, shape)).astype(np.uint32)
+        drawn = values / 2 if halves else values.astype(np.float64)
+        return list(drawn.tolist())
+    if kept == "i32":
+        return list(rng.integers(-2, 6, count).tolist())
+    return list(rng.integers(0, 2**32 if big else 6, count).tolist())
+
+
+def _values(seed: int, parameters: Sequence[Parameter]) -> dict[str, Argument]:
+    """Draw what is passed for vectors, matrices and structs."""
+    rng = np.random.default_rng(seed)
+    values: dict[str, Argument] = {}
+    for parameter in parameters:
+        memory = parameter.memory
+        numbers = [_numbers(rng, kept, 1)[0] for _, kept in numbers_in(memory)]
+        values[parameter.name] = built(memory, iter(numbers))
+    return values
 
 
 def program_of(choices: bytes) -> Program:
@@ -91,6 +115,7 @@ def program_of(choices: bytes) -> Program:
     sizes = _sizes(dice, world)
     inputs = tuple(t for t in world.tensors if t.role in {"input", "update"})
     scalars = [v for v in world.values if v.role == "scalar"]
+    seed = dice.below(256)
     return Program(
         kernel=world.kernel,
         text=_text(world, inputs, scalars),
@@ -98,9 +123,12 @@ def program_of(choices: bytes) -> Program:
         dims=world.dims,
         inputs=inputs,
         outputs=tuple(t.name for t in world.tensors if t.role == "output"),
-        scalars={v.parameter: v.argument for v in scalars},
+        scalars={
+            **{v.parameter: v.argument for v in scalars},
+            **_values(seed, world.parameters),
+        },
         sizes=sizes,
-        seed=dice.below(256),
+        seed=seed,
     )
 
 
@@ -125,8 +153,10 @@ def programs(draw: st.DrawFn) -> Program:
 def _text(world: World, inputs: tuple[Tensor, ...], scalars: list[Value]) -> str:
     parameters = [_declared(t, "mut " if t.role == "update" else "") for t in inputs]
     parameters += [value.declared for value in scalars]
+    parameters += [f"{p.name}: {spelled(p.memory)}" for p in world.parameters]
     outputs = ", ".join(_declared(t) for t in world.tensors if t.role == "output")
-    lines = [
+    lines = [item.text for item in world.structs]
+    lines += [
         f"const {v.name}: {v.type} = {v.text};"
         for v in world.values
         if v.role == "const"

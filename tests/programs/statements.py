@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from .grammar import Grammar, uses
+from .members import Members
 from .pieces import Piece, binary, call, conditional, element, reduction
 from .world import Index, Place, Tensor, Type, World
 
@@ -23,14 +24,18 @@ class Statements:
 
     world: World
     grammar: Grammar = field(init=False)
+    members: Members = field(init=False)
 
     def __post_init__(self) -> None:
         self.grammar = Grammar(self.world)
+        self.members = Members(self)
 
     def draw(self) -> None:
         """Draw a program's statements, then its schedules."""
         dice = self.world.dice
         self.world.begin()
+        if self.world.composites:
+            self.members.begin()
         kinds: Mapping[str, Callable[[], None]] = {
             "element": self.element,
             "reduce": self.reduce,
@@ -52,6 +57,8 @@ class Statements:
         }
         for name in dice.several(tuple(kinds), 2 + dice.below(4)):
             kinds[name]()
+        if self.world.composites:
+            self.members.draw()
         if not any(t.role in {"output", "update"} for t in self.world.tensors):
             self.element()
         if dice.chance(65):

@@ -10,28 +10,29 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypeAlias
 
-import numpy as np
 from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen.compiler import CompiledModule, compile_text
 from kerngen.ir.builtins import BUILTINS
+from kerngen.runtime.elements import Element
 from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.struct import Struct
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.text import Source
 from kerngen.syntax.parser import parse
 from tests.numeric.generated import imported
 
 from .interpreter import Interpreter
+from .memory import DTYPES, Memory, at_path, filled, numbers_in, view
 from .numbers import UndecidedError
 from .programs import Program
-from .tensors import Array, IllegalCallError
+from .tensors import Array, Given, IllegalCallError
 
 Results: TypeAlias = dict[str, NDArray[Any]]
 Judge: TypeAlias = Callable[[str], str]
 
 ACCURACIES = {name: row.accuracy for name, row in BUILTINS.items()}
-DTYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u32": np.uint32}
 NO_FIT = frozenset({"KG0751", "KG0753"})
 """What is wrong with a schedule that fits no stage, or whose stage there is not."""
 
@@ -178,21 +179,40 @@ def run(
     ctx: gpu.Context,
     built: Built,
     program: Program,
-    arrays: Mapping[str, NDArray[Any]],
+    arrays: Mapping[str, Given],
 ) -> Results:
     """What a context gives: the tensors that change, and the outputs.
 
     All by their place: what Python reserves has another name there.
     """
     kernel = built.kernel
-    tensors = [ctx.tensor(array) for array in arrays.values()]
-    made = kernel.launch(
-        ctx, tuple(tensors), tuple(program.scalars.values()), kernel.no_out
-    )
+    tensors = [
+        ctx.tensor(filled(spec.element.DTYPE, *_fields(given)), spec.element)
+        for spec, given in zip(kernel.inputs, arrays.values(), strict=True)
+    ]
+    scalars = [
+        _passed(spec.element, value)
+        for spec, value in zip(kernel.scalars, program.scalars.values(), strict=True)
+    ]
+    made = kernel.launch(ctx, tuple(tensors), tuple(scalars), kernel.no_out)
     named = zip(program.inputs, tensors, strict=True)
     results = {t.name: array.numpy() for t, array in named if t.role == "update"}
     outputs = zip(program.outputs, made, strict=True)
     return results | {name: array.numpy() for name, array in outputs}
+
+
+def _fields(given: Given) -> tuple[tuple[int, ...], Memory, list[Any]]:
+    return given.shape, given.memory, given.cells
+
+
+def _passed(element: type[Element], value: Any, depth: int = 0) -> Any:
+    """Return a struct made of nested tuples, `depth` arrays of them, or else a value."""
+    if not issubclass(element, Struct):
+        return value
+    if depth:
+        return tuple(_passed(element, each, depth - 1) for each in value)
+    pairs = zip(element.FIELDS, value, strict=True)
+    return element(*(_passed(f.type, part, len(f.lengths)) for f, part in pairs))
 
 
 def _must_refuse(program: Program, name: str, way: Callable[[], Results]) -> None:
@@ -210,19 +230,26 @@ def _compare(
     for tensor, wanted in expected.items():
         got = results[tensor]
         where = f"{name}: {tensor}"
-        if got.dtype != DTYPES[wanted.element]:
-            raise FaultFoundError(
-                f"{where} holds {got.dtype}, not {wanted.element}\n{program}"
-            )
-        if got.shape != wanted.shape:
-            raise FaultFoundError(
-                f"{where} is {got.shape}, not {wanted.shape}\n{program}"
-            )
-        pairs = zip(got.reshape(-1).tolist(), wanted.cells, strict=True)
-        for number, (mine, cell) in enumerate(pairs):
-            value, error = cell[:2] if isinstance(cell, tuple) else (cell, 0)
-            if not abs(mine - value) <= error:
-                raise FaultFoundError(
-                    f"{where}: cell {number} is {mine}, not {value} within {error}"
-                    f"\n{program}"
-                )
+        for path, kept in numbers_in(wanted.memory):
+            column = view(got, len(wanted.shape), wanted.memory, path)
+            cells = [at_path(cell, path) for cell in wanted.cells]
+            fault = _difference(column, kept, wanted.shape, cells)
+            if fault:
+                raise FaultFoundError(f"{where}{list(path)}: {fault}\n{program}")
+
+
+def _difference(
+    got: NDArray[Any], kept: str, shape: tuple[int, ...], cells: Sequence[Any]
+) -> str:
+    """Return what is wrong with one number of each element, if anything is."""
+    if got.dtype != DTYPES[kept]:
+        return f"holds {got.dtype}, not {kept}"
+    if got.shape != shape:
+        return f"is {got.shape}, not {shape}"
+    for number, (mine, cell) in enumerate(
+        zip(got.reshape(-1).tolist(), cells, strict=True)
+    ):
+        value, error = cell[:2] if isinstance(cell, tuple) else (cell, 0)
+        if not abs(mine - value) <= error:
+            return f"cell {number} is {mine}, not {value} within {error}"
+    return ""

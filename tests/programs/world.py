@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from .dice import Dice
+from .memory import Memory, as_half, is_composite, scalar_of
 from .names import FUNCTIONS, INDICES, KERNELS, ODD_INDICES, PLAIN, RESERVED, Names
+from .structs import StructItem, spelled
 
 Type: TypeAlias = Literal["f32", "i32", "u32"]
 Role: TypeAlias = Literal["input", "update", "output", "let"]
@@ -23,7 +25,7 @@ class Tensor:
     """A tensor that the program declares; axes are as written: `n`, `3`, `h / 2`."""
 
     name: str
-    type: Type
+    type: Memory
     axes: tuple[str, ...]
     role: Role
     readable: bool = True
@@ -35,7 +37,15 @@ class Tensor:
     @property
     def element(self) -> str:
         """The type of its elements, as declared."""
-        return "f16" if self.half else self.type
+        return spelled(self.memory)
+
+    @property
+    def memory(self) -> Memory:
+        """What an element is in memory."""
+        if self.half:
+            assert isinstance(self.type, str), "structs hold halves of their own"
+            return as_half(self.type)
+        return self.type
 
 
 @dataclass(frozen=True)
@@ -63,12 +73,20 @@ class Value:
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """A vector, matrix or struct that is passed by value."""
+
+    name: str
+    memory: Memory
+
+
+@dataclass(frozen=True)
 class Function:
     """A function of the file."""
 
     name: str
-    parameters: tuple[Type, ...]
-    result: Type
+    parameters: tuple[str, ...]
+    result: str
     text: str
 
 
@@ -92,7 +110,7 @@ class Place:
     depth: int = 3
     typed: bool = True
     branch: bool = False
-    locals: tuple[tuple[str, Type], ...] | None = None
+    locals: tuple[tuple[str, str], ...] | None = None
 
     @property
     def inner(self) -> Place:
@@ -114,10 +132,14 @@ class World:
     kernel: str = field(init=False)
     halves: int = field(init=False)
     """How many of a hundred f32 tensors are stored as f16: none in most programs."""
+    composites: bool = field(init=False)
+    """Whether there are vectors, matrices and structs."""
     dims: tuple[str, ...] = field(init=False)
     index_names: tuple[str, ...] = field(init=False)
     tensors: list[Tensor] = field(default_factory=list[Tensor])
     values: list[Value] = field(default_factory=list[Value])
+    structs: list[StructItem] = field(default_factory=list[StructItem])
+    parameters: list[Parameter] = field(default_factory=list[Parameter])
     functions: list[Function] = field(default_factory=list[Function])
     statements: list[str] = field(default_factory=list[str])
     schedules: list[str] = field(default_factory=list[str])
@@ -128,6 +150,7 @@ class World:
         self.kernel = Names(self.dice).of(KERNELS[:1], KERNELS[1:])
         count = 2 + self.dice.below(2)
         self.halves = 40 if self.dice.chance(25) else 0
+        self.composites = self.dice.chance(60)
         self.index_names = tuple(
             self.values_named.of(INDICES, ODD_INDICES, 15) for _ in range(8)
         )
@@ -156,15 +179,16 @@ class World:
             return self.dice.pick(LITERAL_AXES)
         return self.dice.pick(self.dims)
 
-    def add(self, type_: Type, axes: tuple[str, ...], role: Role) -> Tensor:
+    def add(self, type_: Memory, axes: tuple[str, ...], role: Role) -> Tensor:
         """Declare a tensor."""
         big = type_ == "u32" and self.dice.chance(50)
-        half = type_ == "f32" and role != "let" and self.dice.chance(self.halves)
+        real = isinstance(type_, str) and scalar_of(type_) == "f32"
+        half = real and role != "let" and self.dice.chance(self.halves)
         tensor = Tensor(self.name(), type_, axes, role, role != "output", big, half)
         self.tensors.append(tensor)
         return tensor
 
-    def input(self, type_: Type, axes: tuple[str, ...]) -> Tensor:
+    def input(self, type_: Memory, axes: tuple[str, ...]) -> Tensor:
         """Return an input of this form: one that is there, or a new one."""
         alike = [
             t for t in self.tensors if (t.type, t.axes) == (type_, axes) and t.readable
@@ -226,6 +250,13 @@ class World:
     def crowded(self) -> bool:
         """Whether the program should do with the tensors that it has."""
         return sum(t.role in {"input", "update"} for t in self.tensors) >= MOST_INPUTS
+
+    def in_parts(self) -> list[Tensor]:
+        """Return the tensors of vectors, matrices and structs that may be read."""
+        known = [t for t in self.tensors if t.readable]
+        return [
+            t for t in known if not isinstance(t.type, str) or is_composite(t.type)
+        ]
 
     def readable(self, type_: Type) -> list[Tensor]:
         """Return the tensors that an expression may read."""

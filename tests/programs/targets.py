@@ -1,0 +1,73 @@
+"""What a statement writes of an element: `p[i].trail[k].x = ...;`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from kerngen.syntax import ast
+
+from .composites import LETTERS
+from .memory import Fixed, Memory, Path, Record, parts_of
+
+Step: TypeAlias = int | str
+"""The number of a part, or the index that ranges over all of them."""
+
+
+@dataclass
+class Spot:
+    """A part of an element, and the ranges of the indices that lead to it."""
+
+    memory: Memory
+    steps: list[Step] = field(default_factory=list[Step])
+    in_arrays: list[Step] = field(default_factory=list[Step])
+    ranges: dict[str, int] = field(default_factory=dict[str, int])
+    is_component: bool = False
+
+    def path(self, at: dict[str, Any]) -> Path:
+        """Return where the part is, for values of the indices."""
+        return tuple(step if isinstance(step, int) else at[step] for step in self.steps)
+
+    def enter(self, step: Step, number: int = 0) -> None:
+        """Go into a part; all that an index ranges over are of one type."""
+        self.memory = parts_of(self.memory)[step if isinstance(step, int) else number]
+        self.steps.append(step)
+
+
+def spot_of(memory: Memory, members: Sequence[ast.TargetMember]) -> Spot:
+    """Return what the members of a target lead to."""
+    spot = Spot(memory)
+    for member in members:
+        if isinstance(spot.memory, Record):
+            spot.enter(spot.memory.place(member.name.name))
+        else:
+            spot.is_component = True
+            spot.enter(LETTERS[member.name.name])
+        for subscript in member.subscripts:
+            assert isinstance(spot.memory, Fixed)
+            step: Step
+            match subscript:
+                case ast.Number(value=value):
+                    step = int(value)
+                case ast.Name(name=name):
+                    step = name
+                    spot.ranges[name] = spot.memory.length
+                case _:
+                    raise AssertionError(subscript)
+            spot.in_arrays.append(step)
+            spot.enter(step)
+    return spot
+
+
+def written_part(statement: ast.Assignment) -> ast.Expr:
+    """Return the target as an expression, as a compound assignment reads it."""
+    span = statement.span
+    part: ast.Expr = ast.Name(statement.name.name, span)
+    if statement.subscripts:
+        part = ast.Subscript(part, statement.subscripts, span)
+    for member in statement.members:
+        part = ast.Member(part, member.name, span)
+        if member.subscripts:
+            part = ast.Subscript(part, member.subscripts, span)
+    return part
