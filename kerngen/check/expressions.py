@@ -30,7 +30,7 @@ from kerngen.ir.evaluate import NotFiniteError
 from kerngen.ir.fold import fold
 from kerngen.ir.nodes import Binary, Constant, Expr, Reduce, Select, Unary
 from kerngen.ir.operators import is_composite
-from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -302,6 +302,24 @@ class Expressions:
             body = inner.check(node.body, want)
         if body is None or indices is None:
             return None
+        if isinstance(body.type, Matrix) and node.kind != "sum":
+            self._report_matrices(node, body.type)
+            return None
         if not self._accepts(node.kind, node.body, body.type, _NUMBERS, want):
             return None
         return Reduce(node.kind, indices, body, body.type)
+
+    def _report_matrices(self, node: ast.Reduction, type_: Matrix) -> None:
+        """Record a reduction of matrices that is no sum: WGSL has none either."""
+        text = one_line(node.body.span.text)
+        if not isinstance(node.body, ast.Name | ast.Member | ast.Subscript):
+            text = f"({text})"
+        self.env.faults.add(
+            faults_types.OperandType(
+                span=node.body.span,
+                operator=node.kind,
+                accepted="numbers and vectors",
+                actual=type_.spelling,
+                remedy=f"Take a column of each: '{text}[0]'.",
+            )
+        )

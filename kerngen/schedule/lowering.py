@@ -7,6 +7,7 @@ differs between the four; a narrow value is splat only where WGSL asks for it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
@@ -50,6 +51,7 @@ from kerngen.schedule.composites import (
 )
 from kerngen.schedule.identities import accumulate, identity
 from kerngen.schedule.loads import lower_load
+from kerngen.schedule.plain import is_plain_function
 from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import tree as t
 from kerngen.shader.helpers import HELPER_OF
@@ -190,6 +192,9 @@ class Lowerer:
 
     def _unary(self, expr: Unary) -> Value:
         value = self.lower(expr.operand)
+        if isinstance(expr.type, Matrix):
+            # WGSL has no sign before a matrix (8.7, Arithmetic Expressions).
+            return Value(t.Binary("*", value.expr, t.Literal("-1.0")))
         op = "!" if expr.op == "not" else expr.op
         return Value(t.Unary(op, value.expr), value.wide)
 
@@ -231,7 +236,10 @@ class Lowerer:
         if isinstance(expr.type, Vector):
             return Value(lower_componentwise(self, expr))
         if not BUILTINS[expr.builtin].wide and any(value.wide for value, _ in parts):
-            return self._element_by_element(expr, [value for value, _ in parts])
+            template, type_ = BUILTINS[expr.builtin].wgsl, wgsl_type(expr.type, 1)
+            return self._element_by_element(
+                expr, parts, lambda given: t.Template(template, given, type_)
+            )
         wide, arguments = self.together(*parts)
         lanes = LANES if wide else 1
         if expr.builtin in HELPER_OF:
@@ -241,12 +249,16 @@ class Lowerer:
         template = BUILTINS[expr.builtin].wgsl
         return Value(t.Template(template, tuple(arguments), type_), wide)
 
-    def _element_by_element(self, expr: BuiltinCall, parts: list[Value]) -> Value:
-        """Call a built-in that has no form for vectors once per element."""
-        template, type_ = BUILTINS[expr.builtin].wgsl, wgsl_type(expr.type, 1)
-        named = [self.named(value, f"{self.label}_argument") for value in parts]
+    def _element_by_element(
+        self,
+        expr: BuiltinCall | FunctionCall,
+        parts: list[tuple[Value, ValueType]],
+        called: Callable[[tuple[t.Expr, ...]], t.Expr],
+    ) -> Value:
+        """Call what has no form for four elements once for each."""
+        named = [self.named(value, f"{self.label}_argument") for value, _ in parts]
         calls = tuple(
-            t.Template(template, tuple(v.lane(component) for v in named), type_)
+            called(tuple(value.lane(component) for value in named))
             for component in COMPONENTS
         )
         return Value(t.Call(wgsl_type(expr.type, LANES), calls), wide=True)
@@ -254,6 +266,11 @@ class Lowerer:
     def _function_call(self, expr: FunctionCall) -> Value:
         parts = [(self.lower(a), a.type) for a in expr.arguments]
         wide, arguments = self.together(*parts)
+        if wide and not is_plain_function(expr.function, self.shader.task.functions):
+            name = self._function(expr.function, 1)
+            return self._element_by_element(
+                expr, parts, lambda given: t.call(name, *given)
+            )
         name = self._function(expr.function, LANES if wide else 1)
         return Value(t.call(name, *arguments), wide)
 

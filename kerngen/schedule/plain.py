@@ -6,9 +6,18 @@ component of a parameter is a number like any other.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
-from kerngen.ir.nodes import Expr, IndexValue, Load, LocalValue, UniformValue
+from kerngen.ir.nodes import (
+    Expr,
+    Function,
+    FunctionCall,
+    IndexValue,
+    Load,
+    LocalValue,
+    UniformValue,
+)
 from kerngen.ir.operators import is_composite
 from kerngen.ir.stages import Define, Stage, Write
 from kerngen.ir.types import Scalar
@@ -37,6 +46,20 @@ def _is_plain(expr: Expr) -> bool:
     if by_part or any(is_composite(part.type) for part in (expr, *parts)):
         return not any(map(_varies, walk(expr)))
     return all(map(_is_plain, parts))
+
+
+def is_plain_function(name: str, functions: Mapping[str, Function]) -> bool:
+    """Whether a function of scalars computes with scalars alone."""
+    function = functions[name]
+    values = [*(value for _, value in function.lets), function.body]
+    for expr in (node for value in values for node in walk(value)):
+        if is_composite(expr.type):
+            return False
+        if isinstance(expr, FunctionCall) and not is_plain_function(
+            expr.function, functions
+        ):
+            return False
+    return True
 
 
 def _varies(expr: Expr) -> bool:

@@ -340,7 +340,41 @@ def floats(*shapes: tuple[int, ...]) -> Callable[[ModuleType, Real], tuple[Array
     )
 
 
+CHOSEN = """
+    fn reach(x: f32) -> f32 { let v = vec2f(x, 1.0); v.x * v.y + length(v.xx) }
+    fn part(m: mat2x2f) -> f32 { (-m)[1].x }
+    kernel f(m: mat2x3f[n], x: f32[n], w: f32[n], k: vec4f)
+        -> a: mat2x3f[n], b: mat2x3f[n], c: f32[n], d: f32[n], e: f32[], g: f32[] {
+        a[i] = if x[i] > 0.0 { m[i] } else { -m[n - 1 - i] };
+        b[i] = m[i] - -(2.0 * m[i]);
+        c[i] = reach(x[i]) + w[i];
+        d[i] = k[i % 4] * w[i] + x[i];
+        let whole = sum[i] m[i];
+        let last = sum[i] vec2f(x[i], w[i]);
+        e = whole[1].z + whole[0][2];
+        g = last[1] + part(mat2x2f(last, last));
+    }
+"""
+
+
+def chosen(m: Array, x: Array, w: Array) -> list[Any]:
+    whole, last = m.sum(axis=0), np.array([x.sum(), w.sum()])
+    return [
+        [m[i] if x[i] > 0 else -m[len(m) - 1 - i] for i in range(len(m))],
+        [3 * each for each in m],
+        [x[i] + abs(x[i]) * math.sqrt(2) + w[i] for i in range(len(m))],
+        [K[i % 4] * w[i] + x[i] for i in range(len(m))],
+        whole[1, 2] + whole[0, 2],
+        last[1] - last[0],
+    ]
+
+
+K = (2.0, -1.0, 0.5, 3.0)
+
 COMPOSITES = (
+    Composite(
+        "chosen", CHOSEN, floats((8, 2, 3), (8,), (8,)), chosen, lambda _: {"k": K}
+    ),
     Composite("bodies", BODIES, floats((N, 3), (N,)), bodies),
     Composite("one body", BODIES, floats((1, 3), (1,)), bodies),
     Composite("no bodies", BODIES, floats((0, 3), (0,)), bodies),

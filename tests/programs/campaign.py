@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, Phase, given, reject, seed, settings
 from .constructs import CONSTRUCTS, constructs_of
 from .programs import Program, programs
 from .trial import Trial
+from .typed_constructs import TYPED
 
 COUNTS: Final = "constructs of random programs"
 """The name under which a test reports its counts."""
@@ -23,6 +24,9 @@ _SLOW: Final = (
 
 RAREST: Final = 0.1
 """The least share of the programs that uses each construct."""
+
+RAREST_TYPED: Final = 0.05
+"""The same for each construct of structs, vectors and matrices."""
 
 
 def campaign(trial: Trial, number: int, count: int) -> Counter[str]:
@@ -50,7 +54,7 @@ def campaign(trial: Trial, number: int, count: int) -> Counter[str]:
             counts["discarded"] += 1
             reject()
         counts["programs"] += 1
-        counts.update(constructs_of(outcome.text))
+        counts.update(constructs_of(outcome.text) | outcome.noted & {*TYPED})
 
     try_one()
     return counts
@@ -58,5 +62,6 @@ def campaign(trial: Trial, number: int, count: int) -> Counter[str]:
 
 def rare(counts: Counter[str]) -> list[str]:
     """Return the constructs that too few programs use."""
-    least = RAREST * counts["programs"]
-    return [name for name in CONSTRUCTS if counts[name] < least]
+    programs = counts["programs"]
+    least = dict.fromkeys(CONSTRUCTS, RAREST) | dict.fromkeys(TYPED, RAREST_TYPED)
+    return [name for name, share in least.items() if counts[name] < share * programs]

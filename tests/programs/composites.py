@@ -17,12 +17,6 @@ Accuracies: TypeAlias = Mapping[str, Accuracy]
 
 LETTERS: Final = {letter: n % 4 for n, letter in enumerate("xyzwrgba")}
 
-GEOMETRY: Final = frozenset(
-    {"dot", "length", "distance", "normalize", "cross", "reflect", "faceForward"}
-    | {"transpose", "determinant"}
-)
-"""The functions of whole vectors and matrices."""
-
 _NORMALIZE_ULPS = 4.0
 """What `x * inverseSqrt(dot(x, x))` may be off by beyond a division."""
 _DETERMINANT_ULPS = 64.0
@@ -107,36 +101,29 @@ def _dot(left: Numbers, right: Numbers) -> Real:
 # Functions
 
 
-def geometry(
-    name: str, given: Sequence[str], accuracies: Accuracies
-) -> tuple[str, Callable[..., Any]]:
-    """Return the type of a function's result, and what computes it."""
-    first = given[0]
+def geometry_type(name: str, first: str) -> str:
+    """Return the type of a function's result, by that of its first argument."""
     match name:
-        case "dot" if scalar_of(first) != "f32":
-            whole = scalar_of(first)
-            return whole, lambda a, b: _whole_dot(a, b, whole)
         case "dot":
-            return "f32", _dot
-        case "length":
-            return "f32", lambda v: _length(v, accuracies)
-        case "distance":
-            return "f32", lambda a, b: _length(_minus(a, b), accuracies)
-        case "normalize":
-            return first, lambda v: _normalize(v, accuracies)
-        case "cross":
-            return first, _cross
-        case "reflect":
-            return first, _reflect
-        case "faceForward":
-            return first, _face_forward
+            return scalar_of(first)
         case "transpose":
             rows = len(parts_of(str(parts_of(first)[0])))
-            type_ = f"mat{rows}x{len(parts_of(first))}f"
-            return type_, lambda m: tuple(zip(*m, strict=True))
+            return f"mat{rows}x{len(parts_of(first))}f"
+        case "length" | "distance" | "determinant":
+            return "f32"
         case _:
-            assert name == "determinant"
-            return "f32", _determinant
+            return first
+
+
+def geometry(
+    name: str, first: str, accuracies: Accuracies
+) -> Callable[[Sequence[Any]], Any]:
+    """Return what computes a function from its arguments."""
+    whole = scalar_of(first)
+    if name == "dot" and whole != "f32":
+        return lambda given: _whole_dot(given[0], given[1], whole)
+    compute = _GEOMETRY[name]
+    return lambda given: compute(given, accuracies)
 
 
 def _whole_dot(left: Numbers, right: Numbers, type_: str) -> int:
@@ -194,3 +181,19 @@ def _determinant(matrix: Numbers) -> Real:
     most = max(abs(x) + e for column in matrix for x, e, _ in column)
     own = _DETERMINANT_ULPS * numbers.ULP * most**size
     return numbers.inexact(value, error + own, 0.0)
+
+
+_GEOMETRY: Final[Mapping[str, Callable[[Sequence[Any], Accuracies], Any]]] = {
+    "dot": lambda given, _: _dot(given[0], given[1]),
+    "length": lambda given, by: _length(given[0], by),
+    "distance": lambda given, by: _length(_minus(given[0], given[1]), by),
+    "normalize": lambda given, by: _normalize(given[0], by),
+    "cross": lambda given, _: _cross(given[0], given[1]),
+    "reflect": lambda given, _: _reflect(given[0], given[1]),
+    "faceForward": lambda given, _: _face_forward(given[0], given[1], given[2]),
+    "transpose": lambda given, _: tuple(zip(*given[0], strict=True)),
+    "determinant": lambda given, _: _determinant(given[0]),
+}
+"""The functions of whole vectors and matrices."""
+
+GEOMETRY: Final = frozenset(_GEOMETRY)

@@ -11,8 +11,11 @@ from kerngen.source.text import Source
 from kerngen.syntax import ast
 from kerngen.syntax.parser import parse
 
+from .composites import GEOMETRY
 from .functions import BITS
+from .memory import is_composite
 from .names import FUNCTIONS, KERNELS, ODD_INDICES, RESERVED
+from .typed_constructs import TYPED, constructs_of_items
 
 CONSTRUCTS: Final = (
     *(
@@ -113,7 +116,7 @@ class _Collector:
     def note(self, construct: str, *, really: bool = True) -> None:
         """Note a construct."""
         if really:
-            assert construct in CONSTRUCTS, construct
+            assert construct in CONSTRUCTS or construct in TYPED, construct
             self.found.add(construct)
 
     def names(self, *identifiers: ast.Identifier) -> None:
@@ -131,8 +134,9 @@ class _Collector:
             self.note("f16", really=type_.name.name == "f16")
             self.names(parameter.name)
             if type_.axes is None:
-                vector = type_.name.name.startswith("vec")
-                self.note("vector" if vector else f"scalar {type_.name.name}")
+                kind = f"scalar {type_.name.name}"
+                self.note(kind, really=type_.name.name in _CASTS)
+                self.note("vector", really=type_.name.name.startswith("vec"))
                 self.note("default", really=parameter.default is not None)
                 continue
             axes = type_.axes
@@ -199,8 +203,15 @@ class _Collector:
         match expr:
             case ast.Name(name=name):
                 self._name(name, place)
-            case ast.Subscript():
+            case ast.Subscript(base=ast.Name()):
                 self._read(expr, place)
+            case ast.Subscript(base=base, subscripts=subscripts):
+                self.expression(base, place)
+                for subscript in subscripts:
+                    if _tensors(subscript, self.types):
+                        self.expression(subscript, replace(place, subscript=True))
+            case ast.Member(base=base):
+                self.expression(base, place)
             case ast.Unary(op=op, operand=operand):
                 self.note("not" if op == "not" else "negation")
                 self.expression(operand, place)
@@ -278,6 +289,8 @@ class _Collector:
                 self.note("call of fn")
             case _ if name in BITS:
                 self.note("bit built-in")
+            case _ if name in GEOMETRY or is_composite(name):
+                pass
             case _:
                 exact = name in _EXACT
                 self.note("exact built-in" if exact else "rounding built-in")
@@ -366,10 +379,11 @@ def constructs_of(text: str) -> frozenset[str]:
     collector.header()
     collector.body()
     collector.items(program)
-    return frozenset(collector.found)
+    return frozenset((*collector.found, *constructs_of_items(program, kernel)))
 
 
 def table(counts: Counter[str], programs: int) -> str:
     """Return how many of the programs use each construct, as text."""
-    rows = sorted((counts[name] / programs, name) for name in CONSTRUCTS)
+    names = (*CONSTRUCTS, *TYPED)
+    rows = sorted((counts[name] / programs, name) for name in names)
     return "\n".join(f"{share:6.1%}  {name}" for share, name in rows)

@@ -212,7 +212,8 @@ class Body:
         """An element of an array, a component of a vector, a column of a matrix."""
         for subscript in subscripts:
             inner = parts_of(whole.memory)
-            assert inner and not isinstance(whole.memory, Record)
+            assert inner
+            assert not isinstance(whole.memory, Record)
             whole = self._element(whole, subscript, len(inner))
         return whole
 
@@ -229,9 +230,7 @@ class Body:
         run, memory = base.run, base.memory
         if isinstance(memory, Record):
             place = memory.place(name)
-            return Compiled(
-                _value(parts_of(memory)[place]), lambda at: run(at)[place]
-            )
+            return Compiled(_value(parts_of(memory)[place]), lambda at: run(at)[place])
         take = composites.swizzled(name)
         self.note("swizzle" if len(name) > 1 else "component")
         type_ = composites.component_type(base.type, name)
@@ -291,6 +290,7 @@ class Body:
         run, type_ = operand.run, operand.type
         if expr.op == "not":
             return Compiled("bool", lambda at: not run(at))
+        self.note("sign of composites", really=is_composite(type_))
         apply = _signed(expr.op, scalar_of(type_))
         return Compiled(type_, _over_numbers(type_, apply, run))
 
@@ -339,6 +339,7 @@ class Body:
         assert condition.type == "bool"
         inner = replace(self, scope=replace(self.scope, clamps=True))
         then, otherwise = inner.together(want, expr.then, expr.otherwise)
+        self.note("if of composites", really=is_composite(then.type))
         c, a, b = condition.run, then.run, otherwise.run
 
         def run(at: At) -> Value:
@@ -414,9 +415,10 @@ class Body:
         self.note(name)
         parts = [self.of(argument, "f32") for argument in arguments]
         runs = [part.run for part in parts]
-        given = [part.type for part in parts]
-        type_, apply = composites.geometry(name, given, self.scope.accuracies)
-        return Compiled(type_, lambda at: apply(*[r(at) for r in runs]))
+        first = parts[0].type
+        apply = composites.geometry(name, first, self.scope.accuracies)
+        type_ = composites.geometry_type(name, first)
+        return Compiled(type_, lambda at: apply([r(at) for r in runs]))
 
     def _construct(self, type_: str, arguments: Sequence[ast.Expr]) -> Compiled:
         """A vector or matrix made of parts, or converted number by number."""

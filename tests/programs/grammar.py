@@ -413,7 +413,8 @@ class Grammar:
         else:
             function = self.new_function(type_)
         typed = replace(place.inner, typed=True)
-        return call(function.name, [self.of(t, typed) for t in function.parameters])
+        given = [self.vectors.any_of(t, typed) for t in function.parameters]
+        return call(function.name, given)
 
     def new_function(self, type_: Type) -> Function:
         """A function of one or two parameters, with a let at times."""

@@ -85,7 +85,7 @@ class Members:
         self, tensor: Tensor, indices: Indices, part: str, value: Piece, op: str = "="
     ) -> None:
         """Write an assignment to a part of an element."""
-        names = ", ".join(index.name for index in indices)
+        names = ", ".join(index.name for index in indices[: len(tensor.axes)])
         target = f"{tensor.name}[{names}]{part}" if names else f"{tensor.name}{part}"
         self.world.statements.append(f"{target} {op} {value.text};")
 
@@ -176,7 +176,10 @@ class Members:
             self.change(tensor, self.statements.indices(axes), "", str(tensor.memory))
 
     def change(self, tensor: Tensor, indices: Indices, part: str, leaf: str) -> None:
-        """Write a scalar, vector or matrix that has a value: all of it, or one number."""
+        """Write a scalar, vector or matrix that has a value: all of it, or one number.
+
+        The first of the indices are those of the tensor, others are in the part.
+        """
         dice, type_ = self.world.dice, read_as(leaf)
         place = Place(indices, 2)
         if is_composite(type_) and not is_matrix(type_) and dice.chance(35):
@@ -191,7 +194,9 @@ class Members:
             value = self.vectors.scalar(scalar_of(type_), place)
         elif type_ == "f32" and dice.chance(10):
             op, value = "/=", Piece(dice.pick(("2.0", "4", "3.0")))
-        self.write(tensor, indices, part, value or self.vectors.any_of(type_, place), op)
+        self.write(
+            tensor, indices, part, value or self.vectors.any_of(type_, place), op
+        )
 
     def elsewhere(self, tensor: Tensor, type_: str, place: Place) -> Piece | None:
         """A value from a tensor's own elements, or from those of one axis together."""
@@ -266,19 +271,7 @@ class Members:
                 else:
                     places.append(str(dice.below(length)))
             part += f"[{', '.join(places)}]"
-        self._change_at(tensor, indices, tuple(own), part, leaf)
-
-    def _change_at(
-        self, tensor: Tensor, indices: Indices, own: Indices, part: str, leaf: str
-    ) -> None:
-        if own == indices or self.world.dice.chance(30):
-            self.change(tensor, indices, part, leaf)
-            return
-        type_ = read_as(leaf)
-        op = self.world.dice.pick(("=", "+=", "-="))
-        self.write(
-            tensor, indices, part, self.vectors.any_of(type_, Place(own, 2)), op
-        )
+        self.change(tensor, tuple(own), part, leaf)
 
     def copied(self, memory: Memory, indices: Indices) -> Piece | None:
         """Another place of this type, if there is one that can be read."""
@@ -300,9 +293,9 @@ class Members:
         """Write every part of a new struct."""
         dice = self.world.dice
         if not isinstance(memory, str) and (copy or dice.chance(20)):
-            source = self.copied(memory, indices[: len(tensor.axes)])
+            source = self.copied(memory, indices)
             if source is not None:
-                self.write(tensor, indices[: len(tensor.axes)], part, source)
+                self.write(tensor, indices, part, source)
                 return
         if isinstance(memory, Record):
             for name, member in memory.members:
@@ -332,15 +325,14 @@ class Members:
         self, tensor: Tensor, indices: Indices, part: str, leaf: str
     ) -> None:
         dice, type_ = self.world.dice, read_as(leaf)
-        outer = indices[: len(tensor.axes)]
         place = Place(indices, 1 + dice.below(2))
         if is_composite(type_) and not is_matrix(type_) and dice.chance(20):
             letters = "xyzw"[: len(parts_of(type_))]
             for letter in dice.several(letters, len(letters)):
                 value = self.vectors.scalar(scalar_of(type_), place)
-                self.write(tensor, outer, f"{part}.{letter}", value)
+                self.write(tensor, indices, f"{part}.{letter}", value)
             return
-        self.write(tensor, outer, part, self.vectors.any_of(type_, place))
+        self.write(tensor, indices, part, self.vectors.any_of(type_, place))
 
 
 def _larger(memory: Memory, part: str = "") -> Iterator[tuple[str, Memory]]:

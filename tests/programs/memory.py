@@ -198,7 +198,7 @@ def view(array: NDArray[Any], rank: int, memory: Memory, path: Path) -> NDArray[
     Where elements lie further apart than they are long, they are in records of one
     field, `value`.
     """
-    outer = (slice(None),) * rank
+    outer: tuple[Any, ...] = (slice(None),) * rank
     for step in path:
         array = _bare(array, memory)
         if isinstance(memory, Record):

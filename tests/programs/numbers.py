@@ -72,6 +72,11 @@ def inexact(value: float, error: float, ulps: float, size: float = 0.0) -> Real:
     return value, total + TINY if size < 2 * TINY else total, size
 
 
+def bounds(value: Real | int) -> tuple[float, float]:
+    """Return a value and how far off it may come out."""
+    return value[:2] if isinstance(value, tuple) else (value, 0.0)
+
+
 def leaf(value: float) -> Real:
     """Return an argument or a literal, rounded to f32."""
     rounded = to_f32(value)

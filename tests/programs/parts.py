@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from .dice import Dice
@@ -72,10 +73,8 @@ class Parts:
     def sources(self, place: Place) -> list[Source]:
         """Return what an expression can read parts of."""
         if place.locals is not None:
-            return [
-                Source(type_, lambda name=name: name) for name, type_ in place.locals
-            ]
-        found = [Source(p.memory, lambda p=p: p.name) for p in self.world.parameters]
+            return [Source(type_, partial(str, name)) for name, type_ in place.locals]
+        found = [Source(p.memory, partial(str, p.name)) for p in self.world.parameters]
         found += [self.element_of(t, place) for t in self.world.in_parts()]
         return found
 

@@ -165,7 +165,7 @@ class Statements:
         place = Place(indices, 2)
         first = self.grammar.load(tensor, place)
         second = self.grammar.load(tensor, place)
-        value = self.value(tensor.type, indices, 2)
+        value = self.value(tensor.scalar, indices, 2)
         if self.world.dice.chance(60):
             value = binary("+", binary("*", first, second), value)
         else:
@@ -368,7 +368,7 @@ class Statements:
     def _compound(self, tensor: Tensor, indices: tuple[Index, ...]) -> None:
         op = self.world.dice.pick(COMPOUND if tensor.type == "f32" else COMPOUND[:3])
         place = Place(indices, 2)
-        value = self.grammar.of(tensor.type, place)
+        value = self.grammar.of(tensor.scalar, place)
         if op == "/=":
             value = Piece(self.world.dice.pick(("2.0", "4", "3.0")))
         self.assign(tensor, indices, op, value)

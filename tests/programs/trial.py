@@ -25,7 +25,7 @@ from tests.numeric.generated import imported
 
 from .interpreter import Interpreter
 from .memory import DTYPES, Memory, at_path, filled, numbers_in, view
-from .numbers import UndecidedError
+from .numbers import UndecidedError, bounds
 from .programs import Program
 from .tensors import Array, Given, IllegalCallError
 
@@ -62,6 +62,8 @@ class Outcome:
 
     discarded: str = ""
     text: str = ""
+    noted: frozenset[str] = frozenset()
+    """What the interpreter saw of it, where types tell."""
 
 
 @contextmanager
@@ -121,12 +123,12 @@ class Trial:
         sizes = dict(program.sizes)
         try:
             try:
-                expected = self.expect(program, sizes)
+                expected, noted = self.expect(program, sizes)
             except UndecidedError as discard:
                 if "work" not in str(discard):
                     raise
                 sizes = {dim: min(size, SMALLER) for dim, size in sizes.items()}
-                expected = self.expect(program, sizes)
+                expected, noted = self.expect(program, sizes)
         except UndecidedError as discard:
             return Outcome(str(discard))
         arrays = program.arrays(sizes)
@@ -142,29 +144,31 @@ class Trial:
             if expected is None:
                 for name, way in ways.items():
                     _must_refuse(program, name, way)
-                return Outcome(text=chosen.text)
+                return Outcome(text=chosen.text, noted=noted)
             results = {name: way() for name, way in ways.items()}
         for name, result in results.items():
             _compare(program, name, result, expected)
-        for tensor, array in results["chosen"].items():
-            if array.tobytes() != results["again"][tensor].tobytes():
+        for tensor, wanted in expected.items():
+            once, again = results["chosen"][tensor], results["again"][tensor]
+            if _bits(once, wanted) != _bits(again, wanted):
                 raise FaultFoundError(
                     f"Other bits in {tensor} when run twice\n{program}"
                 )
-        return Outcome(text=chosen.text)
+        return Outcome(text=chosen.text, noted=noted)
 
     def expect(
         self, program: Program, sizes: Mapping[str, int]
-    ) -> dict[str, Array] | None:
-        """What the program means; None if the language refuses the call."""
+    ) -> tuple[dict[str, Array] | None, frozenset[str]]:
+        """What the program means, None if the language refuses it; and what it uses."""
         tree = parse(Source("random.kern", program.text))
         interpreter = Interpreter(tree, ACCURACIES)
         try:
-            return interpreter.run(
+            results = interpreter.run(
                 program.kernel, program.arrays(sizes), program.scalars
             )
         except IllegalCallError:
-            return None
+            return None, frozenset(interpreter.noted)
+        return results, frozenset(interpreter.noted)
 
     def judge(self, program: Program, *kernels: Built) -> None:
         """Have every shader judged."""
@@ -238,6 +242,13 @@ def _compare(
                 raise FaultFoundError(f"{where}{list(path)}: {fault}\n{program}")
 
 
+def _bits(array: NDArray[Any], like: Array) -> list[bytes]:
+    """Return the bits of every number, without what lies between them."""
+    rank, memory = len(like.shape), like.memory
+    numbers = numbers_in(memory)
+    return [view(array, rank, memory, path).tobytes() for path, _ in numbers]
+
+
 def _difference(
     got: NDArray[Any], kept: str, shape: tuple[int, ...], cells: Sequence[Any]
 ) -> str:
@@ -249,7 +260,7 @@ def _difference(
     for number, (mine, cell) in enumerate(
         zip(got.reshape(-1).tolist(), cells, strict=True)
     ):
-        value, error = cell[:2] if isinstance(cell, tuple) else (cell, 0)
+        value, error = bounds(cell)
         if not abs(mine - value) <= error:
             return f"cell {number} is {mine}, not {value} within {error}"
     return ""

@@ -11,7 +11,7 @@ from .memory import is_composite, is_matrix, parts_of, scalar_of, vector
 from .parts import Parts, binds
 from .pieces import Level, Piece, binary, call, conditional, reduction, unary
 from .structs import MATRICES, VECTORS
-from .world import Function, Index, Parameter, Place, Tensor, Type, World
+from .world import Function, Index, Parameter, Place, Tensor, World, scalar_type
 
 if TYPE_CHECKING:
     from .grammar import Grammar
@@ -121,7 +121,7 @@ class Vectors:
 
     def scalar(self, scalar: str, place: Place) -> Piece:
         """A scalar, of any kind."""
-        return self.grammar.of(_scalar_type(scalar), place)
+        return self.grammar.of(scalar_type(scalar), place)
 
     def converted(self, type_: str, place: Place) -> Piece:
         """A conversion of each component."""
@@ -179,9 +179,7 @@ class Vectors:
         """An `if`."""
         inside = replace(place.inner, branch=True)
         condition = self.grammar.truth(place.inner)
-        return conditional(
-            condition, self.of(type_, inside), self.of(type_, inside)
-        )
+        return conditional(condition, self.of(type_, inside), self.of(type_, inside))
 
     # Products with matrices
 
@@ -217,8 +215,8 @@ class Vectors:
             names = ("countOneBits", "reverseBits", "firstTrailingBit", "abs")
             return call(self.dice.pick(names), [first])
         if scalar != "u32" and self.dice.chance(40):
-            names = EXACT if scalar == "f32" else ("abs", "sign")
-            return call(self.dice.pick(names), [first])
+            signed = EXACT if scalar == "f32" else ("abs", "sign")
+            return call(self.dice.pick(signed), [first])
         second = self.of(type_, place.inner)
         return call(self.dice.pick(("min", "max")), [first, second])
 
@@ -312,7 +310,8 @@ class Vectors:
         """A reduction over an index, each component by itself."""
         if place.locals is not None:
             return self.componentwise(type_, place)
-        kind = self.dice.pick(("sum", "sum", "max", "min"))
+        kinds = ("sum",) if is_matrix(type_) else ("sum", "sum", "max", "min", "prod")
+        kind = self.dice.pick(kinds)
         index = self.world.fresh_indices((self.world.axis(),), place.indices)[0]
         return self.reduce_over(kind, type_, index, place)
 
@@ -331,7 +330,9 @@ class Vectors:
                 self._with_axis(type_, index, place), [index], inner
             )
         given = not binds(index, body.text) or self.dice.chance(15)
-        if kind == "sum" and self.dice.chance(60):
+        if kind == "prod":
+            pass
+        elif kind == "sum" and self.dice.chance(60):
             scalar = scalar_of(type_)
             factor = self.scalar(scalar, replace(inner, typed=True, depth=0))
             body = binary("*", body, factor)
@@ -345,9 +346,3 @@ class Vectors:
         del place
         axis = index.axis if index.axis in self.world.input_axes() else "3"
         return self.world.input(type_, (axis,))
-
-
-def _scalar_type(scalar: str) -> Type:
-    if scalar == "f32":
-        return "f32"
-    return "i32" if scalar == "i32" else "u32"

@@ -20,6 +20,13 @@ MOST_INPUTS = 5
 LITERAL_AXES = ("2", "3", "4")
 
 
+def scalar_type(name: str) -> Type:
+    """Return a scalar type by its name."""
+    if name == "f32":
+        return "f32"
+    return "i32" if name == "i32" else "u32"
+
+
 @dataclass
 class Tensor:
     """A tensor that the program declares; axes are as written: `n`, `3`, `h / 2`."""
@@ -33,6 +40,11 @@ class Tensor:
     """Whether its integers may be any of 32 bits."""
     half: bool = False
     """Whether it is stored as f16."""
+
+    @property
+    def scalar(self) -> Type:
+        """The type of its elements, which are scalars."""
+        return scalar_type(str(self.type))
 
     @property
     def element(self) -> str:
@@ -254,9 +266,7 @@ class World:
     def in_parts(self) -> list[Tensor]:
         """Return the tensors of vectors, matrices and structs that may be read."""
         known = [t for t in self.tensors if t.readable]
-        return [
-            t for t in known if not isinstance(t.type, str) or is_composite(t.type)
-        ]
+        return [t for t in known if not isinstance(t.type, str) or is_composite(t.type)]
 
     def readable(self, type_: Type) -> list[Tensor]:
         """Return the tensors that an expression may read."""
