@@ -357,23 +357,25 @@ CHOSEN = """
 """
 
 
-def chosen(m: Array, x: Array, w: Array) -> list[Any]:
+def chosen(m: Array, x: Array, w: Array, k: tuple[float, ...]) -> list[Any]:
     whole, last = m.sum(axis=0), np.array([x.sum(), w.sum()])
     return [
         [m[i] if x[i] > 0 else -m[len(m) - 1 - i] for i in range(len(m))],
         [3 * each for each in m],
         [x[i] + abs(x[i]) * math.sqrt(2) + w[i] for i in range(len(m))],
-        [K[i % 4] * w[i] + x[i] for i in range(len(m))],
+        [k[i % 4] * w[i] + x[i] for i in range(len(m))],
         whole[1, 2] + whole[0, 2],
         last[1] - last[0],
     ]
 
 
-K = (2.0, -1.0, 0.5, 3.0)
-
 COMPOSITES = (
     Composite(
-        "chosen", CHOSEN, floats((8, 2, 3), (8,), (8,)), chosen, lambda _: {"k": K}
+        "chosen",
+        CHOSEN,
+        floats((8, 2, 3), (8,), (8,)),
+        chosen,
+        lambda _: {"k": (2.0, -1.0, 0.5, 3.0)},
     ),
     Composite("bodies", BODIES, floats((N, 3), (N,)), bodies),
     Composite("one body", BODIES, floats((1, 3), (1,)), bodies),
