@@ -25,8 +25,11 @@ _SLOW: Final = (
 RAREST: Final = 0.1
 """The least share of the programs that uses each construct."""
 
-RAREST_TYPED: Final = 0.05
-"""The same for each construct of structs, vectors and matrices."""
+RAREST_TYPED: Final = 0.02
+"""The same for each construct of structs, vectors and matrices.
+
+Of many programs at least 5 in 100 use each; of few, fewer may.
+"""
 
 
 def campaign(trial: Trial, number: int, count: int) -> Counter[str]:

@@ -412,7 +412,7 @@ class Body:
         return lambda values: integer_function(name, values, type_)
 
     def _geometry(self, name: str, arguments: Sequence[ast.Expr]) -> Compiled:
-        self.note(name)
+        self.note(f"{name}()")
         parts = [self.of(argument, "f32") for argument in arguments]
         runs = [part.run for part in parts]
         first = parts[0].type

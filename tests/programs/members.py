@@ -19,7 +19,7 @@ from .memory import (
 from .names import Names
 from .parts import Parts, binds, routes
 from .pieces import Piece, binary
-from .structs import struct_item
+from .structs import MATRICES, VECTORS, struct_item
 from .vectors import Vectors
 from .world import Index, Parameter, Place, Tensor, Type, World
 
@@ -54,7 +54,7 @@ class Members:
         """Declare structs, and something that is made of each."""
         dice, world = self.world.dice, self.world
         names = Names(dice)
-        for _ in range(dice.pick((1, 2, 1, 2, 0))):
+        for _ in range(dice.pick((1, 2, 2, 1, 2, 0))):
             inner = tuple(item.record for item in world.structs)
             item = struct_item(dice, names, inner, world.halves)
             world.structs.append(item)
@@ -75,10 +75,13 @@ class Members:
             "updated vector": self.updated_vector,
             "measure": self.measure,
             "reduced": self.reduced,
+            "products": self.products,
+            "directions": self.directions,
+            "measures": self.measure,
             "in place": self.updated_struct,
             "output": self.struct,
         }
-        for name in dice.several(tuple(kinds), 1 + dice.below(3)):
+        for name in dice.several(tuple(kinds), 2 + dice.below(3)):
             kinds[name]()
 
     def write(
@@ -99,6 +102,31 @@ class Members:
         tensor = self.world.add(type_, axes, "output")
         self.statements.assign(tensor, indices, "=", value)
 
+    def products(self) -> None:
+        """An output of products with matrices."""
+        dice, axes = self.world.dice, self.statements.axes(1)
+        indices = self.statements.indices(axes)
+        place = Place(indices, 2)
+        if dice.chance(50):
+            type_ = dice.pick(MATRICES)
+            draw = self.vectors.transposed if dice.chance(40) else self.vectors.product
+            value = draw(type_, place)
+        else:
+            type_ = dice.pick(VECTORS[:4])
+            value = self.vectors.by_matrix(type_, place)
+        tensor = self.world.add(type_, axes, "output")
+        self.statements.assign(tensor, indices, "=", value)
+
+    def directions(self) -> None:
+        """An output of directions."""
+        type_, axes = self.world.dice.pick(VECTORS[:4]), self.statements.axes(1)
+        indices = self.statements.indices(axes)
+        place = Place(indices, 2)
+        sides = [self.vectors.geometric(type_, place) for _ in range(2)]
+        value = binary(self.world.dice.pick("+-"), *sides)
+        tensor = self.world.add(type_, axes, "output")
+        self.statements.assign(tensor, indices, "=", value)
+
     def measure(self) -> None:
         """An output of scalars that are computed from vectors."""
         axes = self.statements.axes(2)
@@ -106,7 +134,8 @@ class Members:
         place = Place(indices, 3)
         type_: Type = self.world.dice.pick(("f32", "f32", "i32", "u32"))
         if type_ == "f32":
-            value = self.vectors.measure(place)
+            sides = self.vectors.measure(place), self.vectors.measure(place)
+            value = binary(self.world.dice.pick("+-*"), *sides)
         else:
             value = self.vectors.dotted(type_, place)
         other = self.parts.read(type_, place)
@@ -250,7 +279,7 @@ class Members:
         """Write one part of each struct: a leaf, or a copy of a larger one."""
         dice = self.world.dice
         indices = self.statements.indices(tensor.axes)
-        if dice.chance(25):
+        if dice.chance(45):
             part, memory = dice.pick(list(_larger(tensor.memory)))
             source = self.copied(memory, indices)
             if source is not None:
@@ -264,7 +293,7 @@ class Members:
                 continue
             places: list[str] = []
             for length in step:
-                if dice.chance(65):
+                if dice.chance(45):
                     index = self.world.fresh_indices((str(length),), tuple(own))[0]
                     own.append(index)
                     places.append(index.name)
@@ -292,7 +321,7 @@ class Members:
     ) -> None:
         """Write every part of a new struct."""
         dice = self.world.dice
-        if not isinstance(memory, str) and (copy or dice.chance(20)):
+        if not isinstance(memory, str) and (copy or dice.chance(25)):
             source = self.copied(memory, indices)
             if source is not None:
                 self.write(tensor, indices, part, source)
@@ -313,7 +342,7 @@ class Members:
         while isinstance(memory, Fixed):
             lengths.append(memory.length)
             memory = memory.element
-        if len(lengths) == 1 and self.world.dice.chance(25):
+        if len(lengths) == 1 and self.world.dice.chance(55):
             for number in range(lengths[0]):
                 self.fill(tensor, indices, f"{part}[{number}]", memory, False)
             return

@@ -55,7 +55,8 @@ class Statements:
             "kept": self.kept,
             "matrices": self.product,
         }
-        for name in dice.several(tuple(kinds), 2 + dice.below(4)):
+        count = 1 + dice.below(3) if self.world.composites else 2 + dice.below(4)
+        for name in dice.several(tuple(kinds), count):
             kinds[name]()
         if self.world.composites:
             self.members.draw()

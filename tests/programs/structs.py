@@ -61,11 +61,11 @@ def _member(dice: Dice, inner: tuple[Record, ...], halves: int) -> Memory:
     roll = dice.below(100)
     if roll < 25:
         return _leaf(dice, dice.pick(("f32", "f32", "i32", "u32")), halves)
-    if roll < 60:
+    if roll < 55:
         return _leaf(dice, dice.pick(VECTORS), halves)
-    if roll < 72:
+    if roll < 67:
         return _leaf(dice, dice.pick(MATRICES), halves)
-    if roll < 90 or not inner:
+    if roll < 76 or not inner:
         kinds = ("f32", "vec3f", "i32", "vec2f", "f32", "u32", "mat2x2f", "mat2x3f")
         array = Fixed(_leaf(dice, dice.pick(kinds), halves), dice.pick(LENGTHS))
         return Fixed(array, dice.pick((2, 3))) if dice.chance(15) else array

@@ -32,7 +32,7 @@ TYPED: Final = (
     *("fn of composites", "reduction of composites"),
     *("member as a target", "component as a target", "copy of a part"),
     *("array by index as a target", "array by number as a target"),
-    *sorted(GEOMETRY),
+    *(f"{name}()" for name in sorted(GEOMETRY)),
 )
 """Every such construct that is reported; the interpreter notes what types tell."""
 

@@ -53,7 +53,7 @@ class Vectors:
 
     def of(self, type_: str, place: Place) -> Piece:
         """Draw an expression."""
-        if place.depth <= 0 or self.dice.chance(25):
+        if place.depth <= 0 or self.dice.chance(20):
             return self.leaf(type_, place)
         kinds: list[Callable[[str, Place], Piece]]
         if is_matrix(type_):
@@ -64,8 +64,8 @@ class Vectors:
             kinds += [self.branch, self.called, self.exact, self.reduced, self.negated]
             kinds += [self.converted]
             if scalar_of(type_) == "f32":
-                kinds += [self.rounding, self.by_matrix, self.by_matrix, self.geometric]
-                kinds += [self.divided, self.by_matrix]
+                kinds += [self.rounding, self.by_matrix, self.by_matrix, self.divided]
+                kinds += [self.geometric, self.geometric, self.by_matrix]
             else:
                 kinds += [self.whole, self.whole, self.shifted]
         return self.dice.pick(kinds)(type_, place)
@@ -232,16 +232,15 @@ class Vectors:
     def geometric(self, type_: str, place: Place) -> Piece:
         """A direction, a cross product or a mirrored vector."""
         small = replace(place.inner, depth=min(place.depth - 1, 1))
-        roll = self.dice.below(10)
-        if roll < 4 and type_ == "vec3f":
-            return call("cross", [self.of(type_, small), self.of(type_, small)])
-        if roll < 7:
+        name = self.dice.pick(("reflect", "faceForward", "normalize"))
+        if type_ == "vec3f" and self.dice.chance(60):
+            name = "cross"
+        if name == "normalize":
             away = binary("+", call("abs", [self.of(type_, small)]), Piece("0.5"))
             return call("normalize", [away])
-        if roll < 9:
-            return call("reflect", [self.of(type_, small), self.leaf(type_, small)])
-        directions = [self.of(type_, small), self.leaf(type_, small)]
-        return call("faceForward", [*directions, self.leaf(type_, small)])
+        count = 3 if name == "faceForward" else 2
+        others = [self.leaf(type_, small) for _ in range(count - 1)]
+        return call(name, [self.of(type_, small), *others])
 
     def measure(self, place: Place) -> Piece:
         """A real that is computed from vectors or a matrix."""
@@ -249,11 +248,11 @@ class Vectors:
         roll = self.dice.below(10)
         width = self.dice.pick((3, 2, 4))
         type_ = vector("f32", width)
-        if roll < 4:
+        if roll < 1:
             return call("dot", [self.of(type_, small), self.of(type_, small)])
-        if roll < 6:
+        if roll < 4:
             return call("length", [self.of(type_, small)])
-        if roll < 8:
+        if roll < 7:
             return call("distance", [self.of(type_, small), self.leaf(type_, small)])
         square = f"mat{width}x{width}f"
         return call("determinant", [self.of(square, small)])
