@@ -144,6 +144,21 @@ def lower_componentwise(to: Lowerer, expr: BuiltinCall) -> t.Expr:
     return t.Call(expr.type.spelling, tuple(calls))
 
 
+def lower_geometry(
+    to: Lowerer, expr: BuiltinCall, operands: tuple[t.Expr, ...]
+) -> t.Expr:
+    """Return a call of a function of whole vectors or matrices.
+
+    Mesa's drivers crash on a product of two transposes that are not both square; they
+    don't see one in a variable.
+    """
+    call = t.Call(expr.builtin, operands)
+    turned = expr.type if expr.builtin == "transpose" else None
+    if isinstance(turned, Matrix) and turned.columns != turned.rows:
+        return variable(to, call)
+    return call
+
+
 def named(to: Lowerer, value: t.Expr) -> t.Expr:
     """Give a value a name, if it has none."""
     if isinstance(value, t.Ident):

@@ -44,6 +44,7 @@ from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.composites import (
     chosen_columns,
     halved_columns,
+    lower_geometry,
     lanes_of,
     lower_componentwise,
     lower_operation,
@@ -231,8 +232,8 @@ class Lowerer:
     def _builtin(self, expr: BuiltinCall) -> Value:
         parts = [(self.lower(a), a.type) for a in expr.arguments]
         if expr.builtin in GEOMETRY:
-            operands = (value.expr for value, _ in parts)
-            return Value(t.Call(expr.builtin, tuple(operands)))
+            operands = tuple(value.expr for value, _ in parts)
+            return Value(lower_geometry(self, expr, operands))
         if isinstance(expr.type, Vector):
             return Value(lower_componentwise(self, expr))
         if not BUILTINS[expr.builtin].wide and any(value.wide for value, _ in parts):
