@@ -47,7 +47,7 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | N
         fault = faults_names.ReductionAsCall(span=node.function.span, name=name)
         ex.env.faults.add(fault)
         return None
-    if name not in foreign.REDUCTIONS:
+    if name not in foreign.REDUCTIONS or name in foreign.OF_VECTORS:
         for argument in node.arguments:
             if not is_whole_tensor(ex, argument):
                 ex.check(argument)

@@ -9,7 +9,7 @@ from kerngen.check.faults_types import BuiltinArguments
 from kerngen.check.scope import one_line
 from kerngen.ir.builtin import Builtin
 from kerngen.ir.geometry import Geometry
-from kerngen.ir.nodes import Binary, BuiltinCall, Cast, Construct, Expr
+from kerngen.ir.nodes import Binary, BuiltinCall, Cast, Construct, Expr, Select
 from kerngen.ir.operators import composite_type, fits_construct, is_composite
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.syntax import ast
@@ -143,11 +143,19 @@ def check_componentwise(
         return None
     if builtin.name == "mix":
         known[-1] = splat(known[-1], like)
+    if builtin.name == "select" and _chooses(known):
+        return Select(known[2], known[1], known[0], like)
     result = builtin.result(tuple(value.type for value in known))
     if result is not None:
         return BuiltinCall(builtin.name, tuple(known), result)
     _report(ex, node, tuple(known), "vectors of one type, or scalars of one")
     return None
+
+
+def _chooses(values: list[Expr]) -> bool:
+    """Whether these are two vectors of one type, and one condition for all of it."""
+    first, second, condition = values
+    return first.type == second.type and condition.type is Scalar.BOOL
 
 
 def _report(

@@ -86,9 +86,10 @@ class StructConstructed(Worded):
     code: ClassVar[str] = "KG1105"
     rule: ClassVar[str] = "A struct is read and written member by member."
     says: ClassVar[str] = "'{struct}' is a struct, which is not made as a value."
-    advice: ClassVar[str] = "Write its members: 'p[i].{member} = ...;'."
+    advice: ClassVar[str] = "Write its members: '{target}[...].{member} = ...;'."
 
     struct: str
+    target: str
     member: str
 
 

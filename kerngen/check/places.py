@@ -6,6 +6,7 @@ structs and fixed arrays step by step, and ends in a value, of which components 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, assert_never, final
@@ -109,7 +110,7 @@ def value_of(ex: Expressions, place: Place, node: ast.Expr) -> Expr | None:
                 span=node.span,
                 text=one_line(node.span.text),
                 type=place.memory.spelling,
-                indices=", ".join(islice(free_names(ex.env, ex.scope), len(lengths))),
+                indices=", ".join(islice(_unused(ex), len(lengths))),
             )
         case _:
             assert_never(place.memory)
@@ -219,9 +220,17 @@ def _struct_member(
     return None
 
 
+def letters_of(name: str) -> str:
+    """Return components by `xyzw`; what is none, or mixes them with colours, is `?`."""
+    sets = ("xyzw", "rgba")
+    if not any(set(name) <= set(letters) for letters in sets):
+        return "?"
+    return "".join(LETTERS[letter] for letter in name)
+
+
 def swizzle(ex: Expressions, value: Expr, node: ast.Member) -> Expr | None:
     """Return components of a vector, by one to four letters."""
-    letters = "".join(LETTERS.get(letter, "?") for letter in node.member.name)
+    letters = letters_of(node.member.name)
     type_ = swizzle_type(value.type, letters)
     if type_ is not None:
         return Swizzle(value, letters, type_)
@@ -280,6 +289,12 @@ def _places(
     array = Tensor(text, Scalar.F32, lengths, Role.INPUT)
     symbol = TensorSymbol("an array", array, declared or node.base.span)
     return check_subscripts(ex, symbol, node.span, node.subscripts)
+
+
+def _unused(ex: Expressions) -> Iterator[str]:
+    """Yield names that stand for nothing at all."""
+    usual = free_names(ex.env, ex.scope)
+    return (name for name in usual if ex.scope.get(name) is None)
 
 
 # Without faults

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, assert_never, final
 
 from kerngen.check.faults_places import TargetPart, UnknownField
-from kerngen.check.places import LETTERS
+from kerngen.check.places import letters_of
 from kerngen.check.ranges import introduce
 from kerngen.check.scope import IndexSymbol, TensorSymbol, closest, one_line
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
@@ -103,7 +103,7 @@ def _member(ex: Expressions, spot: TargetSpot, member: ast.TargetMember) -> _Ste
             inner = replace(spot, memory=found.type, path=(*spot.path, Field(name)))
             return _element(ex, inner, member)
         case Leaf(type=Vector() as vector) if not member.subscripts:
-            letters = "".join(LETTERS.get(letter, "?") for letter in name)
+            letters = letters_of(name)
             type_ = swizzle_type(vector, letters)
             if isinstance(type_, Vector):
                 return "Write one component at a time, or the whole vector."

@@ -18,6 +18,7 @@ from kerngen.check.subscripts import INDEX_NAMES
 from kerngen.check.types import HALVES, report_cast_to_half
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
+from kerngen.ir.operators import is_composite
 from kerngen.ir.types import CASTS, COMPOSITES
 from kerngen.syntax import ast, foreign
 
@@ -44,7 +45,10 @@ def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
     elif name in ex.env.structs:
         struct = ex.env.structs[name]
         member = struct.members[0].name if struct else "member"
-        faults.add(StructConstructed(span=node.span, struct=name, member=member))
+        target = ex.env.current.target or "p"
+        faults.add(
+            StructConstructed(span=node.span, struct=name, target=target, member=member)
+        )
     elif isinstance(symbol, FaultySymbol):
         return
     elif symbol is not None:
@@ -53,12 +57,22 @@ def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
         )
     else:
         known = [*ex.env.functions, *BUILTINS, *GEOMETRY, *CASTS, *COMPOSITES]
-        remedy = did_you_mean(closest(name, known))
-        if name in foreign.REDUCTIONS:
+        ours = foreign.TYPES.get(name, "")
+        remedy = did_you_mean(ours if ours in known else closest(name, known))
+        if name in foreign.OF_VECTORS and _takes_vectors(ex, node):
+            remedy = f"Write {foreign.OF_VECTORS[name]}."
+        elif name in foreign.REDUCTIONS:
             remedy = f"Write {_reduced_by(ex, node).by(name)}."
         elif name in foreign.FUNCTIONS:
             remedy = f"Write {foreign.FUNCTIONS[name]}."
         faults.add(faults_names.UnknownFunction(span=span, name=name, remedy=remedy))
+
+
+def _takes_vectors(ex: Expressions, node: ast.Call) -> bool:
+    """Whether an argument is a vector or a matrix."""
+    plain = (part for part in node.arguments if not is_whole_tensor(ex, part))
+    values = (ex.check(part) for part in plain)
+    return any(value is not None and is_composite(value.type) for value in values)
 
 
 def _reduced_by(ex: Expressions, node: ast.Call) -> foreign.Reduced:

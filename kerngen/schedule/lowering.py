@@ -44,9 +44,9 @@ from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.composites import (
     chosen_columns,
     halved_columns,
-    lower_geometry,
     lanes_of,
     lower_componentwise,
+    lower_geometry,
     lower_operation,
     lower_part,
 )

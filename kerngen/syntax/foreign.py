@@ -260,6 +260,22 @@ FUNCTIONS = {
 }
 """What works on numbers elsewhere."""
 
+OF_VECTORS = {
+    **dict.fromkeys(("mul", "matmul", "multiply"), "'m * v'"),
+    "add": "'a + b'",
+    **dict.fromkeys(("norm", "magnitude", "len", "abs2"), "'length(v)'"),
+    **dict.fromkeys(("unit", "normalized"), "'normalize(v)'"),
+    **dict.fromkeys(("maximum", "fmax", "amax"), "'max(a, b)'"),
+    **dict.fromkeys(("minimum", "fmin", "amin"), "'min(a, b)'"),
+    **dict.fromkeys(("any", "all"), "the components: 'a.x > b.x and a.y > b.y'"),
+    **dict.fromkeys(("inverse", "inv"), "the inverse as a parameter of its own"),
+    "lengthSquared": "'dot(v, v)'",
+    "distanceSquared": "'dot(b - a, b - a)'",
+    "lerp": "'mix(a, b, t)'",
+    "outerProduct": "'mat3x3f(a * b.x, a * b.y, a * b.z)'",
+}
+"""What works on vectors and matrices elsewhere."""
+
 TYPES = {
     "float": "f32",
     "double": "f32",
@@ -284,6 +300,12 @@ TYPES = {
     "float2": "vec2f",
     "float3": "vec3f",
     "float4": "vec4f",
+    **{f"float{c}x{r}": f"mat{c}x{r}f" for c in (2, 3, 4) for r in (2, 3, 4)},
+    **{f"{kind}{n}": f"vec{n}{kind[0]}" for kind in ("int", "uint") for n in (2, 3, 4)},
+    **{f"{kind}vec{n}": f"vec{n}{kind}" for kind in "iu" for n in (2, 3, 4)},
+    **{f"half{n}": f"vec{n}h" for n in (2, 3, 4)},
+    **{f"{name}{n}": f"vec{n}f" for name in ("Vec", "Vector") for n in (2, 3, 4)},
+    **{f"{name}{n}": f"mat{n}x{n}f" for name in ("Mat", "Matrix") for n in (2, 3, 4)},
     "mat2": "mat2x2f",
     "mat3": "mat3x3f",
     "mat4": "mat4x4f",

@@ -16,7 +16,8 @@ from kerngen.syntax.mistake import Mistake
 
 _OWN_TYPE = re.compile(r"(?:[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh])")
 _TYPE_FIRST = re.compile(r"(\w+)\s*(\[[^\[\]]*\])?[\s*&]*(\w*)(\[[^\[\]]*\])?")
-_GENERIC = re.compile(r"(\w+)\s*<\s*(\w*)")
+_GENERIC = re.compile(r"(\w+)\s*<\s*(\w*)(?:\s*,\s*(\w+))?\s*>?(\[[^\]]*\])?")
+_FIXED = re.compile(r"\[\s*(\w+)\s*;\s*(\w+)\s*\]")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]\s*\[([^\[\]]*)\]")
 _VALUE_STARTS = frozenset({"NAME", "INT", "FLOAT", "OPEN_PAREN"})
 _REDUCTION = re.compile(r"(?:sum|prod|max|min)_?")
@@ -79,10 +80,15 @@ def foreign_type(mistake: Mistake) -> Diagnostic | None:
         match = _GENERIC.match(mistake.text_from(before))
         if match is None:
             return None
-        return _foreign_type(mistake, before, _instead(match[1], match[2]))
+        instead = _instead(match[1], match[2], match[3] if _in_struct(mistake) else "")
+        return _foreign_type(mistake, before, f"{instead}{match[4] or ''}")
     wants_type = before.text == ":" and mistake.accepts_only("NAME")
     if wants_type and mistake.kind in {"STAR", "AMPERSAND", "OPEN_BRACKET"}:
-        return _foreign_type(mistake, Lexeme(mistake.span.text, mistake.span.start), "")
+        first = Lexeme(mistake.span.text, mistake.span.start)
+        fixed = _FIXED.match(mistake.text_from(first))
+        if fixed is not None and _in_struct(mistake):
+            return _foreign_type(mistake, first, f"{_ours(fixed[1])}[{fixed[2]}]")
+        return _foreign_type(mistake, first, "")
     return None
 
 
@@ -94,12 +100,16 @@ def _foreign_type(mistake: Mistake, first: Lexeme, instead: str) -> Diagnostic:
     return habits.ForeignType(span=span, found=found, instead=instead or "f32[n]")
 
 
-def _instead(name: str, element: str) -> str:
+def _in_struct(mistake: Mistake) -> bool:
+    return mistake.item == "struct"
+
+
+def _instead(name: str, element: str, length: str | None) -> str:
     ours = _ours(element) if element else "f32"
     suffix = {"f32": "f", "i32": "i", "u32": "u", "f16": "h"}.get(ours, "f")
     if re.fullmatch(r"vec[234]|mat[234]x[234]", name):
         return f"{name}{suffix}"
-    return f"{ours if _OWN_TYPE.fullmatch(ours) else 'f32'}[n]"
+    return f"{ours if _OWN_TYPE.fullmatch(ours) else 'f32'}[{length or 'n'}]"
 
 
 def unnamed_axis(mistake: Mistake) -> Diagnostic | None:
@@ -300,16 +310,21 @@ def named_argument(mistake: Mistake) -> Diagnostic | None:
 def method_call(mistake: Mistake) -> Diagnostic | None:
     """`x[i].exp()`, `np.exp(x[i])` or `x.sum()`."""
     name = mistake.before
-    if mistake.kind == "REDUCE" and mistake.text_before(1) == ".":
-        owner = mistake.text_before(2)
-        tensor = "x" if owner in VALUES or not owner.isidentifier() else owner
-        instead = f"'{mistake.span.text}[i] {tensor}[i]'"
-        return habits.MethodCall(span=mistake.span, instead=instead)
     if mistake.kind != "OPEN_PAREN" or name is None or mistake.text_before(2) != ".":
         return None
     instead = FUNCTIONS.get(name.text, f"'{name.text}(x)'")
+    if _REDUCTION.fullmatch(name.text):
+        return _reducing_method(mistake, name)
     if name.text in REDUCTIONS:
         instead = Reduced().by(name.text)
+    return habits.MethodCall(span=mistake.lexeme_span(name), instead=instead)
+
+
+def _reducing_method(mistake: Mistake, name: Lexeme) -> Diagnostic:
+    """Say how `np.max(x)` or `x.max()` is written, whose owner may be a tensor."""
+    owner = mistake.text_before(3)
+    tensor = "x" if owner in VALUES or not owner.isidentifier() else owner
+    instead = f"'{name.text}[i] {tensor}[i]'"
     return habits.MethodCall(span=mistake.lexeme_span(name), instead=instead)
 
 
