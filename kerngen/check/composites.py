@@ -12,6 +12,7 @@ from kerngen.ir.geometry import Geometry
 from kerngen.ir.nodes import Binary, BuiltinCall, Cast, Construct, Expr, Select
 from kerngen.ir.operators import composite_type, fits_construct, is_composite
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
+from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 if TYPE_CHECKING:
@@ -82,36 +83,48 @@ def check_composite(
     type_ = composite_type(node.op, left.type, right.type)
     if type_ is not None:
         return Binary(node.op, left, right, type_)
-    ex.env.faults.add(
-        CompositeOperands(
-            span=node.span,
-            op=node.op,
-            left=left.type.spelling,
-            right=right.type.spelling,
-            remedy=_remedy(node, left.type, right.type),
-        )
-    )
+    sides = (node.left.span, left.type), (node.right.span, right.type)
+    report_operands(ex, node.span, node.op, *sides)
     return None
 
 
-def _remedy(node: ast.Binary, left: ValueType, right: ValueType) -> str:
-    text = one_line(node.left.span.text)
-    if node.op in _COMPARISONS:
-        return f"Compare their components, as in '{text}.x {node.op} ...'."
-    if isinstance(left, Matrix) and node.op == "/":
+def report_operands(
+    ex: Expressions,
+    span: Span,
+    op: ast.BinaryOp,
+    left: tuple[Span, ValueType],
+    right: tuple[Span, ValueType],
+) -> None:
+    """Record an operation that there is not, of sides with these types."""
+    ex.env.faults.add(
+        CompositeOperands(
+            span=span,
+            op=op,
+            left=left[1].spelling,
+            right=right[1].spelling,
+            remedy=_remedy(op, one_line(left[0].text), left[1], right),
+        )
+    )
+
+
+def _remedy(
+    op: ast.BinaryOp, text: str, left: ValueType, other: tuple[Span, ValueType]
+) -> str:
+    right = other[1]
+    if op in _COMPARISONS:
+        return f"Compare their components, as in '{text}.x {op} ...'."
+    if isinstance(left, Matrix) and op == "/":
         return f"Multiply by the reciprocal: '{text} * (1.0 / ...)'."
-    if node.op in {"<<", ">>"}:
+    if op in {"<<", ">>"}:
         return "Shift counts are a vector of u32, as wide as the left side."
-    if isinstance(left, Matrix) and node.op == "*":
+    if isinstance(left, Matrix) and op == "*":
         return (
             f"A {left.spelling} has {left.columns} columns of {left.rows} components: "
             f"it takes a vec{left.columns}f, or a matrix with {left.columns} rows."
         )
     if scalar_of(left) is not scalar_of(right) and isinstance(right, Vector):
         wanted = Vector(scalar_of(left), right.width)
-        return (
-            f"Convert one side: '{wanted.spelling}({one_line(node.right.span.text)})'."
-        )
+        return f"Convert one side: '{wanted.spelling}({one_line(other[0].text)})'."
     return ""
 
 

@@ -184,6 +184,9 @@ class Expressions:
         wanted = alike[0] if actual.is_integer and alike else accepted[0]
         if want in accepted:
             wanted = want
+        like: ValueType = wanted
+        if isinstance(actual, Vector):
+            like = Vector(wanted, actual.width)
         self.env.faults.add(
             faults_types.OperandType(
                 span=node.span,
@@ -193,7 +196,7 @@ class Expressions:
                 remedy=(
                     "A power is 'pow(x, y)', a square 'x * x'."
                     if operator == "^" and actual is Scalar.F32
-                    else conversion(node, actual, wanted)
+                    else conversion(node, actual, like)
                 ),
             )
         )
@@ -204,11 +207,12 @@ class Expressions:
         value = self.check(node)
         if value is None or value.type is Scalar.BOOL:
             return value
+        text = one_line(node.span.text)
         self.env.faults.add(
             faults_types.ConditionType(
                 span=node.span,
                 actual=value.type.spelling,
-                text=one_line(node.span.text),
+                text=f"{text}.x" if is_composite(value.type) else text,
             )
         )
         return None

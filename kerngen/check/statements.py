@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import assert_never, final
 
 from kerngen.check import faults_names, faults_statements
+from kerngen.check.composites import report_operands
 from kerngen.check.copies import copied_parts
 from kerngen.check.environment import Environment
 from kerngen.check.expressions import Expressions
@@ -46,7 +47,7 @@ from kerngen.ir.nodes import (
     Tensor,
     UniformValue,
 )
-from kerngen.ir.operators import composite_type
+from kerngen.ir.operators import composite_type, is_composite
 from kerngen.ir.types import F16_MAX, Scalar, scalar_of
 from kerngen.syntax import ast
 from kerngen.syntax.foreign import REDUCTIONS
@@ -222,6 +223,10 @@ class Body:
             return None
         scales = updates and composite_type(_OPERATORS[node.op], spot.type, value.type)
         if spot.type not in (value.type, scales):
+            if updates and is_composite(spot.type) and scales is None:
+                left, right = (node.name.span, spot.type), (node.value.span, value.type)
+                report_operands(inner, node.span, _OPERATORS[node.op], left, right)
+                return None
             place = f"An element of '{tensor.name}'"
             inner.report_mismatch(node.value, value, spot.type, place)
             return None

@@ -74,6 +74,14 @@ def check_target_parts(
 
 def report_whole(ex: Expressions, node: ast.Assignment, spot: TargetSpot) -> None:
     """Record a struct or an array that is given something else than its like."""
+    if node.op != "=":
+        _report(
+            ex,
+            node,
+            node.name.span,
+            f"A whole '{spot.memory.spelling}' is copied with '=' alone.",
+        )
+        return
     text = one_line(node.value.span.text)
     type_ = spot.memory.spelling
     part = "[k]"
