@@ -55,16 +55,19 @@ class Builtin:
     def result(self, given: tuple[ValueType, ...]) -> ValueType | None:
         """Return the type for arguments of these types; None if there is no such form.
 
-        Of vectors of one width, each component is computed from those beside it.
+        Of vectors of one width, each component is computed from those beside it; what
+        is true or false holds for all of them.
         """
         scalars = tuple(map(scalar_of, given))
         found = next((o for o in self.overloads if o.parameters == scalars), None)
         if found is None or any(isinstance(type_, Matrix) for type_ in given):
             return None
-        widths = {type_.width if isinstance(type_, Vector) else 1 for type_ in given}
-        if len(widths) > 1 or (found.result is Scalar.BOOL and widths != {1}):
+        pairs = zip(given, found.parameters, strict=True)
+        chosen = [type_ for type_, scalar in pairs if scalar is not Scalar.BOOL]
+        widths = {type_.width if isinstance(type_, Vector) else 1 for type_ in chosen}
+        if len(widths) > 1 or (found.result is Scalar.BOOL and widths - {1}):
             return None
-        width = widths.pop()
+        width = widths.pop() if widths else 1
         return found.result if width == 1 else Vector(found.result, width)
 
     @property

@@ -366,6 +366,7 @@ class Body:
             no, yes = self.together(want, *expr.arguments[:2])
             chosen = self.of(expr.arguments[2]).run
             a, b = no.run, yes.run
+            self.note("select of composites", really=is_composite(no.type))
             return Compiled(no.type, lambda at: [a(at), b(at)][chosen(at)])
         if name in composites.GEOMETRY:
             return self._geometry(name, expr.arguments)

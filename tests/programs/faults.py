@@ -108,8 +108,8 @@ FAULTS: Final = (
     PlantedFault(
         "a maximum that starts too high",
         "kerngen.schedule.identities:identity",
-        "t.Literal(_START[kind, type_])",
-        't.Literal(_START[kind, type_].removeprefix("-"))',
+        "t.Literal(_START[kind, scalar])",
+        't.Literal(_START[kind, scalar].removeprefix("-"))',
     ),
     PlantedFault(
         "a lost remainder",
@@ -129,7 +129,7 @@ FAULTS: Final = (
     PlantedFault(
         "no snapshot of what a statement reads elsewhere",
         "kerngen.ir.hoisting:_split",
-        "if statement.target not in read_elsewhere(statement):",
+        "if not clashes(statement):",
         "if statement:",
     ),
     PlantedFault(
@@ -189,8 +189,8 @@ FAULTS: Final = (
     PlantedFault(
         "swapped dims in the reference",
         "kerngen.emit.reference_body:_write_dims",
-        """for dim in dims)} = {name}.shape")""",
-        """for dim in dims)} = {name}.shape[::-1]")""",
+        'else f"{name}.shape"',
+        'else f"{name}.shape[::-1]"',
     ),
     PlantedFault(
         "constants folded the wrong way round",
@@ -231,8 +231,8 @@ FAULTS: Final = (
     PlantedFault(
         "a compound assignment by the wrong operator",
         "kerngen.check.statements:Body._value",
-        "_OPERATORS[node.op]",
-        '_OPERATORS["+="]',
+        "Binary(_OPERATORS[node.op], before",
+        'Binary(_OPERATORS["+="], before',
     ),
     PlantedFault(
         "stages joined although one reads the other's neighbours",
@@ -263,6 +263,60 @@ FAULTS: Final = (
         "kerngen.runtime.planner:Planner._choose_variants",
         "position += covers",
         "position += covers + (covers > 1)",
+    ),
+    PlantedFault(
+        "padding behind a member that the shader leaves out",
+        "kerngen.shader.structs:StructDeclarations._member",
+        "size=field.span if field.padding else None",
+        "size=None",
+    ),
+    PlantedFault(
+        "components of a vector in the wrong order",
+        "kerngen.schedule.lowering:Lowerer.lower",
+        "self.lower(operand).expr, components)",
+        "self.lower(operand).expr, components[::-1])",
+    ),
+    PlantedFault(
+        "members taken to be apart that are one",
+        "kerngen.ir.reads:are_apart",
+        "case Field(name), Field(other_name) if name != other_name:",
+        "case Field(), Field():",
+    ),
+    PlantedFault(
+        "a product with a matrix by its rows in the reference",
+        "kerngen.runtime.geometry:matrix_by_vector",
+        "np.matmul(v[..., None, :], m)[..., 0, :]",
+        "np.matmul(m, v[..., None])[..., 0]",
+    ),
+    PlantedFault(
+        "a value that is read again before it is rounded to f16",
+        "kerngen.schedule.lowering:Lowerer._halved",
+        "return Value(t.call(name, value.expr), value.wide)",
+        "return value",
+    ),
+    PlantedFault(
+        "an array in a struct of which only the first element is read",
+        "kerngen.schedule.memory:follow",
+        "element(place, laid, lower_at(to, step))",
+        "element(place, laid, 0)",
+    ),
+    PlantedFault(
+        "a component that is written to another's place",
+        "kerngen.schedule.steps:_write_part",
+        "place.member(step.component)",
+        'place.member("x")',
+    ),
+    PlantedFault(
+        "a struct of which the last member is not copied",
+        "kerngen.check.copies:_leaves",
+        "for member in members:",
+        "for member in members[: max(len(members) - 1, 1)]:",
+    ),
+    PlantedFault(
+        "an element of a fixed array that is written by another index",
+        "kerngen.emit.reference_body:_part_written",
+        'parts = [":"] * target.rank',
+        'parts = [":"] * max(target.rank - 1, 0)',
     ),
 )
 """Each must be found within 500 programs."""

@@ -192,6 +192,7 @@ class Grammar:
                      f"{dim} % 3")  # fmt: skip
             return self.dice.pick(whole)
         reals = [v.name for v in self.world.of_type("f32") if v.role != "const"]
+        reals += self.parts.on_host("f32") * 2
         real = self.dice.pick(reals) if reals else "0.75"
         forms = (f"1 - {real}", f"{real} * {dim} + 0.5", f"1.0 / ({dim} + 1)",
                  f"pow(0.9, {dim})", f"max({real}, 1)", f"sqrt({dim} + 2.0)",

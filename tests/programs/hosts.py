@@ -35,6 +35,8 @@ class HostScope:
 
     functions: Mapping[str, ast.FunctionItem]
     values: dict[str, Number] = field(default_factory=dict[str, Number])
+    reads_parts: bool = False
+    """Whether any host read a part of a parameter."""
 
 
 def evaluate(expr: ast.Expr, scope: HostScope) -> Number:
@@ -45,6 +47,7 @@ def evaluate(expr: ast.Expr, scope: HostScope) -> Number:
         case ast.Name(name=name):
             return scope.values[name]
         case ast.Member() | ast.Subscript():
+            scope.reads_parts = True
             return scope.values[_trail(expr)]
         case ast.Unary(op=op, operand=operand):
             inner = evaluate(operand, scope)

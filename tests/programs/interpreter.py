@@ -172,6 +172,8 @@ class Call:
     def _host(self, statement: ast.HostStatement) -> None:
         name = statement.name.name
         value = hosts.evaluate(statement.value, self.on_host)
+        if self.on_host.reads_parts:
+            self.interpreter.noted.add("host of a part")
         if isinstance(value, int):
             if not -(2**31) <= value < 2**31:
                 raise UndecidedError("host out of range")

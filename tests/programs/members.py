@@ -21,7 +21,7 @@ from .parts import Parts, binds, routes
 from .pieces import Piece, binary
 from .structs import MATRICES, VECTORS, struct_item
 from .vectors import Vectors
-from .world import Index, Parameter, Place, Tensor, Type, World
+from .world import Index, Parameter, Place, Tensor, Type, Value, World
 
 if TYPE_CHECKING:
     from .statements import Statements
@@ -63,6 +63,10 @@ class Members:
                 world.add(item.record, axes, "input")
             if dice.chance(40):
                 world.parameters.append(Parameter(world.name(), item.record))
+        reals = self.parts.on_host("f32")
+        if reals and dice.chance(35):
+            text = f"{dice.pick(reals)} * {world.dims[0]} + {dice.pick(reals)}"
+            world.values.append(Value(world.name(), "f32", "host", text))
 
     def draw(self) -> None:
         """Draw some statements."""
@@ -160,6 +164,14 @@ class Members:
         """A let of vectors or matrices, and an output that reads it."""
         dice, world = self.world.dice, self.world
         type_ = self.vectors.any_type()
+        if dice.chance(25):
+            whole = world.add(type_, (), "let")
+            whole.readable = False
+            value = self.vectors.reduced(type_, Place(depth=2))
+            world.statements.append(f"let {whole.name} = {value.text};")
+            whole.readable = True
+            self.use(whole)
+            return
         axes = (dice.pick(world.dims),)
         indices = self.statements.indices(axes)
         place = Place(indices, 2)

@@ -12,9 +12,11 @@ from .dice import Dice
 from .memory import (
     Fixed,
     Memory,
+    Path,
     Record,
     is_composite,
     is_matrix,
+    numbers_in,
     parts_of,
     read_as,
     scalar_of,
@@ -77,6 +79,15 @@ class Parts:
         found = [Source(p.memory, partial(str, p.name)) for p in self.world.parameters]
         found += [self.element_of(t, place) for t in self.world.in_parts()]
         return found
+
+    def on_host(self, type_: str) -> list[str]:
+        """Return numbers in the parameters, as hosts read them."""
+        return [
+            f"{parameter.name}{_spelled(parameter.memory, path)}"
+            for parameter in self.world.parameters
+            for path, kept in numbers_in(parameter.memory)
+            if read_as(kept) == type_
+        ]
 
     def element_of(self, tensor: Tensor, place: Place) -> Source:
         """An element of a tensor."""
@@ -143,6 +154,23 @@ class Parts:
         if dice.chance(6):
             return self.grammar.gather("", place)
         return dice.pick(forms)
+
+
+def _spelled(memory: Memory, path: Path) -> str:
+    """Return how the part at a path is written behind its root."""
+    text, in_array = "", False
+    for step in path:
+        if isinstance(memory, Record):
+            text += f".{memory.members[step][0]}"
+        elif isinstance(memory, Fixed) and in_array:
+            text = f"{text[:-1]}, {step}]"
+        elif isinstance(memory, Fixed) or is_matrix(memory):
+            text += f"[{step}]"
+        else:
+            text += f".{'xyzw'[step]}"
+        in_array = isinstance(memory, Fixed)
+        memory = parts_of(memory)[step]
+    return text
 
 
 def _up_to(length: int) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ TYPED: Final = (
     *("vector constructor", "matrix constructor", "cast of a vector"),
     *("vectors of reals", "vectors of integers", "vector and scalar", "matrix + -"),
     *("matrix * vector", "vector * matrix", "matrix * matrix"),
+    *("select of composites", "host of a part"),
     *("built-in of vectors", "if of composites", "sign of composites"),
     *("fn of composites", "reduction of composites"),
     *("member as a target", "component as a target", "copy of a part"),

@@ -62,7 +62,7 @@ class Vectors:
         else:
             kinds = [self.componentwise, self.componentwise, self.scaled, self.made]
             kinds += [self.branch, self.called, self.exact, self.reduced, self.negated]
-            kinds += [self.converted]
+            kinds += [self.converted, self.exact]
             if scalar_of(type_) == "f32":
                 kinds += [self.rounding, self.by_matrix, self.by_matrix, self.divided]
                 kinds += [self.geometric, self.geometric, self.by_matrix]
@@ -218,6 +218,8 @@ class Vectors:
             signed = EXACT if scalar == "f32" else ("abs", "sign")
             return call(self.dice.pick(signed), [first])
         second = self.of(type_, place.inner)
+        if self.dice.chance(45):
+            return call("select", [first, second, self.grammar.truth(place.inner)])
         return call(self.dice.pick(("min", "max")), [first, second])
 
     def rounding(self, type_: str, place: Place) -> Piece:
