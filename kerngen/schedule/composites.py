@@ -20,6 +20,8 @@ from kerngen.ir.nodes import (
     Expr,
     Load,
     Part,
+    Select,
+    Swizzle,
     Unary,
     UniformValue,
 )
@@ -93,7 +95,9 @@ def is_constant(expr: Expr) -> bool:
     match expr:
         case Constant() | ConstRef():
             return True
-        case Construct() | Unary() | Binary() | Cast() | BuiltinCall():
+        case Construct() | Unary() | Binary() | Cast() | BuiltinCall() | Select():
+            return all(map(is_constant, children(expr)))
+        case Swizzle() | Part():
             return all(map(is_constant, children(expr)))
         case _:
             return False
@@ -152,6 +156,8 @@ def lower_geometry(
     Mesa's drivers crash on a product of two transposes that are not both square; they
     don't see one in a variable.
     """
+    if is_constant(expr):
+        operands = tuple(variable(to, operand) for operand in operands)
     call = t.Call(expr.builtin, operands)
     turned = expr.type if expr.builtin == "transpose" else None
     if isinstance(turned, Matrix) and turned.columns != turned.rows:
@@ -168,16 +174,23 @@ def named(to: Lowerer, value: t.Expr) -> t.Expr:
     return t.Ident(name)
 
 
-def chosen_columns(
-    to: Lowerer, type_: Matrix, sides: tuple[t.Expr, t.Expr], condition: t.Expr
+def lower_choice(
+    to: Lowerer, expr: Select, sides: tuple[t.Expr, t.Expr], condition: t.Expr
 ) -> t.Expr:
-    """Return one of two matrices: `select` takes their columns only."""
-    falsy, truthy = (named(to, side) for side in sides)
-    chosen = named(to, condition)
+    """Return one of two vectors or matrices, of which `select` takes the columns only.
+
+    naga panics where it chooses between constants that are made of vectors.
+    """
+    falsy, truthy = sides
+    if is_constant(expr):
+        falsy = variable(to, falsy)
+    if not isinstance(expr.type, Matrix):
+        return t.call("select", falsy, truthy, condition)
+    falsy, truthy, chosen = (named(to, part) for part in (falsy, truthy, condition))
     columns = (
-        t.call("select", falsy[n], truthy[n], chosen) for n in range(type_.columns)
+        t.call("select", falsy[n], truthy[n], chosen) for n in range(expr.type.columns)
     )
-    return t.Call(type_.spelling, tuple(columns))
+    return t.Call(expr.type.spelling, tuple(columns))
 
 
 def halved_columns(to: Lowerer, value: t.Expr, type_: Matrix) -> t.Expr:

@@ -42,9 +42,9 @@ from kerngen.layout.types import Laid
 from kerngen.schedule import memory
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.composites import (
-    chosen_columns,
     halved_columns,
     lanes_of,
+    lower_choice,
     lower_componentwise,
     lower_geometry,
     lower_operation,
@@ -223,8 +223,8 @@ class Lowerer:
             chosen = t.call("select", falsy, truthy, condition.expr)
             return Value(chosen, wide=True)
         sides = otherwise.expr, then.expr
-        if isinstance(expr.type, Matrix):
-            return Value(chosen_columns(self, expr.type, sides, condition.expr))
+        if is_composite(expr.type):
+            return Value(lower_choice(self, expr, sides, condition.expr))
         return Value(t.call("select", otherwise.expr, then.expr, condition.expr))
 
     # Calls

@@ -345,11 +345,12 @@ CHOSEN = """
     fn part(m: mat2x2f) -> f32 { (-m)[1].x }
     kernel f(m: mat2x3f[n], x: f32[n], w: f32[n], k: vec4f)
         -> a: mat2x3f[n], b: mat2x3f[n], c: f32[n], d: f32[n], e: f32[], g: f32[],
-           turned: mat3x2f[n], s: vec3f[n] {
+           turned: mat3x2f[n], s: vec3f[n], fixed: vec3f[n] {
         turned[i] = transpose(m[i]) * transpose(mat3x3f(m[i][0], m[i][1], m[i][1]));
         a[i] = if x[i] > 0.0 { m[i] } else { -m[n - 1 - i] };
         b[i] = m[i] - -(2.0 * m[i]);
         s[i] = select(m[i][0], m[i][1], x[i] > 0.0);
+        fixed[i] = x[i] * if 2 > 1 { vec3f(1.0, vec2f(2.0)) } else { vec3f(vec2f(3.0), 4.0) };
         c[i] = reach(x[i]) + w[i];
         d[i] = k[i % 4] * w[i] + x[i];
         let whole = sum[i] m[i];
@@ -371,6 +372,7 @@ def chosen(m: Array, x: Array, w: Array, k: tuple[float, ...]) -> list[Any]:
         last[1] - last[0],
         [(np.stack((p, q, q)).T @ np.stack((p, q)).T) for p, q in m],
         [m[i, int(x[i] > 0)] for i in range(len(m))],
+        [each * np.array((1.0, 2.0, 2.0)) for each in x],
     ]
 
 

@@ -176,12 +176,11 @@ class Members:
         indices = self.statements.indices(axes)
         place = Place(indices, 2)
         tensors = [t for t in world.in_parts() if axes[0] in t.axes]
-        value = None
+        read: Piece | None = None
         if tensors and dice.chance(80):
             source = self.parts.over(dice.pick(tensors), list(indices), place)
-            value = self.parts.read(type_, place, [source])
-        if value is None:
-            value = self.vectors.leaf(type_, place)
+            read = self.parts.read(type_, place, [source])
+        value = read or self.vectors.leaf(type_, place)
         given = not binds(indices[0], value.text)
         value = binary(dice.pick("+-"), value, self.vectors.of(type_, place))
         if dice.chance(35):
