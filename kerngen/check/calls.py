@@ -85,7 +85,23 @@ def _cast(ex: Expressions, node: ast.Call, scalar: Scalar) -> Expr | None:
     value = ex.check(argument, scalar)
     if value is None or value.type is scalar:
         return value
+    if is_composite(value.type):
+        report_cast(ex, argument, value, scalar)
+        return None
     return ex.finish(Cast(value, scalar), node.span)
+
+
+def report_cast(ex: Expressions, node: ast.Expr, value: Expr, scalar: Scalar) -> None:
+    """Record the conversion of a vector or matrix to a scalar."""
+    ex.env.faults.add(
+        faults_types.OperandType(
+            span=node.span,
+            operator=scalar.spelling,
+            accepted="numbers",
+            actual=value.type.spelling,
+            remedy=conversion(node, value.type, scalar),
+        )
+    )
 
 
 def _function(ex: Expressions, node: ast.Call, signature: Signature) -> Expr | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from kerngen.check.calls import check_count
+from kerngen.check.calls import check_count, report_cast
 from kerngen.check.environment import Environment, Signature
 from kerngen.check.expressions import Expressions
 from kerngen.check.faults_statements import HostReads, HostType
@@ -16,6 +16,7 @@ from kerngen.check.unknown import report_unknown
 from kerngen.check.unknown_calls import report_unknown_function
 from kerngen.ir.builtins import BUILTINS, Builtin, Overload
 from kerngen.ir.evaluate import NotFiniteError, constant_value
+from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import (
     BuiltinCall,
     Cast,
@@ -26,7 +27,8 @@ from kerngen.ir.nodes import (
     Part,
     UniformValue,
 )
-from kerngen.ir.types import CASTS, Scalar
+from kerngen.ir.operators import is_composite
+from kerngen.ir.types import CASTS, COMPOSITES, Scalar
 from kerngen.ir.walk import places_in, subscript_value, walk
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -121,11 +123,17 @@ class HostExpressions(FreeMixing):
             if not check_count(strict, node, 1):
                 return None
             value = self.check(node.arguments[0])
+            if value is not None and is_composite(value.type):
+                report_cast(strict, node.arguments[0], value, CASTS[name])
+                return None
             return value and Cast(value, CASTS[name])
         if name in self.env.functions:
             return self._function(node, self.env.functions[name])
         if name in BUILTINS:
             return self._builtin(node, BUILTINS[name])
+        if name in GEOMETRY or name in COMPOSITES:
+            self.refuse(node.function.span, f"'{name}', which computes with vectors")
+            return None
         report_unknown_function(strict, node)
         return None
 

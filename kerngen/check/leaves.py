@@ -27,6 +27,7 @@ from kerngen.check.unknown import report_unknown
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Expr, IndexValue, Load
 from kerngen.ir.operators import is_composite
+from kerngen.ir.types import Scalar
 from kerngen.syntax import ast
 from kerngen.syntax.habits import SeparateSubscripts
 
@@ -110,9 +111,9 @@ def check_element(ex: Expressions, node: ast.Subscript) -> Expr | None:
 def read_element(
     ex: Expressions, symbol: TensorSymbol, node: ast.Expr
 ) -> Place | Expr | None:
-    """Return an element of a tensor; of one of structs, a place."""
+    """Return an element of a tensor; of one with parts, a place."""
     subscripts = node.subscripts if isinstance(node, ast.Subscript) else ()
-    if not isinstance(symbol.tensor.element, Struct):
+    if isinstance(symbol.tensor.element, Scalar):
         return _read(ex, symbol, node, subscripts)
     places = check_subscripts(ex, symbol, node.span, subscripts)
     return None if places is None else Place(symbol, symbol.tensor.memory, places)

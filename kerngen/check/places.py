@@ -91,12 +91,17 @@ def value_at(place: Place) -> Expr:
     return Load(place.root.tensor, place.subscripts, place.path)
 
 
-def value_of(ex: Expressions, place: Place, node: ast.Expr) -> Expr | None:
-    """Return the value at a place; of a struct or an array, only the parts have one."""
+def value_of(
+    ex: Expressions, place: Place, node: ast.Expr, components: str = ""
+) -> Expr | None:
+    """Return the value at a place; of a struct or an array, only the parts have one.
+
+    With `components`, no others of the vector are used, and need to be written before.
+    """
     fault: Diagnostic
     match place.memory:
         case Leaf():
-            return _read(ex, place, node)
+            return _read(ex, place, node, components)
         case Struct(members=members):
             names = tuple(member.name for member in members)
             fault = faults_places.StructAsValue(
@@ -118,11 +123,14 @@ def value_of(ex: Expressions, place: Place, node: ast.Expr) -> Expr | None:
     return None
 
 
-def _read(ex: Expressions, place: Place, node: ast.Expr) -> Expr | None:
+def _read(
+    ex: Expressions, place: Place, node: ast.Expr, components: str
+) -> Expr | None:
     root = place.root
     if isinstance(root, ParameterSymbol):
         return value_at(place)
-    if ex.env.unwritten(root.tensor, place.memory, place.path):
+    used = [*components] or [""]
+    if any(ex.env.unwritten(root.tensor, place.memory, place.path, c) for c in used):
         ex.env.faults.add(
             ReadBeforeWrite(
                 span=node.span,
@@ -196,7 +204,10 @@ def _member(ex: Expressions, base: Found, node: ast.Member) -> Found | None:
     if isinstance(base, Place):
         if isinstance(base.memory, Struct):
             return _struct_member(ex, base, base.memory, node.member)
-        value = value_of(ex, base, node.base)
+        leaf = base.memory.type if isinstance(base.memory, Leaf) else None
+        letters = letters_of(node.member.name)
+        known = leaf is not None and swizzle_type(leaf, letters)
+        value = value_of(ex, base, node.base, letters if known else "")
         return value and swizzle(ex, value, node)
     return swizzle(ex, base, node)
 
