@@ -75,7 +75,8 @@ RULES: Final = {
     "uniform struct": Rule(
         _CONSTRAINTS,
         "In a uniform buffer, a struct in a struct is aligned to 16 bytes, and what "
-        "follows starts a multiple of 16 behind its start.",
+        "follows starts at least its size, rounded up to 16, behind its start; Tint "
+        "asks for a multiple of 16.",
     ),
     "columns": Rule(
         _HERE,
