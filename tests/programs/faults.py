@@ -289,12 +289,6 @@ FAULTS: Final = (
         "np.matmul(m, v[..., None])[..., 0]",
     ),
     PlantedFault(
-        "a value that is read again before it is rounded to f16",
-        "kerngen.schedule.lowering:Lowerer._halved",
-        "return Value(t.call(name, value.expr), value.wide)",
-        "return value",
-    ),
-    PlantedFault(
         "an array in a struct of which only the first element is read",
         "kerngen.schedule.memory:follow",
         "element(place, laid, lower_at(to, step))",
