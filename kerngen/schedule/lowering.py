@@ -43,6 +43,7 @@ from kerngen.schedule import memory
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.composites import (
     halved_columns,
+    is_constant,
     lanes_of,
     lower_choice,
     lower_componentwise,
@@ -314,8 +315,8 @@ class Lowerer:
         """
         value = replace(self, label=local.name).lower(expr)
         name = self.shader.name(local.name)
-        known = constant_value(expr) is not None
-        self.block.append((t.Var if known else t.Let)(name, value.expr))
+        form = t.Var if is_constant(expr) else t.Let
+        self.block.append(form(name, value.expr))
         self.locals[local.name] = Value(t.Ident(name), value.wide)
 
     # Reductions

@@ -397,11 +397,12 @@ INTEGERS = Case(
     "vectors of integers",
     """
     const BIG: i32 = 2147483647;
+    fn gone(v: vec2u) -> vec2u { let p = ~vec2u(vec2i(3)); v >> p }
     kernel f(a: vec3i[n], b: vec2u[n], k: vec3i)
         -> d: vec3i[n], r: vec3i[n], s: vec2u[n], w: i32[n] {
         d[i] = a[i] / k;
         r[i] = a[i] % vec3i(3, 0, -2);
-        s[i] = ((b[i] << vec2u(1, 33)) ^ vec2u(5, 9)) & vec2u(1023);
+        s[i] = (((b[i] << vec2u(1, 33)) ^ vec2u(5, 9)) & vec2u(1023)) + gone(b[i]);
         w[i] = (vec2i(BIG, BIG) + vec2i(6, 1)).x + a[i].x;
     }
     """,

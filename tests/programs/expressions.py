@@ -414,7 +414,7 @@ class Body:
 
     def _geometry(self, name: str, arguments: Sequence[ast.Expr]) -> Compiled:
         self.note(f"{name}()")
-        parts = [self.of(argument, "f32") for argument in arguments]
+        parts = [self.of(argument, None) for argument in arguments]
         runs = [part.run for part in parts]
         first = parts[0].type
         apply = composites.geometry(name, first, self.scope.accuracies)
