@@ -121,6 +121,8 @@ def literal_kind(expr: ast.Expr) -> str | None:
             return _joined(then, otherwise)
         case ast.Call(function=name, arguments=arguments) if name.name in GENERIC:
             return _joined(*(arguments[:2] if name.name == "select" else arguments))
+        case ast.Call(function=name, arguments=arguments) if name.name in BITS:
+            return _joined(*arguments[: 2 if name.name == "insertBits" else 1])
         case _:
             return None
 
