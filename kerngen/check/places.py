@@ -218,6 +218,12 @@ def _struct_member(
     member = struct.member(name.name)
     if member is not None:
         return base.member(member)
+    report_unknown_field(ex, struct, name)
+    return None
+
+
+def report_unknown_field(ex: Expressions, struct: Struct, name: ast.Identifier) -> None:
+    """Record a member that a struct does not have."""
     names = [member.name for member in struct.members]
     ex.env.faults.add(
         faults_places.UnknownField(
@@ -228,7 +234,6 @@ def _struct_member(
             suggestion=closest(name.name, names),
         )
     )
-    return None
 
 
 def letters_of(name: str) -> str:

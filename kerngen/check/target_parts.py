@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, assert_never, final
 
-from kerngen.check.faults_places import TargetPart, UnknownField
-from kerngen.check.places import letters_of
+from kerngen.check.faults_places import TargetPart
+from kerngen.check.places import letters_of, report_unknown_field
 from kerngen.check.ranges import introduce
-from kerngen.check.scope import IndexSymbol, TensorSymbol, closest, one_line
+from kerngen.check.scope import IndexSymbol, TensorSymbol, one_line
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.nodes import Affine, At, Constant, Field, Index, IndexValue, Path
 from kerngen.ir.operators import swizzle_type
@@ -106,7 +106,7 @@ def _member(ex: Expressions, spot: TargetSpot, member: ast.TargetMember) -> _Ste
         case Struct() as struct:
             found = struct.member(name)
             if found is None:
-                _report_unknown(ex, struct, member.name)
+                report_unknown_field(ex, struct, member.name)
                 return ""
             inner = replace(spot, memory=found.type, path=(*spot.path, Field(name)))
             return _element(ex, inner, member)
@@ -121,19 +121,6 @@ def _member(ex: Expressions, spot: TargetSpot, member: ast.TargetMember) -> _Ste
             return replace(spot, component=letters)
         case _:
             return f"A '{spot.memory.spelling}' is written as a whole."
-
-
-def _report_unknown(ex: Expressions, struct: Struct, name: ast.Identifier) -> None:
-    names = [member.name for member in struct.members]
-    ex.env.faults.add(
-        UnknownField(
-            span=name.span,
-            struct=struct.name,
-            field=name.name,
-            fields=", ".join(f"'{n}'" for n in names),
-            suggestion=closest(name.name, names),
-        )
-    )
 
 
 def _element(ex: Expressions, spot: TargetSpot, member: ast.TargetMember) -> _Step:
@@ -171,9 +158,11 @@ def _place(
             index = Index(name, array.length)
             symbol = IndexSymbol(index, node.span, node.span)
             introduce(ex, ast.Identifier(name, node.span), symbol)
-            return TargetSpot(
-                array.element,
-                (*spot.path, At(IndexValue(index), array.length)),
+            at = At(IndexValue(index), array.length)
+            return replace(
+                spot,
+                memory=array.element,
+                path=(*spot.path, at),
                 indices=(*spot.indices, index),
             )
         case _:

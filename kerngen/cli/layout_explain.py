@@ -57,7 +57,7 @@ def _written(step: Step) -> str:
 def _way(way: Sequence[Reached]) -> Iterator[str]:
     """Say how a field of a struct within others, or an element, is reached."""
     last = way[-1]
-    if last.at == 0 and len(way) == 1 and not last.distance:
+    if len(way) == 1 and not last.distance:
         return
     parts: list[str] = []
     total = 0
@@ -259,7 +259,7 @@ def _kind(type_: MemoryType) -> str:
 
 def _a(name: str) -> str:
     """Return a type's name with its article: an 'f32', a 'vec3f'."""
-    article = "an" if name[:1] in "fiaeou" and not name.startswith("u") else "a"
+    article = "an" if name in {"f16", "f32", "i32"} or name[:1] in "aeio" else "a"
     return f"{article} {name}"
 
 

@@ -30,13 +30,11 @@ class Step:
 class Reached:
     """A step within one layout: the struct, the field's number, and the way to it.
 
-    `at` is where the struct starts from the outermost one, and `distance` how far the
-    element that was asked for lies behind the field's start.
+    `distance` is how far the element that was asked for lies behind the field's start.
     """
 
     within: StructLayout
     number: int
-    at: int
     distance: int
 
     @property
@@ -89,7 +87,7 @@ def choose(
 
 def follow(laid: StructLayout, steps: Sequence[Step]) -> Iterator[Reached]:
     """Yield each step of a path in a layout."""
-    within, at = laid, 0
+    within = laid
     for position, step in enumerate(steps):
         names = [field.name for field in within.fields]
         if step.name not in names:
@@ -99,7 +97,7 @@ def follow(laid: StructLayout, steps: Sequence[Step]) -> Iterator[Reached]:
         number = names.index(step.name)
         field = within.fields[number]
         distance = _distance(field, step.places)
-        yield Reached(within, number, at, distance)
+        yield Reached(within, number, distance)
         inner = struct_in(field.laid)
         if position + 1 < len(steps):
             if inner is None:
@@ -107,7 +105,7 @@ def follow(laid: StructLayout, steps: Sequence[Step]) -> Iterator[Reached]:
                     f"'{field.name}' is of type '{field.type.spelling}', which has no "
                     "fields."
                 )
-            within, at = inner, at + field.offset + distance
+            within = inner
 
 
 def _distance(field: LayoutField, places: tuple[int, ...]) -> int:

@@ -1,7 +1,8 @@
-"""WGSL's rules of alignment and size for host-shareable types, as one table.
+"""WGSL's rules of alignment and size for host-shareable types.
 
 `RULES` has a row per rule, with the section of the WGSL specification that it comes
-from; everything in this folder applies them, and `kerngen layout --explain` quotes them.
+from: `kerngen layout --explain` quotes them.  `VECTOR_LANES` and `leaf_footprint` hold
+the numbers of scalars, vectors and matrices; `kerngen.layout.types` puts them together.
 
 The uniform address space is held to the strict form of "Address Space Layout
 Constraints", that of implementations without `uniform_buffer_standard_layout`: naga
@@ -39,7 +40,7 @@ _SIZES = "WGSL 14.4.1, Alignment and Size"
 _MEMBERS = "WGSL 14.4.2, Structure Member Layout"
 _CONSTRAINTS = "WGSL 14.4.5, Address Space Layout Constraints"
 _ATTRIBUTES = "WGSL 12, Attributes"
-_HERE = "kerngen, for adapters that read it wrong"
+_HERE = "kerngen, for implementations that ask for it or read it wrong"
 
 RULES: Final = {
     "scalar": Rule(
@@ -77,6 +78,15 @@ RULES: Final = {
         "In a uniform buffer, a struct in a struct is aligned to 16 bytes, and what "
         "follows starts at least its size, rounded up to 16, behind its start; Tint "
         "asks for a multiple of 16.",
+    ),
+    "carrier": Rule(
+        _HERE,
+        "In a uniform buffer, elements that are shorter than 16 bytes are the first "
+        "components of a vec4.",
+    ),
+    "words": Rule(
+        _HERE,
+        "In a uniform buffer, f16 in arrays and matrices lie two to a word of a vec4u.",
     ),
     "columns": Rule(
         _HERE,

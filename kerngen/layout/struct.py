@@ -1,4 +1,4 @@
-"""The uniform struct of a kernel, laid out.
+"""The structs of a program and the uniform structs of its kernels, laid out.
 
 The WGSL struct, the Python dataclass with its NumPy dtype, and the documentation are
 all printed from a `StructLayout`: the one source of every offset.

@@ -249,7 +249,7 @@ def place(
                 offset=offset,
                 align=wanted.align,
                 span=wanted.size,
-                rules=_rules(member, laid, space, is_first=not placed),
+                rules=_rules(member, laid, space, placed[-1] if placed else None),
                 doc=member.doc,
             )
         )
@@ -278,22 +278,36 @@ def footprint_of(member: Member, space: Space) -> Footprint:
 
 
 def _rules(
-    member: Member, laid: Laid, space: Space, *, is_first: bool
+    member: Member, laid: Laid, space: Space, before: LayoutField | None
 ) -> tuple[Rule, ...]:
-    """Return the rules that put a member where it is."""
-    names = ["first" if is_first else "next"]
+    """Return the rules that put a member where it is, behind the one before it."""
+    names = ["first" if before is None else "next"]
+    if before is not None:
+        names += ["@size"] if RULES["@size"] in before.rules else []
+        if space is Space.UNIFORM and isinstance(before.laid, StructLayout):
+            names.append("uniform struct")
     if space is Space.UNIFORM:
-        names += [_CONSTRAINT[type(laid)]] if type(laid) in _CONSTRAINT else []
+        names += _constraints(laid)
     names += ["@align"] if member.align else []
     names += ["@size"] if member.size else []
-    return (*type_rules(member.type), *(RULES[name] for name in names))
+    unique = dict.fromkeys(names)
+    return (*type_rules(member.type), *(RULES[name] for name in unique))
 
 
-_CONSTRAINT: dict[type, str] = {
-    ArrayLayout: "uniform array",
-    ColumnsLayout: "columns",
-    StructLayout: "uniform struct",
-}
+def _constraints(laid: Laid) -> list[str]:
+    """Return the rules of the uniform address space for a type, the outermost first."""
+    match laid:
+        case LeafLayout():
+            return []
+        case ArrayLayout(element=element):
+            carried = ["words"] if laid.in_words else ["carrier"] if laid.part else []
+            return ["uniform array", *carried, *_constraints(element)]
+        case ColumnsLayout(columns=columns):
+            return ["columns", *(["words"] if columns.in_words else [])]
+        case StructLayout():
+            return ["uniform struct"]
+        case _:
+            assert_never(laid)
 
 
 def type_rules(type_: MemoryType) -> tuple[Rule, ...]:

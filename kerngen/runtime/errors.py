@@ -45,7 +45,10 @@ class ContextError(Error):
 
 @final
 class UniformRangeError(Error, ValueError):
-    """A scalar does not fit its type, or the host could not compute one."""
+    """A number does not fit the type of its scalar, field or element.
+
+    Or the host could not compute one.
+    """
 
 
 @final

@@ -49,16 +49,18 @@ def _is_plain(expr: Expr) -> bool:
 
 
 def is_plain_function(name: str, functions: Mapping[str, Function]) -> bool:
-    """Whether a function of scalars computes with scalars alone."""
-    function = functions[name]
-    values = [*(value for _, value in function.lets), function.body]
-    for expr in (node for value in values for node in walk(value)):
-        if is_composite(expr.type):
-            return False
-        if isinstance(expr, FunctionCall) and not is_plain_function(
-            expr.function, functions
-        ):
-            return False
+    """Whether a function of scalars computes with scalars alone, those it calls too."""
+    called = {name}
+    waiting = [name]
+    while waiting:
+        function = functions[waiting.pop()]
+        values = [*(value for _, value in function.lets), function.body]
+        for expr in (node for value in values for node in walk(value)):
+            if is_composite(expr.type):
+                return False
+            if isinstance(expr, FunctionCall) and expr.function not in called:
+                called.add(expr.function)
+                waiting.append(expr.function)
     return True
 
 

@@ -147,12 +147,12 @@ class Judges:
 
     def _run(self, probe: Probe, data: Sequence[Bytes]) -> None:
         self.bench.check(probe, data)
-        self._ask_tint(probe)
+        self.ask_tint(probe)
 
-    def _ask_tint(self, probe: Probe) -> None:
+    def ask_tint(self, probe: Probe) -> None:
         """Hold that Tint takes a shader, and no struct as smaller than it is.
 
-        Offsets need no test of their own: the spans of the members add up to the size.
+        Of each struct a field is judged, too: it starts neither earlier nor later.
         """
         if message := self.tint.refuses(probe.shader):
             raise LayoutMismatchError(f"Tint: {message}\n{probe.shader}")
@@ -160,6 +160,11 @@ class Judges:
             shader = probe.too_small(number)
             if "size" not in self.tint.refuses(shader):
                 raise LayoutMismatchError(f"To Tint this is smaller:\n{shader}")
+            shader = probe.too_near(number)
+            if "size" not in self.tint.refuses(shader):
+                raise LayoutMismatchError(
+                    f"To Tint this field starts earlier:\n{shader}"
+                )
 
     def campaign(self, number: int, count: int) -> int:
         """Judge `count` structs, always the same ones; return how many were."""

@@ -7,7 +7,7 @@ slowly; a struct in a storage buffer is the element of an array, as those of ten
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -65,7 +65,11 @@ class Probe:
         """The text of the shader."""
         structs = StructDeclarations(value_namer(["o", "h"]))
         types = [structs.type_of(laid) for laid in self.layouts]
+        cut = [up_to_a_field(laid, n) for n, laid in enumerate(self.layouts)]
+        firsts = [(structs.type_of(laid), laid.size) for laid in cut]
         lines = [*_head(structs, is_half=self.is_half)]
+        for number, (name, size) in enumerate(firsts):
+            lines.append(f"struct First{number} {{ @size({size}) x: {name} }}")
         for number, (laid, name) in enumerate(zip(self.layouts, types, strict=True)):
             # No compiler takes an '@size' below the size of its member.
             lines.append(f"struct Exact{number} {{ @size({laid.size}) x: {name} }}")
@@ -105,6 +109,19 @@ class Probe:
         exact = f"struct Exact {{ @size({laid.size - 1}) x: {name} }}"
         return "\n".join((*_head(structs, is_half=self.is_half), exact))
 
+    def too_near(self, number: int) -> str:
+        """Return the shader that says that a field starts earlier than it does.
+
+        A byte more than fits up to where it ends by us makes the struct larger.
+        """
+        structs = StructDeclarations(value_namer(["Exact"]))
+        laid = up_to_a_field(self.layouts[number], number)
+        *before, last = laid.fields
+        longer = replace(laid, fields=(*before, replace(last, span=last.span + 1)))
+        name = structs.type_of(longer)
+        exact = f"struct Exact {{ @size({laid.size}) x: {name} }}"
+        return "\n".join((*_head(structs, is_half=self.is_half), exact))
+
     def expected(self, data: Sequence[Bytes]) -> list[int]:
         """Return the bits at our offsets."""
         return [
@@ -138,6 +155,19 @@ def writing_shader(laid: StructLayout, written: Sequence[Place]) -> str:
         value = f"h[{number}]" if place.is_half else word
         lines.append(f"    {place.expression} = {value};")
     return "\n".join((*lines, "}"))
+
+
+def up_to_a_field(laid: StructLayout, number: int) -> StructLayout:
+    """Return a struct cut off behind one of its fields, which is drawn out to its end.
+
+    So the struct is just as long as where that field starts and its span together.
+    """
+    count = 1 + number % len(laid.fields)
+    *before, last = laid.fields[:count]
+    align = max(field.align for field in (*before, last))
+    size = round_up(align, last.end)
+    fields = (*before, replace(last, span=size - last.offset))
+    return replace(laid, name=f"{laid.name}First{number}", fields=fields, size=size)
 
 
 def _head(structs: StructDeclarations, *, is_half: bool) -> Iterator[str]:

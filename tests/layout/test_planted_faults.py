@@ -1,4 +1,7 @@
-"""Faults planted in the layout: each judge of a shader finds what is its to find."""
+"""Faults planted in the layout: the GPU finds each, as does the specification.
+
+Tint alone finds those of offsets and sizes.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from kerngen.layout.rules import Footprint, Space
 from .bench import LayoutMismatchError
 from .judged import Judges, agree_with_specification, lay_out_for
 from .made import struct_of
+from .probe import Probe
 
 
 def as_it_is(_align: int, size: int) -> int:
@@ -74,6 +78,18 @@ def test_the_judges_of_shaders_find_it(planted: Struct, judges: Judges) -> None:
     layouts = tuple(lay_out_for(space, planted) for space in Space)
     with pytest.raises(LayoutMismatchError):
         judges.ask(layouts, is_half=False)
+
+
+# How far elements of an array lie apart shows in its size, where that is not padded.
+SIZES = [fault for fault in FAULTS if fault != "elements beside each other"]
+
+
+@pytest.mark.parametrize("planted", SIZES, indirect=True)
+def test_tint_alone_finds_it(planted: Struct, judges: Judges) -> None:
+    # Of each layout another field is judged, by its number.
+    layouts = [lay_out_for(space, planted) for space in Space for _ in range(3)]
+    with pytest.raises(LayoutMismatchError, match="Tint"):
+        judges.ask_tint(Probe(tuple(layouts), is_half=False))
 
 
 def test_the_specification_finds_it(planted: Struct) -> None:
