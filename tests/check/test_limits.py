@@ -59,3 +59,14 @@ def test_a_long_cycle_of_calls_is_one_fault() -> None:
         "The function 'g0' calls itself: 'g0' calls 'g1' calls 'g2' calls 'g3' calls "
         "... calls 'g0'."
     )
+
+
+def test_functions_that_call_another_twice_are_walked_once() -> None:
+    calls = "".join(
+        f"fn g{n}(x: f32) -> f32 {{ g{n - 1}(x) + g{n - 1}(2.0 * x) }}\n"
+        for n in range(1, 30)
+    )
+    kernel = "kernel f(x: f32[n]) -> y: f32[n] { y[i] = g29(x[i]); }"
+    # Walked call by call, that would be 2^29 functions.
+    compiled = compile_text(f"fn g0(x: f32) -> f32 {{ x }}\n{calls}{kernel}", "f.kern")
+    assert [kernel.name for kernel in compiled.module.kernels] == ["f"]
