@@ -11,8 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, assert_never
 
-from kerngen.check.places import find_place, value_at
-from kerngen.check.subscripts import free_names
+from kerngen.check.places import find_place, unused_names, value_at
 from kerngen.check.target_parts import TargetSpot
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.nodes import At, Expr, Field, Index, IndexValue, Path
@@ -32,9 +31,7 @@ def copied_parts(
     source = find_place(ex, node.value)
     if source is None or source.memory != spot.memory:
         return []
-    usual = free_names(ex.env, ex.scope)
-    names = (name for name in usual if ex.scope.get(name) is None)
-    levels = list(islice(names, _depth(spot.memory)))
+    levels = list(islice(unused_names(ex), _depth(spot.memory)))
     parts: list[tuple[TargetSpot, Expr]] = []
     for path, indices, leaf in _leaves(spot.memory, levels):
         target = replace(

@@ -115,7 +115,7 @@ def value_of(
                 span=node.span,
                 text=one_line(node.span.text),
                 type=place.memory.spelling,
-                indices=", ".join(islice(_unused(ex), len(lengths))),
+                indices=", ".join(islice(unused_names(ex), len(lengths))),
             )
         case _:
             assert_never(place.memory)
@@ -307,7 +307,7 @@ def _places(
     return check_subscripts(ex, symbol, node.span, node.subscripts)
 
 
-def _unused(ex: Expressions) -> Iterator[str]:
+def unused_names(ex: Expressions) -> Iterator[str]:
     """Yield names that stand for nothing at all."""
     usual = free_names(ex.env, ex.scope)
     return (name for name in usual if ex.scope.get(name) is None)

@@ -31,6 +31,7 @@ from kerngen.layout.types import (
     LayoutField,
     LeafLayout,
     StructLayout,
+    column_stride,
 )
 
 _DTYPES = {
@@ -195,8 +196,8 @@ def _leaf_dtype(leaf: Leaf, column_stride: int) -> tuple[str, tuple[int, ...]]:
 def _column_stride(laid: Laid) -> int:
     """Return the distance between a matrix's columns; 0 of all else."""
     match laid:
-        case LeafLayout(leaf=Leaf(type=Matrix(columns=columns)), size=size):
-            return size // columns
+        case LeafLayout(leaf=leaf) if column := column_stride(leaf):
+            return column[1]
         case ColumnsLayout(columns=columns):
             return columns.stride
         case _:

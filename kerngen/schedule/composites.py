@@ -85,8 +85,12 @@ def _is_place(to: Lowerer, expr: Expr) -> bool:
 
 def variable(to: Lowerer, value: t.Expr) -> t.Expr:
     """Keep a value in a variable, which WGSL does not see through."""
+    return _declared(to, t.Var, value)
+
+
+def _declared(to: Lowerer, form: type[t.Let | t.Var], value: t.Expr) -> t.Expr:
     name = to.shader.fresh(f"{to.label}_value")
-    to.block.append(t.Var(name, value))
+    to.block.append(form(name, value))
     return t.Ident(name)
 
 
@@ -95,9 +99,16 @@ def is_constant(expr: Expr) -> bool:
     match expr:
         case Constant() | ConstRef():
             return True
-        case Construct() | Unary() | Binary() | Cast() | BuiltinCall() | Select():
-            return all(map(is_constant, children(expr)))
-        case Swizzle() | Part():
+        case (
+            Construct()
+            | Swizzle()
+            | Part()
+            | Unary()
+            | Binary()
+            | Cast()
+            | BuiltinCall()
+            | Select()
+        ):
             return all(map(is_constant, children(expr)))
         case _:
             return False
@@ -167,11 +178,7 @@ def lower_geometry(
 
 def named(to: Lowerer, value: t.Expr) -> t.Expr:
     """Give a value a name, if it has none."""
-    if isinstance(value, t.Ident):
-        return value
-    name = to.shader.fresh(f"{to.label}_value")
-    to.block.append(t.Let(name, value))
-    return t.Ident(name)
+    return value if isinstance(value, t.Ident) else _declared(to, t.Let, value)
 
 
 def lower_choice(

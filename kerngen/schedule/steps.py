@@ -38,11 +38,7 @@ def _write(lowerer: Lowerer, stage: Stage, step: Write) -> None:
         return
     value = (named.storable if step.tensor.is_half else named.lower)(step.value)
     buffer = lowerer.shader.buffer(step.tensor)
-    if lowerer.element is not None:
-        address = lowerer.element[1]
-    else:
-        at = [lowerer.at[index] for index in stage.domain]
-        address = row_major(lowerer.shader, step.tensor.extents, at)
+    address = _own_address(lowerer, stage, step)
     if lowerer.vector is None:
         lowerer.block.append(buffer.store(address, value.expr))
         return
@@ -57,14 +53,9 @@ def _write(lowerer: Lowerer, stage: Stage, step: Write) -> None:
 
 def _write_part(lowerer: Lowerer, stage: Stage, step: Write) -> None:
     """Write a vector or matrix, or a part of a struct."""
-    shader, rank = lowerer.shader, step.tensor.rank
     value = lowerer.storable(step.value).expr
-    buffer = shader.buffer(step.tensor)
-    if lowerer.element is not None:
-        address: t.Expr = lowerer.element[1]
-    else:
-        at = [lowerer.at[index] for index in stage.domain[:rank]]
-        address = row_major(shader, step.tensor.extents, at)
+    buffer = lowerer.shader.buffer(step.tensor)
+    address = _own_address(lowerer, stage, step)
     place, laid = follow(lowerer, buffer.expr[address], buffer.laid, step.path)
     half = isinstance(laid, LeafLayout) and laid.leaf.is_half
     if step.component:
@@ -75,6 +66,15 @@ def _write_part(lowerer: Lowerer, stage: Stage, step: Write) -> None:
         name = variable if is_constant(step.value) else named
         value = stored(name(lowerer, value), laid)
     lowerer.block.append(t.Assign(place, value))
+
+
+def _own_address(lowerer: Lowerer, stage: Stage, step: Write) -> t.Expr:
+    """Return where the element lies that is written: the domain's own."""
+    if lowerer.element is not None:
+        return lowerer.element[1]
+    # Indices behind those of the axes are in the path, into the element.
+    at = [lowerer.at[index] for index in stage.domain[: step.tensor.rank]]
+    return row_major(lowerer.shader, step.tensor.extents, at)
 
 
 def is_flat(stage: Stage) -> bool:
