@@ -47,6 +47,11 @@ def labels(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
     return rng.choice((0, 1, 2, 3, 5, 1000, 2**32 - 1), shape)
 
 
+def failures(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
+    """No step that failed, or one."""
+    return rng.choice((0, 7), shape)
+
+
 def ties(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
     """Few numbers, each of them often."""
     return rng.integers(-3, 4, shape)
@@ -137,9 +142,12 @@ DOMAINS: Mapping[str, Domain] = {
     **_all("log sqrt", Domain(inputs={"x": positive})),
     "div": Domain(inputs={"b": like_size}),
     "clip_by_norm": Domain(inputs={"total": positive}),
+    "note_nonfinite": Domain(inputs={"failed": failures}),
     **_all(
-        "adamw rmsprop adagrad",
-        Domain(inputs={"v": positive}, scalars={"alpha": (0.99, 0.5)}),
+        "adamw adamw_unless rmsprop adagrad",
+        Domain(
+            inputs={"v": positive, "failed": failures}, scalars={"alpha": (0.99, 0.5)}
+        ),
     ),
     **_all("softmax log_softmax", Domain(inputs={"x": logits})),
     "logsumexp": Domain(lengths={"n": (1, 5000)}, inputs={"x": logits}),

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .approx import Array
+from .approx import Array, exactly
 from .oracles_images import IMAGES
 from .oracles_layers import LAYERS
 from .oracles_layout import LAYOUT
@@ -53,6 +53,16 @@ def swish(x: Array) -> Array:
 def scale(x: Array, *, alpha: float) -> Array:
     """A multiple."""
     return alpha * x
+
+
+def scale_by(x: Array, alpha: Array) -> Array:
+    """A multiple."""
+    return alpha * x
+
+
+def add_rows(x: Array, b: Array) -> Array:
+    """The same row, added to all."""
+    return x + b
 
 
 def leaky_relu(x: Array, *, slope: float = 0.01) -> Array:
@@ -204,6 +214,11 @@ def clip_by_norm(g: Array, total: Array, *, max_norm: float) -> Array:
     return g * np.minimum(1.0, max_norm / (np.sqrt(total) + 1e-6))
 
 
+def note_nonfinite(failed: Array, total: Array, *, step: int) -> Array:
+    """The first step whose total is not finite."""
+    return np.where((failed == 0) & ~np.isfinite(exactly(total)), step, failed)
+
+
 def _identity(x: Array) -> Array:
     return x
 
@@ -223,7 +238,9 @@ ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "abs": np.absolute,
         "neg": np.negative,
         "scale": scale,
+        "scale_by": scale_by,
         "add": np.add,
+        "add_rows": add_rows,
         "sub": np.subtract,
         "mul": np.multiply,
         "div": np.divide,
@@ -259,6 +276,7 @@ ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "clip": {
         "add_sum_squares": add_sum_squares,
         "clip_by_norm": clip_by_norm,
+        "note_nonfinite": note_nonfinite,
     },
     "half": {
         "widen": _identity,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .approx import Array
 
@@ -30,6 +31,18 @@ def adamw(
     v_hat = v / (1 - beta2**step)
     param = param - lr * (m_hat / (np.sqrt(v_hat) + eps) + weight_decay * param)
     return param, m, v
+
+
+def adamw_unless(
+    param: Array,
+    grad: Array,
+    m: Array,
+    v: Array,
+    failed: NDArray[np.uint32],
+    **scalars: Any,
+) -> tuple[Array, Array, Array]:
+    """A step of AdamW, or none."""
+    return (param, m, v) if failed else adamw(param, grad, m, v, **scalars)
 
 
 def sgd(param: Array, grad: Array, *, lr: float, weight_decay: float) -> Array:
@@ -102,6 +115,7 @@ def adagrad(
 OPTIMIZERS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "optim": {
         "adamw": adamw,
+        "adamw_unless": adamw_unless,
         "sgd": sgd,
         "sgd_momentum": sgd_momentum,
         "sgd_nesterov": sgd_nesterov,
