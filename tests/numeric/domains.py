@@ -157,7 +157,10 @@ DOMAINS: Mapping[str, Domain] = {
     "mean_cross_entropy": Domain(
         lengths={"n": (1, 1000)}, inputs={"logits": logits, "labels": labels}
     ),
-    "cross_entropy_gradient": Domain(inputs={"logits": logits, "labels": labels}),
+    **_all(
+        "cross_entropy_gradient mean_cross_entropy_gradient",
+        Domain(inputs={"logits": logits, "labels": labels}),
+    ),
     "huber": Domain(scalars={"delta": (1.0, 0.3)}),
     "binary_cross_entropy": Domain(inputs={"x": spread, "target": unit}),
     **_all(

@@ -96,6 +96,27 @@ def relu_gradient(x: Array, dy: Array) -> Array:
     return np.where(x > 0, dy, 0.0)
 
 
+def leaky_relu_gradient(x: Array, dy: Array, *, slope: float = 0.01) -> Array:
+    """Passes where the input was positive, else a fraction."""
+    return np.where(x > 0, dy, slope * dy)
+
+
+def sigmoid_gradient(y: Array, dy: Array) -> Array:
+    """The logistic function's slope is itself times what it lacks of 1."""
+    return dy * y * (1 - y)
+
+
+def tanh_gradient(y: Array, dy: Array) -> Array:
+    """1 / cosh^2 = 1 - tanh^2."""
+    return dy * (1 - y * y)
+
+
+def swish_gradient(x: Array, dy: Array) -> Array:
+    """By the product rule."""
+    s = sigmoid(x)
+    return dy * (s + x * s * (1 - s))
+
+
 def gelu_tanh_gradient(x: Array, dy: Array) -> Array:
     """By the product and the chain rule; tanh' = 1 - tanh^2."""
     t = np.tanh(_gelu_inner(x))
@@ -293,6 +314,10 @@ ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "gelu_gradient": gelu_gradient,
         "gelu_tanh_gradient": gelu_tanh_gradient,
         "relu_gradient": relu_gradient,
+        "leaky_relu_gradient": leaky_relu_gradient,
+        "sigmoid_gradient": sigmoid_gradient,
+        "tanh_gradient": tanh_gradient,
+        "swish_gradient": swish_gradient,
         "column_sum": column_sum,
     },
     **LAYERS,

@@ -81,6 +81,12 @@ def cross_entropy_gradient(
     return scale * (softmax(logits) - one_hot)
 
 
+def mean_cross_entropy_gradient(logits: Array, labels: Labels, dloss: Array) -> Array:
+    """The rows' gradients, each with its part of the loss'."""
+    rows: int = max(logits.shape[0], 1)
+    return dloss / rows * cross_entropy_gradient(logits, labels)
+
+
 def mean_squared_error(prediction: Array, target: Array) -> Array:
     """The mean square of the difference; 0 of nothing."""
     d = prediction - target
@@ -235,6 +241,7 @@ LAYERS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "cross_entropy": cross_entropy,
         "cross_entropy_gradient": cross_entropy_gradient,
         "mean_cross_entropy": mean_cross_entropy,
+        "mean_cross_entropy_gradient": mean_cross_entropy_gradient,
         "mean_squared_error": mean_squared_error,
         "mean_squared_error_gradient": mean_squared_error_gradient,
         "huber": huber,
