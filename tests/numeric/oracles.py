@@ -162,6 +162,12 @@ def swiglu(gate: Array, x: Array) -> Array:
     return swish(gate) * x
 
 
+def swish_mul(gate: Array, x: Array) -> tuple[Array, Array]:
+    """What gates, and what it lets through."""
+    activated = swish(gate)
+    return activated, activated * x
+
+
 def total(x: Array) -> Array:
     """The sum."""
     y: Array = x.sum(-1)
@@ -274,6 +280,7 @@ ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "softplus": softplus,
         "elu": elu,
         "swiglu": swiglu,
+        "swish_mul": swish_mul,
     },
     "reduction": {
         "sum": total,
