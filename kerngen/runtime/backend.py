@@ -47,6 +47,20 @@ class Backend(Protocol):
         ...
 
     @property
+    def max_tensor_bytes(self) -> int:
+        """The size of the largest tensor that a kernel can be given."""
+        ...
+
+    @property
+    def recording(self) -> int:
+        """The number of the recording that calls go into now."""
+        ...
+
+    def is_lost(self, recording: int) -> bool:
+        """Return whether an error ended a recording, so that nothing of it ran."""
+        ...
+
+    @property
     def counters(self) -> Counters:
         """What was done so far."""
         ...

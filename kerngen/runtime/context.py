@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, final, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, final, overload
+from weakref import WeakSet
 
 from kerngen.runtime.arrays import (
     Values,
@@ -38,6 +39,14 @@ if TYPE_CHECKING:
     from kerngen.runtime.storage import Lease
 
 
+class Watch(Protocol):
+    """What looks at the device's own findings, once there is a reason to wait for it."""
+
+    def check(self) -> None:
+        """Raise if something is wrong; cheap if nothing can be."""
+        ...
+
+
 @final
 class Context:
     """Everything that lives on one device; `kerngen.runtime.open` makes one.
@@ -52,6 +61,7 @@ class Context:
         """Stand in front of a backend; use `kerngen.runtime.open` instead."""
         self.backend = backend
         self.alignment = backend.alignment
+        self._watches: WeakSet[Watch] = WeakSet()
 
     # ---- what it is
 
@@ -64,6 +74,11 @@ class Context:
     def adapter_name(self) -> str:
         """The adapter, in its driver's words."""
         return self.backend.adapter_name
+
+    @property
+    def max_tensor_bytes(self) -> int:
+        """The size of the largest tensor that a kernel can be given, in bytes."""
+        return self.backend.max_tensor_bytes
 
     @property
     def counters(self) -> Counters:
@@ -220,6 +235,21 @@ class Context:
         return Tensor(
             self, element, lengths, self.backend.wrap(buffer, offset, nbytes), offset
         )
+
+    # ---- what must be known before results are believed
+
+    def watch(self, watch: Watch) -> None:
+        """Let `watch.check()` run after every read, and raise there, while it lives.
+
+        This is how an error that is found on the device gets to its user: at the next
+        point that waits anyway.  A check may read tensors itself.
+        """
+        self._watches.add(watch)
+
+    def check_watches(self) -> None:
+        """Run the checks; every read of a tensor does."""
+        for watch in tuple(self._watches):
+            watch.check()
 
     # ---- copies and submission
 

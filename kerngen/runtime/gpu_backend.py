@@ -53,6 +53,7 @@ class GpuBackend:
         self.kind: Kind = kind
         self.adapter_name = adapter_name
         self.alignment = capabilities.storage_alignment
+        self.max_tensor_bytes = capabilities.tensor_bytes
         self.counters = Counters()
         self.limits = Limits(pooled_bytes=_POOLED_BYTES[kind])
         self._device = device
@@ -106,6 +107,15 @@ class GpuBackend:
             self._memory.readbacks,
         ]
         return {cache.name: cache for cache in caches}
+
+    @property
+    def recording(self) -> int:
+        """The number of the recording that calls go into now."""
+        return self._recorder.serial
+
+    def is_lost(self, recording: int) -> bool:
+        """Return whether an error ended a recording, so that nothing of it ran."""
+        return recording in self._recorder.lost
 
     def lease(self, nbytes: int, least: int = 0) -> Lease[Buffer]:
         """Return padded storage for `nbytes`, with any contents and room for `least`."""

@@ -227,7 +227,7 @@ class Launcher:
             self._dispatch(plan.steps, groups, (offset,))
         except Exception as error:
             names = recorder.describe()
-            recorder.drop()
+            recorder.lose()
             raise translate(error, f"to record {names}") from error
         serial = recorder.serial
         for tensor in slots:

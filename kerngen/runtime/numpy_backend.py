@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import combinations, count
@@ -42,6 +43,7 @@ class NumpyBackend:
         self.kind: Kind = "reference"
         self.adapter_name = f"NumPy {np.__version__}"
         self.alignment = 1
+        self.max_tensor_bytes = sys.maxsize
         self.counters = Counters()
         self.limits = Limits()
         self._closed = False
@@ -55,6 +57,16 @@ class NumpyBackend:
             largest=1 << 62,
         )
         self.caches: Mapping[str, Counted] = {"storage": self._pool}
+
+    @property
+    def recording(self) -> int:
+        """The number of the only recording: every call runs at once."""
+        return 0
+
+    def is_lost(self, recording: int) -> bool:
+        """Return False: what was called has run."""
+        del recording
+        return False
 
     def lease(self, nbytes: int, least: int = 0) -> Lease[Bytes]:
         """Return storage for `nbytes`, with any contents and room for `least`."""

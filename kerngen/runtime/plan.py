@@ -38,6 +38,11 @@ class Capabilities:
     loop_turns: int | None = None
     """After how many turns of all its loops an invocation is stopped, if it is."""
 
+    @property
+    def tensor_bytes(self) -> int:
+        """The size of the largest tensor that a kernel can be given."""
+        return min(self.binding_bytes, self.buffer_bytes)
+
 
 @final
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ class Planner:
             for spec in kernel.tensors
         ]
         specs += [("a temporary", item) for item in inner]
-        limit = min(self._capabilities.binding_bytes, self._capabilities.buffer_bytes)
+        limit = self._capabilities.tensor_bytes
         for name, item in specs:
             if round_up(item.nbytes, STORAGE_ALIGNMENT) > limit:
                 raise LimitError(

@@ -22,7 +22,7 @@ class Recorder:
     `serial` numbers the recordings: a block whose `used_in` equals it is in use by work
     that is not submitted yet.  `compute` is the open pass and `bound` its pipeline;
     `names` are the kernels of the recording, `escaped` the callers' buffers that it uses;
-    `held` is the depth of open batches.
+    `held` is the depth of open batches, `lost` the recordings that an error ended.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class Recorder:
         self.names: dict[str, None] = {}
         self.escaped: set[Block[Buffer]] = set()
         self.held = 0
+        self.lost: set[int] = set()
         self.dispatches = 0
         self.temporary_bytes = 0
         self._encoder: Encoder | None = None
@@ -119,12 +120,17 @@ class Recorder:
             self._device.queue.submit([commands])
             self._counters.submits += 1
         except Exception as error:
+            self.lost.add(self.serial)
             raise translate(error, f"to run {self.describe()}") from error
         finally:
-            self.drop()
+            self._begin_anew()
 
-    def drop(self) -> None:
-        """Forget what is recorded."""
+    def lose(self) -> None:
+        """Give up what is recorded, because of an error."""
+        self.lost.add(self.serial)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         self._encoder = None
         self.compute = None
         self.serial += 1

@@ -129,12 +129,14 @@ class Tensor(Generic[E, R]):
     def numpy(self) -> NDArray[Any]:
         """Submit what is recorded and return the elements as a new array."""
         data = self.ctx.backend.download(self.lease, self.offset, self.nbytes)
+        self.ctx.check_watches()
         return self._array(data)
 
     async def read_async(self) -> NDArray[Any]:
         """Submit what is recorded and return the elements, without blocking."""
         backend = self.ctx.backend
         data = await backend.download_async(self.lease, self.offset, self.nbytes)
+        self.ctx.check_watches()
         return self._array(data)
 
     def __array__(
