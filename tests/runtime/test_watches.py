@@ -59,8 +59,9 @@ def test_a_watch_goes_with_its_owner(ctx: gpu.Context) -> None:
 
 def test_a_recording_that_an_error_ended_is_known(ctx: gpu.Context) -> None:
     x = ctx.vector([1.0], f32)
-    x.buffer.destroy()
+    buffer = x.buffer
     elementwise.neg(x)
+    buffer.destroy()
     doomed = ctx.backend.recording
     assert not ctx.backend.is_lost(doomed)
     with pytest.raises(gpu.Error):
