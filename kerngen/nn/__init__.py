@@ -1,0 +1,71 @@
+"""Build networks from functions of tensors, and differentiate them.
+
+    from kerngen import nn
+
+    hidden = nn.gelu(nn.linear(x, p["hidden.weight"], p["hidden.bias"]))
+    loss = nn.cross_entropy(nn.linear(hidden, p["out.weight"]), labels)
+
+A network is a function of its parameters: with `Trainer.parameters` it can be trained,
+with `Trainer.tensors` it only computes, and keeps nothing for gradients.  Every function
+records kernels of `kerngen_kernels`; nothing here waits for the device.
+"""
+
+from __future__ import annotations
+
+from kerngen.nn.attention import attention
+from kerngen.nn.backward import backward
+from kerngen.nn.classes import Numbers, cross_entropy, embedding
+from kerngen.nn.elementwise import (
+    add,
+    dropout,
+    gelu,
+    gelu_tanh,
+    leaky_relu,
+    mul,
+    relu,
+    reshape,
+    scale,
+    sigmoid,
+    sub,
+    swish,
+    tanh,
+    transpose,
+)
+from kerngen.nn.errors import GraphError
+from kerngen.nn.losses import mean_squared_error
+from kerngen.nn.products import linear, matmul
+from kerngen.nn.rows import layernorm, log_softmax, rmsnorm, softmax
+from kerngen.nn.variable import Value, Variable, parameter
+
+__all__ = [
+    "GraphError",
+    "Numbers",
+    "Value",
+    "Variable",
+    "add",
+    "attention",
+    "backward",
+    "cross_entropy",
+    "dropout",
+    "embedding",
+    "gelu",
+    "gelu_tanh",
+    "layernorm",
+    "leaky_relu",
+    "linear",
+    "log_softmax",
+    "matmul",
+    "mean_squared_error",
+    "mul",
+    "parameter",
+    "relu",
+    "reshape",
+    "rmsnorm",
+    "scale",
+    "sigmoid",
+    "softmax",
+    "sub",
+    "swish",
+    "tanh",
+    "transpose",
+]

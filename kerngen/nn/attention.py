@@ -1,0 +1,54 @@
+"""Attention over heads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kerngen.nn.shapes import check_rank
+from kerngen.nn.variable import AnyTensor, Edge, Value, Variable, as_variable, computed
+from kerngen.runtime import ShapeError
+from kerngen_kernels import attention as kernels
+from kerngen_kernels import layout
+
+
+def attention(
+    q: Value, k: Value, v: Value, *, heads: int, causal: bool = False
+) -> Variable:
+    """Return softmax(q k^T / sqrt(d)) v per head (Vaswani et al., 2017).
+
+    The features of the heads lie side by side: d = e / heads of them are a head's.
+
+    Args:
+        q: [b, s, e]. The queries.
+        k: [b, t, e]. The keys.
+        v: [b, t, f]. The values.
+        heads: How many heads there are; divides e and f.
+        causal: Whether a query sees the keys up to its own place only, the last query
+            being at the last key.
+
+    Returns:
+        [b, s, f].
+
+    Raises:
+        ShapeError: If a rank or a length does not fit.
+    """
+    given = tuple(as_variable(value) for value in (q, k, v))
+    for role, variable in zip(("q", "k", "v"), given, strict=True):
+        check_rank("attention", role, variable, 3, "[batch, positions, features]")
+        if heads < 1 or variable.shape[-1] % heads:
+            raise ShapeError(
+                f"attention: {role} has shape {variable.shape}; expected a last axis "
+                f"that {heads} heads divide."
+            )
+    apart = [layout.split_heads(variable.tensor, heads=heads) for variable in given]
+    forward = kernels.causal_attention if causal else kernels.attention
+
+    def pull(dy: AnyTensor, _: Sequence[AnyTensor | None]) -> Sequence[AnyTensor]:
+        gradient = (
+            kernels.causal_attention_gradient if causal else kernels.attention_gradient
+        )
+        found = gradient(*apart, layout.split_heads(dy, heads=heads))
+        return [layout.merge_heads(each) for each in found]
+
+    y = layout.merge_heads(forward(*apart))
+    return computed(y, Edge(given, pull))

@@ -1,0 +1,223 @@
+"""Functions of single elements: activations, sums and products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, final
+
+from kerngen.nn.shapes import check_same_shape, vector, view
+from kerngen.nn.variable import (
+    AnyTensor,
+    Edge,
+    Value,
+    Variable,
+    as_variable,
+    computed,
+    edge,
+)
+from kerngen.runtime import ShapeError
+from kerngen_kernels import elementwise, layout, nn, random
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """A function with its derivative, which is a function of its input or output."""
+
+    forward: Callable[[AnyTensor], AnyTensor]
+    gradient: Callable[..., AnyTensor]
+    of: Literal["input", "output"]
+
+    def __call__(self, value: Value) -> Variable:
+        """Apply it to every element."""
+        x = as_variable(value)
+        y = self.forward(vector(x.tensor)).reshape(x.shape)
+        kept = vector(x.tensor if self.of == "input" else y)
+
+        def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
+            place = view(out, kept.shape)
+            return self.gradient(kept, vector(dy), out=place).reshape(x.shape)
+
+        return computed(y, edge(x, pull))
+
+
+_RELU = Activation(elementwise.relu, nn.relu_gradient, "input")
+_GELU = Activation(elementwise.gelu, nn.gelu_gradient, "input")
+_GELU_TANH = Activation(elementwise.gelu_tanh, nn.gelu_tanh_gradient, "input")
+_SWISH = Activation(elementwise.swish, nn.swish_gradient, "input")
+_SIGMOID = Activation(elementwise.sigmoid, nn.sigmoid_gradient, "output")
+_TANH = Activation(elementwise.tanh, nn.tanh_gradient, "output")
+
+
+def relu(x: Value) -> Variable:
+    """Return max(x, 0), element by element; its gradient at 0 is 0."""
+    return _RELU(x)
+
+
+def leaky_relu(x: Value, slope: float = 0.01) -> Variable:
+    """Return x where x > 0, else slope x."""
+
+    def forward(t: AnyTensor) -> AnyTensor:
+        return elementwise.leaky_relu(t, slope=slope)
+
+    def gradient(t: AnyTensor, dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
+        return nn.leaky_relu_gradient(t, dy, slope=slope, out=out)
+
+    return Activation(forward, gradient, "input")(x)
+
+
+def gelu(x: Value) -> Variable:
+    """Return x Phi(x), the exact form, as torch's default."""
+    return _GELU(x)
+
+
+def gelu_tanh(x: Value) -> Variable:
+    """Return the approximation of `gelu` by tanh, as torch's `approximate="tanh"`."""
+    return _GELU_TANH(x)
+
+
+def swish(x: Value) -> Variable:
+    """Return x / (1 + exp(-x)), also called SiLU."""
+    return _SWISH(x)
+
+
+def sigmoid(x: Value) -> Variable:
+    """Return 1 / (1 + exp(-x))."""
+    return _SIGMOID(x)
+
+
+def tanh(x: Value) -> Variable:
+    """Return the hyperbolic tangent of x."""
+    return _TANH(x)
+
+
+def scale(x: Value, alpha: float) -> Variable:
+    """Return alpha x, with a number alpha."""
+
+    def forward(t: AnyTensor) -> AnyTensor:
+        return elementwise.scale(t, alpha=alpha)
+
+    def gradient(
+        _: AnyTensor, dy: AnyTensor, out: AnyTensor | None = None
+    ) -> AnyTensor:
+        return elementwise.scale(dy, alpha=alpha, out=out)
+
+    return Activation(forward, gradient, "input")(x)
+
+
+def dropout(x: Value, rate: float, seed: int) -> Variable:
+    """Return x / (1 - rate) with probability 1 - rate, else 0 (Srivastava et al., 2014).
+
+    The same seed drops the same places: give each step and layer its own.
+    """
+
+    def forward(t: AnyTensor) -> AnyTensor:
+        return random.dropout(t, rate=rate, seed=seed)
+
+    def gradient(
+        _: AnyTensor, dy: AnyTensor, out: AnyTensor | None = None
+    ) -> AnyTensor:
+        return random.dropout(dy, rate=rate, seed=seed, out=out)
+
+    return Activation(forward, gradient, "input")(x)
+
+
+def add(a: Value, b: Value) -> Variable:
+    """Return a + b; b may lack axes at the front, along which it is repeated.
+
+    Raises:
+        ShapeError: If the shape of b is not the end of the shape of a.
+    """
+    left, right = as_variable(a), as_variable(b)
+    if left.shape == right.shape:
+        y = elementwise.add(vector(left.tensor), vector(right.tensor))
+        return computed(y.reshape(left.shape), edge(left, _pass), edge(right, _pass))
+    return _add_rows(left, right)
+
+
+def _pass(dy: AnyTensor, _: AnyTensor | None) -> AnyTensor:
+    return dy
+
+
+def _add_rows(left: Variable, right: Variable) -> Variable:
+    shorter = left.ndim - right.ndim
+    if shorter < 0 or left.shape[shorter:] != right.shape:
+        raise ShapeError(
+            f"add: the shapes {left.shape} and {right.shape} don't fit; expected the "
+            f"second to be the end of the first."
+        )
+    matrix = (-1 if right.tensor.size else 0, right.tensor.size)
+    y = elementwise.add_rows(left.tensor.reshape(matrix), vector(right.tensor))
+
+    def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
+        place = view(out, (right.tensor.size,))
+        return nn.column_sum(dy.reshape(matrix), out=place).reshape(right.shape)
+
+    return computed(y.reshape(left.shape), edge(left, _pass), edge(right, pull))
+
+
+def sub(a: Value, b: Value) -> Variable:
+    """Return a - b, of the same shape.
+
+    Raises:
+        ShapeError: If the shapes differ.
+    """
+    left, right = as_variable(a), as_variable(b)
+    check_same_shape("sub", left, right)
+    y = elementwise.sub(vector(left.tensor), vector(right.tensor))
+
+    def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
+        place = view(out, (dy.size,))
+        return elementwise.neg(vector(dy), out=place).reshape(right.shape)
+
+    return computed(y.reshape(left.shape), edge(left, _pass), edge(right, pull))
+
+
+def mul(a: Value, b: Value) -> Variable:
+    """Return a b, element by element, of the same shape.
+
+    Raises:
+        ShapeError: If the shapes differ.
+    """
+    left, right = as_variable(a), as_variable(b)
+    check_same_shape("mul", left, right)
+    y = elementwise.mul(vector(left.tensor), vector(right.tensor))
+    return computed(
+        y.reshape(left.shape), _times(left, right.tensor), _times(right, left.tensor)
+    )
+
+
+def _times(variable: Variable, factor: AnyTensor) -> Edge:
+    """Return the way back through a product with a factor."""
+
+    def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
+        place = view(out, (dy.size,))
+        product = elementwise.mul(vector(dy), vector(factor), out=place)
+        return product.reshape(variable.shape)
+
+    return edge(variable, pull)
+
+
+def reshape(x: Value, shape: tuple[int, ...]) -> Variable:
+    """Return a view with another shape; one length may be -1."""
+    variable = as_variable(x)
+
+    def pull(dy: AnyTensor, _: AnyTensor | None) -> AnyTensor:
+        return dy.reshape(variable.shape)
+
+    return computed(variable.tensor.reshape(shape), edge(variable, pull))
+
+
+def transpose(x: Value) -> Variable:
+    """Return a matrix [m, n] as [n, m], copied.
+
+    Raises:
+        ShapeError: If the rank is not 2.
+    """
+    variable = as_variable(x)
+
+    def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
+        return layout.transpose(dy, out=out)
+
+    return computed(layout.transpose(variable.tensor), edge(variable, pull))

@@ -1,0 +1,40 @@
+"""Losses of real targets."""
+
+from __future__ import annotations
+
+from kerngen.nn.shapes import check_same_shape, vector, view
+from kerngen.nn.variable import (
+    AnyTensor,
+    Edge,
+    Value,
+    Variable,
+    as_variable,
+    computed,
+    edge,
+)
+from kerngen_kernels import elementwise
+from kerngen_kernels import loss as kernels
+
+
+def mean_squared_error(prediction: Value, target: Value) -> Variable:
+    """Return the mean of (prediction - target)^2, a scalar.
+
+    Raises:
+        ShapeError: If the shapes differ.
+    """
+    given, wanted = as_variable(prediction), as_variable(target)
+    check_same_shape("mean_squared_error", given, wanted)
+    value = kernels.mean_squared_error(vector(given.tensor), vector(wanted.tensor))
+    return computed(value, _way_back(given, wanted), _way_back(wanted, given))
+
+
+def _way_back(one: Variable, other: Variable) -> Edge:
+    """Return the way back to one of the two, which may be swapped."""
+    a, b = vector(one.tensor), vector(other.tensor)
+
+    def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
+        gradient = kernels.mean_squared_error_gradient(a, b)
+        scaled = elementwise.scale_by(gradient, dy, out=view(out, a.shape))
+        return scaled.reshape(one.shape)
+
+    return edge(one, pull)

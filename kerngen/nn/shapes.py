@@ -1,0 +1,62 @@
+"""Views of tensors as the vectors and matrices that kernels take, and their checks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from kerngen.nn.variable import AnyTensor, Variable
+from kerngen.runtime import ShapeError, Tensor
+
+
+def vector(tensor: Tensor[Any, Any]) -> Tensor[Any, Any]:
+    """Return all elements as one vector."""
+    return tensor.reshape((tensor.size,))
+
+
+def rows(tensor: AnyTensor) -> AnyTensor:
+    """Return the vectors along the last axis as the rows of a matrix."""
+    *outer, last = tensor.shape
+    return tensor.reshape((math.prod(outer), last))
+
+
+def view(tensor: AnyTensor | None, shape: tuple[int, ...]) -> AnyTensor | None:
+    """Return a view with another shape, if there is a tensor."""
+    return None if tensor is None else tensor.reshape(shape)
+
+
+def check_rank(name: str, role: str, value: Variable, rank: int, axes: str) -> None:
+    """Refuse an argument of another rank; `axes` are those that it should have."""
+    if value.ndim != rank:
+        raise ShapeError(
+            f"{name}: {role} has shape {value.shape} (rank {value.ndim}); expected "
+            f"{axes} (rank {rank})."
+        )
+
+
+def check_features(name: str, value: Variable, expected: int, by: str) -> None:
+    """Refuse an argument whose last axis is not as long as `by` says."""
+    if not value.shape or value.shape[-1] != expected:
+        raise ShapeError(
+            f"{name}: the input has shape {value.shape}; expected its last axis to be "
+            f"{expected}, as {by} says."
+        )
+
+
+def check_same_shape(name: str, one: Variable, other: Variable) -> None:
+    """Refuse two arguments of different shapes."""
+    if one.shape != other.shape:
+        raise ShapeError(
+            f"{name}: the shapes {one.shape} and {other.shape} differ; expected the "
+            f"same."
+        )
+
+
+def check_shape(
+    name: str, role: str, tensor: Tensor[Any, Any], expected: tuple[int, ...]
+) -> None:
+    """Refuse a tensor of another shape."""
+    if tensor.shape != expected:
+        raise ShapeError(
+            f"{name}: {role} has shape {tensor.shape}; expected {expected}."
+        )

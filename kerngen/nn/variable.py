@@ -1,0 +1,149 @@
+"""Variables: tensors that know how they were computed, and so their gradients.
+
+A function of this package computes its value at once, by recording kernels, and leaves an
+`Edge` behind for each group of its inputs: the way in which a gradient by the value becomes
+gradients by those inputs.  `backward` walks the edges from a loss to the parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.nn.errors import GraphError
+from kerngen.runtime import DtypeError, Tensor, f32
+
+AnyTensor: TypeAlias = Tensor[f32, Any]
+Value: TypeAlias = "Variable | AnyTensor"
+Pull: TypeAlias = Callable[[AnyTensor, Sequence[AnyTensor | None]], Sequence[AnyTensor]]
+"""From the gradient by a value to those by some inputs, each put where it is wanted.
+
+The second argument says where: a tensor of the input's shape, or None for a new one.  An
+edge may ignore it; who called then copies.
+"""
+
+_numbers = count()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The way back to some inputs, whose gradients are computed together."""
+
+    inputs: tuple[Variable, ...]
+    pull: Pull
+
+
+@final
+class Variable:
+    """A tensor of a computation.
+
+    `tensor` is its value.  A parameter has a `gradient`, a tensor of the same shape that
+    `backward` writes; what was computed from parameters has edges to them.  All else is
+    a constant.  Variables are numbered in the order in which they were computed.
+    """
+
+    __slots__ = ("edges", "gradient", "number", "spent", "tensor")
+
+    def __init__(
+        self,
+        tensor: AnyTensor,
+        *,
+        gradient: AnyTensor | None = None,
+        edges: tuple[Edge, ...] = (),
+    ) -> None:
+        """Describe a value; parameters are made by `parameter`."""
+        self.tensor = tensor
+        self.gradient = gradient
+        self.edges = edges
+        self.number = next(_numbers)
+        self.spent = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes."""
+        return self.tensor.shape
+
+    @property
+    def ndim(self) -> int:
+        """The rank."""
+        return self.tensor.ndim
+
+    @property
+    def needs_gradient(self) -> bool:
+        """Whether a parameter is behind it."""
+        return self.gradient is not None or bool(self.edges) or self.spent
+
+    def numpy(self) -> NDArray[np.float32]:
+        """Submit what is recorded and return the elements as a new array."""
+        return self.tensor.numpy()
+
+    def item(self) -> float:
+        """Submit what is recorded and return the only element."""
+        return float(self.tensor.item())
+
+    def __repr__(self) -> str:
+        """Say what it is."""
+        role = "parameter" if self.gradient is not None else "variable"
+        return f"Variable({role}, {self.tensor!r})"
+
+
+def parameter(tensor: AnyTensor, gradient: AnyTensor) -> Variable:
+    """Return a parameter: a tensor, and where `backward` writes its gradient.
+
+    Raises:
+        GraphError: If their shapes differ.
+    """
+    if tensor.shape != gradient.shape:
+        raise GraphError(
+            f"parameter: the gradient has shape {gradient.shape}; expected "
+            f"{tensor.shape}, as the tensor."
+        )
+    return Variable(tensor, gradient=gradient)
+
+
+def as_variable(value: Value) -> Variable:
+    """Return a value as a variable: a tensor is a constant.
+
+    Raises:
+        DtypeError: If it is neither, or holds other elements than f32.
+    """
+    if isinstance(value, Variable):
+        return value
+    _check_tensor(value)
+    return Variable(value)
+
+
+def _check_tensor(value: object) -> None:
+    if not isinstance(value, Tensor):
+        raise DtypeError(
+            f"Expected a Variable or a Tensor, got a {type(value).__name__}. Make a "
+            f"tensor by ctx.tensor(array, f32)."
+        )
+    if value.element is not f32:
+        raise DtypeError(
+            f"Expected f32 elements, got {value.element.__name__}: gradients flow "
+            f"through f32 alone."
+        )
+
+
+def edge(
+    variable: Variable, pull: Callable[[AnyTensor, AnyTensor | None], AnyTensor]
+) -> Edge:
+    """Return the way back to a single input."""
+
+    def pull_one(dy: AnyTensor, out: Sequence[AnyTensor | None]) -> Sequence[AnyTensor]:
+        return (pull(dy, out[0]),)
+
+    return Edge((variable,), pull_one)
+
+
+def computed(tensor: AnyTensor, *edges: Edge) -> Variable:
+    """Return a value with the edges that lead to parameters, if any do."""
+    needed = tuple(e for e in edges if any(v.needs_gradient for v in e.inputs))
+    return Variable(tensor, edges=needed)

@@ -1,0 +1,32 @@
+"""Train: parameters in flat arenas, gradients, clipping, AdamW, checkpoints.
+
+    from kerngen.train import Trainer
+
+    trainer = Trainer(ctx, {"weight": weight, "bias": bias})
+    for x, y in batches:
+        loss = network(trainer.parameters, x, y)
+        trainer.backward(loss)
+        trainer.clip_gradients(1.0)
+        trainer.adamw_step(lr=1e-3)
+    trainer.save("model.safetensors")
+
+A step only records work; the device is waited for where a number is read.
+"""
+
+from __future__ import annotations
+
+from kerngen.train.errors import (
+    CheckpointError,
+    NonFiniteError,
+    TornStateError,
+    UnknownNameError,
+)
+from kerngen.train.trainer import Trainer
+
+__all__ = [
+    "CheckpointError",
+    "NonFiniteError",
+    "TornStateError",
+    "Trainer",
+    "UnknownNameError",
+]

@@ -1,0 +1,184 @@
+"""Arenas: many named tensors in one buffer, so that one dispatch reaches all of them.
+
+Each tensor starts at a multiple of 256 bytes, as any adapter can bind it there; the gaps
+hold zeros, which every update leaves as they are.  An arena is one buffer as long as the
+adapter can bind it whole; above that it is as few segments as tensors fit in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.runtime import Context, LimitError, ShapeError, Tensor, Vector, f32
+from kerngen.train.names import Named, unknown
+
+Array: TypeAlias = NDArray[np.float32]
+
+ALIGNMENT = 64
+"""Tensors start at multiples of so many elements: 256 bytes."""
+
+_BYTES = 4
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a tensor lies: from `start` on, `length` elements of a segment."""
+
+    segment: int
+    start: int
+    shape: tuple[int, ...]
+
+    @property
+    def length(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def stop(self) -> int:
+        """Where the next tensor may start."""
+        return self.start + _aligned(self.length)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Consecutive elements of a segment."""
+
+    segment: int
+    start: int
+    stop: int
+
+
+@final
+@dataclass(frozen=True)
+class Layout:
+    """The places of all tensors by name, in order, and the lengths of the segments."""
+
+    places: Mapping[str, Place]
+    segments: tuple[int, ...]
+
+    def spans(self, names: Sequence[str]) -> list[Span]:
+        """Return what holds the named tensors, as few spans as possible.
+
+        Raises:
+            UnknownNameError: If a name is unknown.
+            ShapeError: If a name comes twice.
+        """
+        for name in names:
+            if name not in self.places:
+                raise unknown(name, self.places)
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ShapeError(f"The parameter '{twice}' is named twice.")
+        chosen = set(names)
+        return _joined(p for name, p in self.places.items() if name in chosen)
+
+
+def lay_out(shapes: Mapping[str, tuple[int, ...]], most_bytes: int) -> Layout:
+    """Place tensors of these shapes one after the other.
+
+    Args:
+        shapes: The shapes by name, in the order in which they are to lie.
+        most_bytes: How large a segment may be.
+
+    Raises:
+        ShapeError: If a tensor has no elements.
+        LimitError: If a tensor alone is too large.
+    """
+    most = most_bytes // _BYTES // ALIGNMENT * ALIGNMENT
+    places: dict[str, Place] = {}
+    segments: list[int] = [0]
+    for name, shape in shapes.items():
+        length = math.prod(shape)
+        _check_length(name, shape, length, most)
+        if segments[-1] + _aligned(length) > most:
+            segments.append(0)
+        place = Place(len(segments) - 1, segments[-1], shape)
+        places[name], segments[-1] = place, place.stop
+    return Layout(places, tuple(segments))
+
+
+def _check_length(name: str, shape: tuple[int, ...], length: int, most: int) -> None:
+    if not length:
+        raise ShapeError(f"The parameter '{name}' has shape {shape}: it is empty.")
+    if _aligned(length) > most:
+        raise LimitError(
+            f"The parameter '{name}' of shape {shape} takes {length * _BYTES} bytes; "
+            f"the adapter binds at most {most * _BYTES}. Split it into several."
+        )
+
+
+def _aligned(length: int) -> int:
+    return -(-length // ALIGNMENT) * ALIGNMENT
+
+
+def _joined(places: Iterator[Place]) -> list[Span]:
+    """Join places that follow each other; they come in their order."""
+    spans: list[Span] = []
+    for place in places:
+        last = spans[-1] if spans else None
+        if last and (last.segment, last.stop) == (place.segment, place.start):
+            spans[-1] = Span(last.segment, last.start, place.stop)
+        else:
+            spans.append(Span(place.segment, place.start, place.stop))
+    return spans
+
+
+@final
+class Arena:
+    """Named tensors of f32 that share their memory."""
+
+    def __init__(self, ctx: Context, layout: Layout) -> None:
+        """Allocate zeros."""
+        self.layout = layout
+        self.segments: tuple[Vector[f32], ...] = tuple(
+            ctx.zeros(length, f32) for length in layout.segments
+        )
+        self.tensors: Named[Tensor[f32, Any]] = Named(
+            {name: self._view(place) for name, place in layout.places.items()}
+        )
+
+    def part(self, span: Span) -> Vector[f32]:
+        """Return a view of a span, of the whole segment where it covers it."""
+        segment = self.segments[span.segment]
+        whole = (span.start, span.stop) == (0, segment.size)
+        return segment if whole else segment.rows(span.start, span.stop)
+
+    def read(self) -> dict[str, Array]:
+        """Wait for the device and return copies of all tensors."""
+        segments = [segment.numpy() for segment in self.segments]
+        return {
+            name: _cut(segments, place).copy()
+            for name, place in self.layout.places.items()
+        }
+
+    def write(self, arrays: Mapping[str, Array]) -> None:
+        """Overwrite all tensors: one array of its shape for each name."""
+        segments = [np.zeros(length, np.float32) for length in self.layout.segments]
+        for name, place in self.layout.places.items():
+            _cut(segments, place)[...] = arrays[name]
+        for segment, data in zip(self.segments, segments, strict=True):
+            segment.copy_from(data)
+
+    def clear(self) -> None:
+        """Overwrite all tensors with zeros."""
+        for segment in self.segments:
+            segment.copy_from(np.zeros(segment.shape, np.float32))
+
+    def _view(self, place: Place) -> Tensor[f32, Any]:
+        segment = self.segments[place.segment]
+        part = segment.rows(place.start, place.start + place.length)
+        return part.reshape(place.shape)
+
+
+def _cut(segments: Sequence[Array], place: Place) -> Array:
+    """Return the elements of a place as a view of an array."""
+    flat = segments[place.segment][place.start : place.start + place.length]
+    return flat.reshape(place.shape)

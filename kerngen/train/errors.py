@@ -1,0 +1,31 @@
+"""What can go wrong in training, beyond the runtime's errors."""
+
+from __future__ import annotations
+
+from typing import final
+
+from kerngen.runtime import Error
+
+
+@final
+class UnknownNameError(Error, KeyError):
+    """There is no parameter of that name."""
+
+    def __str__(self) -> str:
+        """Return the text as it is; KeyError would quote it."""
+        return str(self.args[0])
+
+
+@final
+class NonFiniteError(Error, ArithmeticError):
+    """Gradients are infinite or not numbers; the step was not taken."""
+
+
+@final
+class TornStateError(Error, RuntimeError):
+    """An error may have left a step half taken: load a state before going on."""
+
+
+@final
+class CheckpointError(Error, ValueError):
+    """A file is no checkpoint, is damaged, or belongs to other parameters."""

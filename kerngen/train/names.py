@@ -1,0 +1,50 @@
+"""Mappings by the names of parameters, which say what they know of a wrong one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import TypeVar, final
+
+from kerngen.train.errors import UnknownNameError
+
+T = TypeVar("T")
+
+
+@final
+class Named(Mapping[str, T]):
+    """A mapping that can't be changed; an unknown name raises UnknownNameError."""
+
+    def __init__(self, items: Mapping[str, T]) -> None:
+        """Hold these items, in their order."""
+        self._items = dict(items)
+
+    def __getitem__(self, name: str) -> T:
+        """Return the item of a name."""
+        try:
+            return self._items[name]
+        except KeyError:
+            raise unknown(name, self._items) from None
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is such a name."""
+        return name in self._items
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names."""
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        """Show the items."""
+        return f"Named({self._items!r})"
+
+
+def unknown(name: str, known: Mapping[str, object]) -> UnknownNameError:
+    """Return the error for a name that is none of the known."""
+    close = get_close_matches(str(name), known, n=1)
+    hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(known)}."
+    return UnknownNameError(f"There is no parameter '{name}'; {hint}")

@@ -1,0 +1,123 @@
+"""States: what a trainer is made of, as arrays by name, checked before it is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kerngen.runtime import DtypeError, ShapeError
+from kerngen.train.arena import Array
+
+GROUPS: Final = ("parameters", "m", "v")
+"""The prefixes of a state's names: the parameters, and AdamW's two moments."""
+
+STEP: Final = "step"
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The arrays of each group by the names of the parameters, and the steps taken."""
+
+    groups: Mapping[str, Mapping[str, Array]]
+    step: int
+
+    def flat(self) -> dict[str, NDArray[Any]]:
+        """Return it as one dict: 'step', and 'parameters.x', 'm.x', 'v.x' for each x."""
+        state: dict[str, NDArray[Any]] = {STEP: np.asarray(self.step, np.int64)}
+        for group, arrays in self.groups.items():
+            state |= {f"{group}.{name}": array for name, array in arrays.items()}
+        return state
+
+
+def snapshot_of(state: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> Snapshot:
+    """Return a flat state as a snapshot, which fits parameters of these shapes.
+
+    Raises:
+        ShapeError: If an array is missing, is too many, or has another shape.
+        DtypeError: If an array is not of f32, or the step is no count.
+    """
+    wanted = {f"{group}.{name}": shapes[name] for group in GROUPS for name in shapes}
+    _check_names(state, {STEP, *wanted})
+    wrong = [
+        f"'{name}' has shape {np.shape(state[name])}, expected {shape}"
+        for name, shape in wanted.items()
+        if np.shape(state[name]) != shape
+    ]
+    if wrong:
+        raise ShapeError(f"The state is of other parameters: {_some(wrong)}.")
+    return Snapshot(
+        {
+            group: {name: _f32(state, f"{group}.{name}") for name in shapes}
+            for group in GROUPS
+        },
+        _step(state[STEP]),
+    )
+
+
+def _check_names(state: Arrays, wanted: set[str]) -> None:
+    missing = [f"'{name}' is missing" for name in sorted(wanted - set(state))]
+    extra = [f"'{name}' is unknown" for name in sorted(set(state) - wanted)]
+    if missing or extra:
+        raise ShapeError(
+            f"The state is of other parameters: {_some([*missing, *extra])}."
+        )
+
+
+def _some(faults: list[str]) -> str:
+    """Join faults, the first few of many."""
+    shown = "; ".join(faults[:5])
+    return f"{shown}; and {len(faults) - 5} more" if len(faults) > 5 else shown
+
+
+def _f32(state: Arrays, name: str) -> Array:
+    array = np.asarray(state[name])
+    if array.dtype != np.float32:
+        raise DtypeError(
+            f"'{name}' of the state is of {array.dtype}; expected float32."
+        )
+    return array
+
+
+def _step(value: NDArray[Any]) -> int:
+    array = np.asarray(value)
+    if array.shape != () or array.dtype.kind not in "iu" or array < 0:
+        raise DtypeError(f"The state's 'step' is {value!r}; expected a count of steps.")
+    return int(array)
+
+
+def as_parameters(arrays: Mapping[str, ArrayLike]) -> dict[str, Array]:
+    """Return initial parameters as arrays of f32.
+
+    Raises:
+        DtypeError: If a name is no text, or an array holds no real numbers.
+        ShapeError: If there are none.
+    """
+    if not arrays:
+        raise ShapeError("A trainer needs a parameter at least; the mapping is empty.")
+    return {name: _real(name, value) for name, value in _checked(arrays.items())}
+
+
+def _checked(items: Iterable[tuple[object, ArrayLike]]) -> Iterable[tuple[str, Any]]:
+    for name, value in items:
+        if not isinstance(name, str) or not name:
+            raise DtypeError(f"The parameter name {name!r} is not a text.")
+        yield name, value
+
+
+def _real(name: str, value: ArrayLike) -> Array:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ShapeError(f"The parameter '{name}' is no array: {error}.") from error
+    if array.dtype.kind not in "fiu":
+        raise DtypeError(
+            f"The parameter '{name}' is of {array.dtype}; expected real numbers."
+        )
+    return array.astype(np.float32)
