@@ -32,6 +32,7 @@ from kerngen.runtime.errors import (
     OutOfMemoryError,
     ReferenceFallbackWarning,
     ShapeError,
+    StateError,
     UniformRangeError,
     ValidationError,
 )
@@ -108,6 +109,7 @@ __all__ = [
     "ReferenceFallbackWarning",
     "Scalar",
     "ShapeError",
+    "StateError",
     "Struct",
     "Tensor",
     "Tensor3",

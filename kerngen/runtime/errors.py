@@ -44,6 +44,11 @@ class ContextError(Error):
 
 
 @final
+class StateError(Error, RuntimeError):
+    """A call comes before another that it needs."""
+
+
+@final
 class UniformRangeError(Error, ValueError):
     """A number does not fit the type of its scalar, field or element.
 

@@ -1,0 +1,316 @@
+"""The batch: operations are queued, and run together by one submission."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import final, overload
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kerngen.batch.buffer import BatchBuffer, Floats, Value
+from kerngen.batch.checks import (
+    as_rows,
+    check_context,
+    check_import,
+    check_scalar,
+    equal_shapes,
+    flat_lengths,
+    matrix_lengths,
+    own_copy,
+)
+from kerngen.batch.execution import run
+from kerngen.batch.operations import Operation
+from kerngen.runtime import (
+    Context,
+    ContextError,
+    DtypeError,
+    ShapeError,
+    StateError,
+    f32,
+)
+from kerngen.runtime.gpu import GPUBuffer
+from kerngen.runtime.shapes import Shape
+from kerngen.runtime.tensor import is_tensor
+
+
+@final
+class Batch:
+    """Operations on float32 buffers that run together at `execute()`.
+
+    Each call queues an operation and returns the handle of its result.  `execute()`
+    runs what was queued since the last one, by one submission; then `read` returns
+    results, and more can be queued.  Pipelines are the context's: the next batch finds
+    them in `ctx.caches`.  A batch belongs to its thread.
+
+    Every method that takes handles raises DtypeError for what is none, and ContextError
+    for those of another batch, before anything is queued.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        """Start with nothing queued."""
+        self._ctx = check_context(ctx)
+        self._values: WeakKeyDictionary[BatchBuffer, Value] = WeakKeyDictionary()
+        self._uploads: dict[Value, NDArray[np.float32]] = {}
+        self._operations: list[Operation] = []
+
+    @property
+    def num_operations(self) -> int:
+        """How many operations are queued; uploads and imports are none."""
+        return len(self._operations)
+
+    @property
+    def num_buffers(self) -> int:
+        """How many buffers a handle or a queued operation still uses."""
+        used = {*self._values.values(), *self._uploads}
+        for operation in self._operations:
+            used.update(operation.inputs, operation.outputs)
+        return len(used)
+
+    def __repr__(self) -> str:
+        """Say where it runs and how much is queued."""
+        return (
+            f"Batch({self._ctx!r}: {self.num_operations} operations queued, "
+            f"{self.num_buffers} buffers)"
+        )
+
+    # ---- from outside
+
+    def upload(self, array: ArrayLike) -> BatchBuffer:
+        """Queue an upload of an array's elements as they are now.
+
+        They are converted to float32.  Raises DtypeError for what is not a real number,
+        or too large.
+        """
+        data = own_copy(array)
+        handle, value = self._new(data.shape)
+        self._uploads[value] = data
+        return handle
+
+    def import_buffer(
+        self,
+        buffer: GPUBuffer | Floats,
+        shape: int | Sequence[int] | None = None,
+    ) -> BatchBuffer:
+        """Take a buffer of the context's device as it is, without a copy.
+
+        It is a `wgpu.GPUBuffer` with the usages STORAGE and COPY_SRC, of which the
+        first elements are taken as row-major `shape`; or a tensor of the context, which
+        need not say its shape.  The batch only reads it, as it is at `execute()`, and
+        does not free it.  Raises ShapeError if it is too small, ContextError if it is
+        from elsewhere.
+        """
+        if is_tensor(buffer):
+            check_import(self._ctx, buffer)
+            tensor = buffer if shape is None else buffer.reshape(_lengths(shape))
+        elif shape is None:
+            raise ShapeError(
+                "import_buffer: a buffer does not know its shape; give it as the second "
+                "argument."
+            )
+        else:
+            tensor = self._ctx.wrap(buffer, shape, f32)
+        return self._new(tensor.shape, tensor)[0]
+
+    # ---- operations, element by element
+
+    def relu(self, x: BatchBuffer) -> BatchBuffer:
+        """Queue max(x, 0)."""
+        return self._map("relu", x=x)
+
+    def leaky_relu(self, x: BatchBuffer, slope: float = 0.01) -> BatchBuffer:
+        """Queue x where x > 0, else slope x."""
+        return self._map("leaky_relu", {"slope": slope}, x=x)
+
+    def scale(self, x: BatchBuffer, alpha: float) -> BatchBuffer:
+        """Queue alpha x."""
+        return self._map("scale", {"alpha": alpha}, x=x)
+
+    def add(self, a: BatchBuffer, b: BatchBuffer) -> BatchBuffer:
+        """Queue a + b; raises ShapeError unless their shapes are the same."""
+        return self._map("add", a=a, b=b)
+
+    def sub(self, a: BatchBuffer, b: BatchBuffer) -> BatchBuffer:
+        """Queue a - b; raises ShapeError unless their shapes are the same."""
+        return self._map("sub", a=a, b=b)
+
+    def mul(self, a: BatchBuffer, b: BatchBuffer) -> BatchBuffer:
+        """Queue a b by element; raises ShapeError unless their shapes are the same."""
+        return self._map("mul", a=a, b=b)
+
+    def sigmoid(self, x: BatchBuffer) -> BatchBuffer:
+        """Queue 1 / (1 + exp(-x))."""
+        return self._map("sigmoid", x=x)
+
+    def tanh(self, x: BatchBuffer) -> BatchBuffer:
+        """Queue the hyperbolic tangent of x."""
+        return self._map("tanh", x=x)
+
+    def swish(self, x: BatchBuffer) -> BatchBuffer:
+        """Queue x / (1 + exp(-x)), also called SiLU."""
+        return self._map("swish", x=x)
+
+    def gelu(self, x: BatchBuffer) -> BatchBuffer:
+        """Queue x Phi(x), the exact form, by erf."""
+        return self._map("gelu", x=x)
+
+    # ---- operations on rows and matrices
+
+    def dot(self, a: BatchBuffer, b: BatchBuffer) -> BatchBuffer:
+        """Queue the sum of a b over all elements, a single number of shape ().
+
+        Raises ShapeError unless their shapes are the same.
+        """
+        values = self._find("dot", a=a, b=b)
+        size = math.prod(equal_shapes("dot", values))
+        return self._queue("dot", values, ((size,), (size,)), ())
+
+    def softmax(self, x: BatchBuffer) -> BatchBuffer:
+        """Queue exp(x) over its sum, along the last axis."""
+        values = self._find("softmax", x=x)
+        rows = as_rows("softmax", values["x"])
+        return self._queue("softmax", values, (rows,), values["x"].shape)
+
+    @overload
+    def matmul(self, a: BatchBuffer, b: BatchBuffer) -> BatchBuffer: ...
+    @overload
+    def matmul(
+        self, a: BatchBuffer, b: BatchBuffer, *, m: int, k: int, n: int
+    ) -> BatchBuffer: ...
+    def matmul(
+        self,
+        a: BatchBuffer,
+        b: BatchBuffer,
+        *,
+        m: int | None = None,
+        k: int | None = None,
+        n: int | None = None,
+    ) -> BatchBuffer:
+        """Queue the product of matrices [m, k] and [k, n], of shape (m, n).
+
+        With m, k and n given, buffers of any shape are read as row-major matrices of
+        these lengths, and the result is flat, too: m n elements.  Raises ShapeError if
+        the lengths don't fit.
+        """
+        values = self._find("matmul", a=a, b=b)
+        given = {"m": m, "k": k, "n": n}
+        if all(length is None for length in given.values()):
+            rows, inner, columns = matrix_lengths(values["a"], values["b"])
+            shape: Shape = (rows, columns)
+        else:
+            rows, inner, columns = flat_lengths(values["a"], values["b"], given)
+            shape = (rows * columns,)
+        return self._queue("matmul", values, ((rows, inner), (inner, columns)), shape)
+
+    # ---- running
+
+    def execute(self) -> None:
+        """Run the uploads, then all that is queued, by one submission.
+
+        With nothing queued, nothing is done.  If this raises, no operation has run:
+        all of them are still queued, and the next `execute()` tries again.
+        """
+        if not self._uploads and not self._operations:
+            return
+        try:
+            made = run(self._ctx, self._uploads, self._operations)
+        except Exception as error:
+            error.add_note(
+                f"No operation of the batch has run: all {self.num_operations} are "
+                f"still queued."
+            )
+            raise
+        for value, tensor in made.items():
+            value.tensor = tensor
+        self._uploads.clear()
+        self._operations.clear()
+
+    def read(self, buffer: BatchBuffer) -> NDArray[np.float32]:
+        """Return the elements as a new array.
+
+        Raises StateError if they wait for `execute()`.
+        """
+        return self._ready("read", buffer).numpy()
+
+    async def read_async(self, buffer: BatchBuffer) -> NDArray[np.float32]:
+        """Return the elements as a new array, without blocking the event loop.
+
+        Raises StateError if they wait for `execute()`.
+        """
+        return await self._ready("read_async", buffer).read_async()
+
+    # ---- inside
+
+    def _new(
+        self, shape: Shape, tensor: Floats | None = None
+    ) -> tuple[BatchBuffer, Value]:
+        handle = BatchBuffer(self, shape)
+        value = Value(handle, tensor)
+        self._values[handle] = value
+        return handle, value
+
+    def _find(self, operation: str, **buffers: BatchBuffer) -> dict[str, Value]:
+        """Return the values of an operation's arguments by their names."""
+        return {
+            name: self._value(operation, f"'{name}'", buffer)
+            for name, buffer in buffers.items()
+        }
+
+    def _value(self, operation: str, name: str, buffer: object) -> Value:
+        if not isinstance(buffer, BatchBuffer):
+            raise DtypeError(
+                f"{operation}: {name} is a {type(buffer).__name__}; expected a buffer of "
+                f"the batch, as batch.upload(array) and the operations return them."
+            )
+        value = self._values.get(buffer)
+        if value is None:
+            raise ContextError(
+                f"{operation}: {name} belongs to another batch. Read it there and upload "
+                f"it here."
+            )
+        return value
+
+    def _map(
+        self,
+        operation: str,
+        scalars: Mapping[str, float] | None = None,
+        **buffers: BatchBuffer,
+    ) -> BatchBuffer:
+        """Queue an operation on each element of buffers of one shape."""
+        values = self._find(operation, **buffers)
+        shape = equal_shapes(operation, values)
+        views = ((math.prod(shape),),) * len(values)
+        return self._queue(operation, values, views, shape, scalars or {})
+
+    def _queue(
+        self,
+        operation: str,
+        values: Mapping[str, Value],
+        views: tuple[Shape, ...],
+        shape: Shape,
+        scalars: Mapping[str, float] | None = None,
+    ) -> BatchBuffer:
+        numbers = {
+            name: check_scalar(operation, name, number)
+            for name, number in (scalars or {}).items()
+        }
+        handle, result = self._new(shape)
+        self._operations.append(
+            Operation(operation, tuple(values.values()), views, (result,), numbers)
+        )
+        return handle
+
+    def _ready(self, operation: str, buffer: BatchBuffer) -> Floats:
+        tensor = self._value(operation, "the argument", buffer).tensor
+        if tensor is None:
+            raise StateError(
+                f"{operation}: the buffer of shape {buffer.shape} is queued and not yet "
+                f"computed; call execute() first."
+            )
+        return tensor
+
+
+def _lengths(shape: int | Sequence[int]) -> tuple[int, ...]:
+    return (shape,) if isinstance(shape, int) else tuple(shape)

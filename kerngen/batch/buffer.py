@@ -1,0 +1,52 @@
+"""What a batch computes on: handles for its user, values for its queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+from weakref import ref
+
+from kerngen.runtime import Tensor, f32
+from kerngen.runtime.shapes import Shape
+
+if TYPE_CHECKING:
+    from kerngen.batch.batch import Batch
+
+Floats: TypeAlias = "Tensor[f32, Any]"
+"""A tensor of float32, of any rank."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class BatchBuffer:
+    """A handle of float32 elements that a batch holds or will compute.
+
+    It keeps them alive: drop it, and their memory is used again once no queued
+    operation reads it.
+    """
+
+    batch: Batch = field(repr=False)
+    """Whose it is; no other batch takes it."""
+    shape: Shape
+
+
+@final
+class Value:
+    """What a handle stands for: a shape, and a tensor once there is one.
+
+    A queue knows values alone, and a value knows its handle only weakly: so one can
+    tell which results nobody can read any more.
+    """
+
+    __slots__ = ("_handle", "shape", "tensor")
+
+    def __init__(self, handle: BatchBuffer, tensor: Floats | None = None) -> None:
+        """Stand behind a handle; only what is imported has its tensor already."""
+        self.shape = handle.shape
+        self.tensor = tensor
+        self._handle = ref(handle)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a caller still has the handle."""
+        return self._handle() is not None

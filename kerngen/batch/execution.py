@@ -1,0 +1,63 @@
+"""Running a queue: one submission, and no more memory than it needs at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.batch.buffer import Floats, Value
+from kerngen.batch.fusion import fuse
+from kerngen.batch.operations import Operation
+from kerngen.runtime import Context, f32
+
+Uploads: TypeAlias = Mapping[Value, NDArray[np.float32]]
+Made: TypeAlias = dict[Value, Floats]
+
+
+def run(ctx: Context, uploads: Uploads, operations: Sequence[Operation]) -> Made:
+    """Upload, record and submit; return the tensors of all values that are held.
+
+    Whatever raises leaves the values as they were.  A result that no handle and no
+    later operation reads goes back to the context's pool at once, for the next one to
+    take: a chain of many layers needs the memory of one.
+    """
+    fused = fuse(operations)
+    last = {
+        value: number
+        for number, operation in enumerate(fused)
+        for value in operation.inputs
+    }
+    made: Made = {}
+    with ctx.batch():
+        for value, array in uploads.items():
+            if value in last or value.is_held:
+                made[value] = _tensor(ctx, array)
+        for number, operation in enumerate(fused):
+            _run(operation, made)
+            done = (*operation.inputs, *operation.outputs)
+            _release(made, (each for each in done if last.get(each, -1) <= number))
+    return made
+
+
+def _tensor(ctx: Context, array: NDArray[np.float32]) -> Floats:
+    tensor: Floats = ctx.tensor(array, f32)
+    return tensor
+
+
+def _run(operation: Operation, made: Made) -> None:
+    tensors = [_find(value, made) for value in operation.inputs]
+    made.update(zip(operation.outputs, operation.run(tensors), strict=True))
+
+
+def _find(value: Value, made: Made) -> Any:
+    return made[value] if value.tensor is None else value.tensor
+
+
+def _release(made: Made, values: Iterable[Value]) -> None:
+    """Drop the tensors of values that nobody can read."""
+    for value in values:
+        if not value.is_held:
+            made.pop(value, None)
