@@ -12,6 +12,7 @@ Importing this module loads NumPy alone; wgpu follows at `open()`.
 from __future__ import annotations
 
 from kerngen.runtime.abi import ABI, check_abi
+from kerngen.runtime.choices import Choice
 from kerngen.runtime.context import Context
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.device import (
@@ -22,6 +23,7 @@ from kerngen.runtime.elements import Element, f16, f32, i32, u32
 from kerngen.runtime.errors import (
     AbiError,
     AliasError,
+    ArgumentError,
     ContextError,
     DeviceLost,
     DtypeError,
@@ -34,6 +36,7 @@ from kerngen.runtime.errors import (
     ShapeError,
     StateError,
     UniformRangeError,
+    UnknownNameError,
     ValidationError,
 )
 from kerngen.runtime.leaves import (
@@ -85,6 +88,8 @@ __all__ = [
     "WEBGPU_LIMITS",
     "AbiError",
     "AliasError",
+    "ArgumentError",
+    "Choice",
     "Context",
     "ContextError",
     "Counters",
@@ -115,6 +120,7 @@ __all__ = [
     "Tensor3",
     "Tensor4",
     "UniformRangeError",
+    "UnknownNameError",
     "ValidationError",
     "Vector",
     "check_abi",

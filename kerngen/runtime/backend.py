@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kerngen.runtime.caches import Counted
+    from kerngen.runtime.choices import Choice
     from kerngen.runtime.context import Context
     from kerngen.runtime.counters import Counters
     from kerngen.runtime.gpu import GPUBuffer
-    from kerngen.runtime.kernel import Kernel
+    from kerngen.runtime.kernel import Dims, Kernel
     from kerngen.runtime.limits import Limits
     from kerngen.runtime.storage import Lease
     from kerngen.runtime.tensor import Tensor
@@ -121,6 +122,10 @@ class Backend(Protocol):
         out: tuple[AnyTensor | None, ...],
     ) -> tuple[AnyTensor, ...]:
         """Check the arguments, record the kernel and return its outputs."""
+        ...
+
+    def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
+        """Return what a launch would run for some dims, derived ones included."""
         ...
 
     def submit(self) -> None:

@@ -16,6 +16,7 @@ from kerngen.runtime.arrays import (
     numpy_shape,
     to_memory,
 )
+from kerngen.runtime.choices import Choice, KernelFunction, all_dims, kernel_of
 from kerngen.runtime.elements import E, Element, check_element
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError
 from kerngen.runtime.shapes import normalise_shape
@@ -94,6 +95,17 @@ class Context:
     def limits(self) -> Limits:
         """When work is submitted unasked, and how much free memory is kept; settable."""
         return self.backend.limits
+
+    def choices(self, function: KernelFunction, /, **dims: int) -> tuple[Choice, ...]:
+        """Return what a call of a generated function with these dims would run.
+
+        `dims` are those of its tensor arguments, and the integer scalars that decide
+        lengths or schedules.  Nothing is compiled or run.  Raises DtypeError where the
+        function is none of a kernel, ShapeError where a dim is missing or unknown, and
+        LimitError where no schedule fits the adapter.
+        """
+        kernel = kernel_of(function)
+        return self.backend.choices(kernel, all_dims(kernel, dims))
 
     def __repr__(self) -> str:
         """Say which adapter it is."""

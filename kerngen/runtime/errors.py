@@ -29,6 +29,16 @@ class AliasError(Error, ValueError):
 
 
 @final
+class ArgumentError(Error, ValueError):
+    """An argument has a value that is none of those allowed."""
+
+
+@final
+class UnknownNameError(Error, LookupError):
+    """A name that nothing was stored under."""
+
+
+@final
 class LimitError(Error):
     """The adapter's limits do not allow the call."""
 

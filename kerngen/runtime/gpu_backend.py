@@ -12,6 +12,7 @@ import numpy as np
 from kerngen.runtime.arena import UniformArena
 from kerngen.runtime.backend import AnyTensor, Bytes, Kind
 from kerngen.runtime.caches import Counted
+from kerngen.runtime.choices import Choice
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.errors import ContextError
 from kerngen.runtime.gpu import Buffer, Device, GPUBuffer, translate
@@ -27,7 +28,7 @@ from kerngen.runtime.transfer import Reading, Transfers
 
 if TYPE_CHECKING:
     from kerngen.runtime.context import Context
-    from kerngen.runtime.kernel import Kernel
+    from kerngen.runtime.kernel import Dims, Kernel
 
 
 _POOLED_BYTES: Mapping[Kind, int] = {"gpu": 8 << 30, "software": 1 << 30}
@@ -85,8 +86,9 @@ class GpuBackend:
         self._transfers = Transfers(
             device.queue, self._memory, self._recorder, counters
         )
+        self._planner = Planner(capabilities, self._shaders)
         self._launcher = Launcher(
-            planner=Planner(capabilities, self._shaders),
+            planner=self._planner,
             memory=self._memory,
             bind_groups=self._bind_groups,
             arena=arena,
@@ -188,6 +190,10 @@ class GpuBackend:
             if self._closed:
                 self._check_open()
             return self._launcher.launch(ctx, kernel, tensors, scalars, out)
+
+    def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
+        """Return what a launch would run for some dims."""
+        return self._planner.choices(kernel, dims)
 
     def submit(self) -> None:
         """Submit what is recorded."""

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, final
 
 from kerngen.runtime.checks import Signature
+from kerngen.runtime.choices import Choice
 from kerngen.runtime.elements import f16, u32
 from kerngen.runtime.errors import Error, FeatureError, LimitError
 from kerngen.runtime.fields import holds_half
@@ -18,7 +19,14 @@ from kerngen.runtime.shapes import round_up
 from kerngen.runtime.tensor import STORAGE_ALIGNMENT
 
 if TYPE_CHECKING:
-    from kerngen.runtime.kernel import Dims, Dispatch, Kernel, Stage, Variant
+    from kerngen.runtime.kernel import (
+        Dims,
+        Dispatch,
+        Kernel,
+        Schedule,
+        Stage,
+        Variant,
+    )
 
 
 MOST_TERMS = 2**31
@@ -38,7 +46,7 @@ class Planner:
         """Choose schedules and variants, and compile what they run."""
         self._check_features(kernel)
         dims = signature.dims
-        variants = [*self._choose_variants(kernel, dims)]
+        variants = [variant for _, _, variant in self._choose(kernel, dims)]
         bound = _bound(variants)
         inner = _inner(kernel, signature, variants, bound)
         self._check_sizes(kernel, signature, inner)
@@ -46,8 +54,7 @@ class Planner:
         running = [
             (dispatch, names[id(variant)])
             for variant in variants
-            for dispatch in variant.dispatches
-            if dispatch.groups(dims) > 0
+            for dispatch in _recorded(variant, dims)
         ]
         steps = tuple(self._step(kernel, d, names, dims) for d, names in running)
         outputs = [
@@ -64,6 +71,17 @@ class Planner:
             conflicts=_conflicts(kernel),
             mixed=_mixed([dispatch for dispatch, _ in running], kernel),
             stride=self._stride(kernel, steps),
+        )
+
+    def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
+        """Return what `plan` would run for some dims, compiling nothing."""
+        return tuple(
+            Choice(
+                stage=stage.name,
+                strategy=schedule.strategy,
+                shaders=tuple(d.wgsl for d in _recorded(variant, dims)),
+            )
+            for stage, schedule, variant in self._choose(kernel, dims)
         )
 
     def _stride(self, kernel: Kernel, steps: Sequence[Step]) -> int:
@@ -85,19 +103,21 @@ class Planner:
                     f"'shader-f16'."
                 )
 
-    def _choose_variants(self, kernel: Kernel, dims: Dims) -> Iterator[Variant]:
+    def _choose(
+        self, kernel: Kernel, dims: Dims
+    ) -> Iterator[tuple[Stage, Schedule, Variant]]:
         """Yield what runs, in order; a schedule runs all the stages that it covers."""
         position = 0
         while position < len(kernel.stages):
             stage = kernel.stages[position]
-            covers, variant = self._choose_variant(kernel, stage, dims)
-            yield variant
-            position += covers
+            schedule, variant = self._choose_variant(kernel, stage, dims)
+            yield stage, schedule, variant
+            position += schedule.covers
 
     def _choose_variant(
         self, kernel: Kernel, stage: Stage, dims: Dims
-    ) -> tuple[int, Variant]:
-        """Return a stage's variant, and how many stages it runs."""
+    ) -> tuple[Schedule, Variant]:
+        """Return the first schedule of a stage that applies, and its variant."""
         info = self._capabilities.info
         for schedule in stage.schedules:
             fits = (
@@ -107,7 +127,7 @@ class Planner:
             if fits and (schedule.when is None or schedule.when(dims, info)):
                 for variant in schedule.variants:
                     if variant.when is None or variant.when(dims):
-                        return schedule.covers, variant
+                        return schedule, variant
         raise LimitError(
             f"{kernel.name}: no schedule of stage '{stage.name}' fits the adapter, "
             f"which has {info.workgroup_bytes} bytes of workgroup memory and "
@@ -183,6 +203,11 @@ class Planner:
             )
         y = -(-groups // limit)
         return -(-groups // y), y
+
+
+def _recorded(variant: Variant, dims: Dims) -> Iterator[Dispatch]:
+    """Yield the dispatches that have workgroups."""
+    return (each for each in variant.dispatches if each.groups(dims) > 0)
 
 
 def _picker(

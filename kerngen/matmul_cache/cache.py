@@ -1,0 +1,250 @@
+"""The cache of weights, and the products with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from threading import Lock
+from typing import Any, TypeAlias, final, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kerngen.matmul_cache.buffers import GrowingBuffer
+from kerngen.matmul_cache.layouts import Layout, check_layout
+from kerngen.matmul_cache.plan import MatmulPlan, make_plan
+from kerngen.matmul_cache.products import multiply
+from kerngen.matmul_cache.weights import Weight, check_name, naming, upload
+from kerngen.runtime import (
+    Context,
+    ContextError,
+    DtypeError,
+    ShapeError,
+    Tensor,
+    UnknownNameError,
+    f32,
+)
+from kerngen.runtime.caches import Cache
+from kerngen.runtime.shapes import Shape, normalise_shape
+from kerngen.runtime.tensor import R, is_tensor
+
+_PLANS = 4096
+_MOST_NAMES = 20
+
+_Key: TypeAlias = tuple[int, int, int, Layout]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """The bytes of tensors that a cache holds on its context.
+
+    `inputs` and `outputs` are the buffers that products of NumPy arrays go through.
+    """
+
+    weights: int
+    inputs: int
+    outputs: int
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.weights + self.inputs + self.outputs
+
+
+@final
+class MatmulCache:
+    """Named weights that stay on the device, and products with them.
+
+    A weight is uploaded once and never read back, whatever the number of rows that it is
+    multiplied by.  One that the adapter cannot bind as a whole is held in parts, and
+    results of parts are put together on the device.
+
+    May be used from several threads; a product of NumPy arrays keeps the others waiting.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        """Start without weights; raises ContextError for what is no context."""
+        _check_context(ctx)
+        self._ctx = ctx
+        self._weights: dict[str, Weight] = {}
+        self._inputs = GrowingBuffer(ctx)
+        self._outputs = GrowingBuffer(ctx)
+        self._plans: Cache[_Key, MatmulPlan] = Cache("matmul plans", _PLANS)
+        self._lock = Lock()
+        """Guards the plans; nothing that takes the context's lock is called under it."""
+
+    # ---- weights
+
+    def upload_weight(self, name: str, array: ArrayLike, layout: Layout = "nk") -> None:
+        """Upload a matrix under a name, converted to float32.
+
+        Layout 'nk' is one row per output, as PyTorch's Linear stores weights; 'kn' is one
+        column per output.  A weight that has the name already is replaced, once the new
+        one is uploaded: where that raises, the old one stays.
+
+        Raises:
+            ArgumentError: If the name is blank, or the layout is another word.
+            ShapeError: If the array is not of rank 2.
+            DtypeError: If it holds no numbers, or some beyond float32's range.
+            LimitError: If the adapter cannot bind a single row.
+        """
+        check_name(name)
+        self._weights[name] = upload(self._ctx, name, array, check_layout(layout))
+
+    def remove_weight(self, name: str) -> None:
+        """Forget a weight; its memory goes back to the context's pool.
+
+        Raises:
+            UnknownNameError: If there is none of that name.
+        """
+        self._find(name)
+        del self._weights[name]
+
+    @property
+    def weight_names(self) -> tuple[str, ...]:
+        """The names of the weights, in the order of their first upload."""
+        return tuple(self._weights)
+
+    @property
+    def weight_count(self) -> int:
+        """How many weights there are."""
+        return len(self._weights)
+
+    @property
+    def weight_bytes(self) -> int:
+        """The bytes of all weights, 4 to an element."""
+        return sum(weight.nbytes for weight in self._weights.values())
+
+    # ---- products
+
+    @overload
+    def matmul(self, name: str, x: Tensor[f32, R]) -> Tensor[f32, R]: ...
+    @overload
+    def matmul(self, name: str, x: ArrayLike) -> NDArray[np.float32]: ...
+    def matmul(
+        self, name: str, x: Tensor[f32, Any] | ArrayLike
+    ) -> Tensor[f32, Any] | NDArray[np.float32]:
+        """Return x times a weight: [n] for x of shape [k], [m, n] for [m, k].
+
+        A tensor gives a tensor; the product is recorded, and nothing is read back.  An
+        array, converted to float32, gives an array: it is uploaded to a buffer that calls
+        share, and the result is read from another one.
+
+        Raises:
+            UnknownNameError: If no weight has the name.
+            ShapeError: If x is not of rank 1 or 2, or has another k than the weight.
+            DtypeError: If x does not hold numbers, or f32 elements if it is a tensor.
+            ContextError: If x is a tensor of another context.
+            LimitError: If the adapter cannot bind x or the result.
+        """
+        weight = self._find(name)
+        if is_tensor(x):
+            return self._multiply_tensor(name, weight, x)
+        return self._multiply_array(name, weight, np.asarray(x))
+
+    def plan(self, m: int, k: int, n: int, layout: Layout = "nk") -> MatmulPlan:
+        """Return how `matmul` runs for x [m, k] and a weight with k inputs, n outputs.
+
+        `matmul` goes by the same object.
+
+        Raises:
+            ArgumentError: If the layout is another word.
+            ShapeError: If a length is negative.
+            LimitError: If the adapter cannot bind a row of the weight, x or the result.
+        """
+        m, k, n = normalise_shape((m, k, n))
+        return self._plan(m, k, n, check_layout(layout))
+
+    # ---- memory
+
+    @property
+    def memory(self) -> MemoryUse:
+        """What is held now."""
+        return MemoryUse(self.weight_bytes, self._inputs.nbytes, self._outputs.nbytes)
+
+    def release_buffers(self) -> None:
+        """Give the buffers for NumPy arrays back to the context's pool.
+
+        The next product of an array makes them anew.  `ctx.trim()` frees the pool.
+        """
+        with self._ctx.batch():
+            self._inputs.release()
+            self._outputs.release()
+
+    # ---- inside
+
+    def _find(self, name: str) -> Weight:
+        weight = self._weights.get(name)
+        if weight is None:
+            raise _unknown(name, self.weight_names)
+        return weight
+
+    def _plan(self, m: int, k: int, n: int, layout: Layout) -> MatmulPlan:
+        key = (m, k, n, layout)
+        with self._lock:
+            plan = self._plans.get(key)
+            if plan is None:
+                plan = make_plan(self._ctx, m, k, n, layout)
+                self._plans.put(key, plan)
+            return plan
+
+    def _plan_for(self, name: str, weight: Weight, shape: Shape) -> MatmulPlan:
+        if len(shape) not in {1, 2} or shape[-1] != weight.k:
+            raise ShapeError(
+                f"MatmulCache: x has shape {shape}; weight '{name}' ({weight.layout}, "
+                f"n = {weight.n}) expects ({weight.k},) or (m, {weight.k})."
+            )
+        m = shape[0] if len(shape) == 2 else 1
+        with naming(f"weight '{name}'"):
+            return self._plan(m, weight.k, weight.n, weight.layout)
+
+    def _multiply_tensor(
+        self, name: str, weight: Weight, x: Tensor[Any, R]
+    ) -> Tensor[f32, R]:
+        if x.element is not f32:
+            raise DtypeError(
+                f"MatmulCache: x has {x.element.__name__} elements; expected f32."
+            )
+        if x.ctx is not self._ctx:
+            raise ContextError(
+                f"MatmulCache: x belongs to {x.ctx!r}; the weights are on {self._ctx!r}. "
+                f"Read it there and upload it here."
+            )
+        plan = self._plan_for(name, weight, x.shape)
+        y: Tensor[f32, R] = self._ctx.empty((*x.shape[:-1], weight.n), f32)
+        multiply(plan, weight.parts, x, y)
+        return y
+
+    def _multiply_array(
+        self, name: str, weight: Weight, array: NDArray[Any]
+    ) -> NDArray[np.float32]:
+        plan = self._plan_for(name, weight, array.shape)
+        # A batch belongs to its thread, and so do the shared buffers inside it.
+        with self._ctx.batch():
+            x = self._inputs.view(array.shape)
+            with naming("x"):
+                x.copy_from(array)
+            y = self._outputs.view((*array.shape[:-1], weight.n))
+            multiply(plan, weight.parts, x, y)
+            return y.numpy()
+
+
+def _check_context(ctx: object) -> None:
+    if not isinstance(ctx, Context):
+        raise ContextError(
+            f"MatmulCache: expected a context, as kerngen.runtime.open() returns it, got "
+            f"a {type(ctx).__name__}."
+        )
+
+
+def _unknown(name: object, known: Sequence[str]) -> UnknownNameError:
+    close = get_close_matches(str(name), known, n=1)
+    meant = f" Did you mean '{close[0]}'?" if close else ""
+    shown = ", ".join(f"'{each}'" for each in known[:_MOST_NAMES]) or "none yet"
+    more = len(known) - _MOST_NAMES
+    rest = f" and {more} more" if more > 0 else ""
+    return UnknownNameError(
+        f"MatmulCache: no weight is called {name!r}.{meant} There are: {shown}{rest}."
+    )

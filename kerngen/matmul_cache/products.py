@@ -1,0 +1,94 @@
+"""Recording the kernels of a product, as its plan says; nothing is read back.
+
+Where a weight lies in parts:
+
+- along n, each part gives some columns of the result.  They are transposed into rows of
+  the result's transpose, which lie together, and that is transposed at the end: two
+  small copies, and the same product as of a whole weight.  For one row the columns lie
+  together as they are.
+- along k, each part is multiplied by the columns of x that belong to it, and gives one
+  term of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import assert_never
+
+from kerngen.matmul_cache.layouts import LAYOUTS
+from kerngen.matmul_cache.plan import MatmulPlan
+from kerngen.runtime import Matrix, Tensor, Vector, f32
+from kerngen.runtime.tensor import R
+from kerngen_kernels import elementwise, layout
+
+
+def multiply(
+    plan: MatmulPlan,
+    weight: Sequence[Matrix[f32]],
+    x: Tensor[f32, R],
+    y: Tensor[f32, R],
+) -> None:
+    """Write x times a weight to y; both are of rank 2, or of rank 1 for one row."""
+    if plan.m == 1:
+        _multiply_vector(plan, weight, x.reshape(plan.k), y.reshape(plan.n))
+    else:
+        rows, result = x.reshape((plan.m, plan.k)), y.reshape((plan.m, plan.n))
+        _multiply_rows(plan, weight, rows, result)
+
+
+def _multiply_vector(
+    plan: MatmulPlan,
+    weight: Sequence[Matrix[f32]],
+    x: Vector[f32],
+    y: Vector[f32],
+) -> None:
+    kernel = LAYOUTS[plan.layout].vector
+    match plan.axis:
+        case None:
+            kernel(weight[0], x, out=y)
+        case "n":
+            for part, matrix in zip(plan.parts, weight, strict=True):
+                kernel(matrix, x, out=y.rows(part.start, part.stop))
+        case "k":
+            spans = [x.rows(part.start, part.stop) for part in plan.parts]
+            kernel(weight[0], spans[0], out=y)
+            others = zip(weight[1:], spans[1:], strict=True)
+            _add(y, (kernel(matrix, span) for matrix, span in others))
+        case _:
+            assert_never(plan.axis)
+
+
+def _multiply_rows(
+    plan: MatmulPlan,
+    weight: Sequence[Matrix[f32]],
+    x: Matrix[f32],
+    y: Matrix[f32],
+) -> None:
+    kernel = LAYOUTS[plan.layout].matrix
+    match plan.axis:
+        case None:
+            kernel(x, weight[0], out=y)
+        case "n":
+            columns = x.ctx.empty((plan.n, plan.m), f32)
+            for part, matrix in zip(plan.parts, weight, strict=True):
+                layout.transpose(
+                    kernel(x, matrix), out=columns.rows(part.start, part.stop)
+                )
+            layout.transpose(columns, out=y)
+        case "k":
+            spans = (
+                layout.slice_columns(x, start=part.start, count=part.stop - part.start)
+                for part in plan.parts
+            )
+            kernel(next(spans), weight[0], out=y)
+            others = zip(spans, weight[1:], strict=True)
+            terms = (kernel(span, matrix) for span, matrix in others)
+            _add(y.reshape(-1), (term.reshape(-1) for term in terms))
+        case _:
+            assert_never(plan.axis)
+
+
+def _add(total: Vector[f32], terms: Iterator[Vector[f32]]) -> None:
+    """Add terms, each made when its turn comes, so that few are held at a time."""
+    for term in terms:
+        elementwise.axpy(term, total, alpha=1.0)

@@ -1,0 +1,67 @@
+"""Cutting a weight into row ranges that the adapter can bind.
+
+Rows lie one after the other, so each part is contiguous in the caller's array and on
+the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from kerngen.matmul_cache.layouts import LAYOUTS, Layout, weight_shape
+from kerngen.runtime import LimitError
+from kerngen.runtime.tensor import STORAGE_ALIGNMENT
+
+RowRange: TypeAlias = tuple[int, int]
+"""The first row, and the one after the last."""
+
+F32_BYTES = 4
+
+ROW_STEP = 64
+"""Parts start at multiples of it: results at 4 bytes a row then start at multiples of
+256 bytes, which every adapter can bind without a copy (WebGPU's
+`min-storage-buffer-offset-alignment`)."""
+
+
+def split_weight(layout: Layout, k: int, n: int, most: int) -> Sequence[RowRange]:
+    """Return the row ranges of a weight's parts, of at most `most` bytes each.
+
+    There are as few as can be, of nearly equal length.  Where `ROW_STEP` rows are too
+    many for a part, parts start anywhere: results that then lie at no offset that the
+    adapter can bind take a copy.
+
+    Raises:
+        LimitError: If a single row is larger than `most`.
+    """
+    rows, columns = weight_shape(layout, k, n)
+    row_bytes = columns * F32_BYTES
+    # Storage is padded to 16 bytes, and all of it is bound.
+    room = most // STORAGE_ALIGNMENT * STORAGE_ALIGNMENT
+    if rows * row_bytes <= room:
+        return ((0, rows),)
+    fitting = room // row_bytes
+    if fitting == 0:
+        raise _row_too_long(layout, k, n, most)
+    step = ROW_STEP if fitting >= ROW_STEP else 1
+    fitting -= fitting % step
+    parts = _ceil(rows, fitting)
+    length = _ceil(_ceil(rows, parts), step) * step
+    return tuple((start, min(start + length, rows)) for start in range(0, rows, length))
+
+
+def _ceil(value: int, divisor: int) -> int:
+    return -(-value // divisor)
+
+
+def _row_too_long(layout: Layout, k: int, n: int, most: int) -> LimitError:
+    rows, columns = weight_shape(layout, k, n)
+    across = "k" if LAYOUTS[layout].axis == "n" else "n"
+    other = "kn" if layout == "nk" else "nk"
+    return LimitError(
+        f"One row of a weight of shape {(rows, columns)} (layout "
+        f"'{layout}') takes {columns * F32_BYTES} bytes, and the adapter binds at most "
+        f"{most}; rows are never cut. Upload the transpose with layout='{other}', whose "
+        f"rows take {rows * F32_BYTES} bytes, or several weights with a part of {across} "
+        f"each."
+    )

@@ -1,0 +1,79 @@
+"""Weights on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kerngen.matmul_cache.layouts import Layout
+from kerngen.matmul_cache.split import F32_BYTES, split_weight
+from kerngen.runtime import (
+    ArgumentError,
+    Context,
+    DtypeError,
+    LimitError,
+    Matrix,
+    ShapeError,
+    f32,
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A weight with k inputs and n outputs, in parts of whole rows, in order."""
+
+    k: int
+    n: int
+    layout: Layout
+    parts: tuple[Matrix[f32], ...]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its elements."""
+        return self.k * self.n * F32_BYTES
+
+
+@contextmanager
+def naming(what: str) -> Generator[None, None, None]:
+    """Say of what a DtypeError or LimitError speaks that is raised inside."""
+    try:
+        yield
+    except (DtypeError, LimitError) as error:
+        raise type(error)(f"MatmulCache: {what}: {error}") from None
+
+
+def check_name(name: object) -> None:
+    """Raises ArgumentError unless a name is a string of something."""
+    if not isinstance(name, str) or not name.strip():
+        raise ArgumentError(
+            f"MatmulCache: a weight's name is a string that is not blank, got {name!r}."
+        )
+
+
+def upload(ctx: Context, name: str, array: ArrayLike, layout: Layout) -> Weight:
+    """Return a weight with the numbers of an array, converted to float32.
+
+    Parts are converted one at a time, as they are uploaded.
+
+    Raises:
+        ShapeError: If the array is not of rank 2.
+        DtypeError: If its elements are not numbers, or beyond float32's range.
+        LimitError: If the adapter cannot bind a single row.
+    """
+    source: NDArray[Any] = np.asarray(array)
+    if source.ndim != 2:
+        raise ShapeError(
+            f"MatmulCache: weight '{name}' has shape {source.shape} (rank "
+            f"{source.ndim}); expected a matrix [{', '.join(layout)}]."
+        )
+    n, k = source.shape if layout == "nk" else source.shape[::-1]
+    with naming(f"weight '{name}'"):
+        ranges = split_weight(layout, k, n, ctx.max_tensor_bytes)
+        parts = tuple(ctx.matrix(source[a:b], f32) for a, b in ranges)
+    return Weight(k, n, layout, parts)

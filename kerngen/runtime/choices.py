@@ -1,0 +1,65 @@
+"""How a kernel would run for some dims: what `Context.choices` answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any, TypeAlias, cast, final
+
+from kerngen.runtime.errors import DtypeError, ShapeError
+from kerngen.runtime.kernel import Dims, Kernel
+from kerngen.runtime.ranges import derive
+
+KernelFunction: TypeAlias = Callable[..., object]
+"""A function of a generated module, `kerngen_kernels.matmul.matmul_nt` for one."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What runs a stage, and those right after that its schedule covers.
+
+    `strategy` is the schedule's: 'gemv', 'gemm', ...; or 'reference', where NumPy runs
+    the kernel.  `shaders` name the WGSL files that are dispatched, in order, without
+    those that would have no workgroups.
+    """
+
+    stage: str
+    strategy: str
+    shaders: tuple[str, ...]
+
+
+def kernel_of(function: KernelFunction) -> Kernel:
+    """Return the kernel that a generated function launches.
+
+    Raises:
+        DtypeError: If the function is not a generated one.
+    """
+    code = cast("CodeType | None", getattr(function, "__code__", None))
+    known = cast("Mapping[str, Any]", getattr(function, "__globals__", {}))
+    values = (known.get(name) for name in (code.co_names if code else ()))
+    for value in values:
+        if isinstance(value, Kernel):
+            return value
+    raise DtypeError(
+        f"choices: expected a kernel's function, as in kerngen_kernels.matmul.matmul_nt, "
+        f"got {function!r}."
+    )
+
+
+def all_dims(kernel: Kernel, given: Dims) -> dict[str, int]:
+    """Return the dims with the derived ones.
+
+    Raises:
+        ShapeError: If one is missing, unknown or negative.
+    """
+    expected = (*kernel.dims, *kernel.guard_scalars)
+    if set(given) != set(expected) or any(given[dim] < 0 for dim in kernel.dims):
+        raise ShapeError(
+            f"{kernel.name}: choices need {', '.join(expected)}, and no dim is "
+            f"negative; got {dict(given)}."
+        )
+    lengths = dict(given)
+    derive(kernel, lengths)
+    return lengths
