@@ -1,0 +1,163 @@
+"""A plan says what runs: it is compared with what the runtime dispatches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain, product
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+import kerngen.runtime as gpu
+from kerngen.matmul_cache import Layout, MatmulCache, MatmulPlan
+from kerngen.runtime import Context, f32
+from kerngen.runtime.gpu_backend import GpuBackend
+from tests.systems.products import narrow_context
+
+Watch = Callable[[Context], list[str]]
+
+
+@pytest.fixture(scope="module")
+def narrow() -> Iterator[Context]:
+    with narrow_context(16384) as ctx:
+        yield ctx
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    """Return a list that fills with the labels of what a context dispatches."""
+
+    def start(ctx: Context) -> list[str]:
+        assert isinstance(ctx.backend, GpuBackend)
+        launcher, seen = ctx.backend._launcher, list[str]()
+        dispatch = launcher._dispatch
+
+        def spy(steps: Any, *others: Any) -> None:
+            seen.extend(step.shader.label for step in steps)
+            dispatch(steps, *others)
+
+        monkeypatch.setattr(launcher, "_dispatch", spy)
+        return seen
+
+    return start
+
+
+def labels(plan: MatmulPlan) -> list[str]:
+    """What the runtime labels the shaders that a plan names."""
+    _, kernel = plan.kernel.split(".")
+    names = chain.from_iterable(part.shaders for part in plan.parts)
+    return [f"'{kernel}' ({name})" for name in names]
+
+
+def split(seen: list[str], plan: MatmulPlan) -> tuple[list[str], set[str]]:
+    """Part what was dispatched into the plan's kernel, and the names of others."""
+    _, kernel = plan.kernel.split(".")
+    own = [label for label in seen if label.startswith(f"'{kernel}' ")]
+    others = {label.split("'")[1] for label in seen if label not in own}
+    return own, others
+
+
+@pytest.mark.parametrize("layout", get_args(Layout))
+@pytest.mark.parametrize(
+    ("m", "k", "n"),
+    [
+        *product([0, 1, 2, 3, 8, 9, 128], [10, 64], [1, 7, 64]),
+        (1, 1, 1),
+        (1, 70_000, 3),
+        (2, 10, 70_000),
+    ],
+)
+def test_what_is_planned_runs(
+    ctx: Context, watch: Watch, m: int, k: int, n: int, layout: Layout
+) -> None:
+    cache = MatmulCache(ctx)
+    cache.upload_weight("w", np.ones((n, k) if layout == "nk" else (k, n)), layout)
+    plan = cache.plan(m, k, n, layout)
+    x = ctx.zeros((m, k), f32)
+    seen = watch(ctx)
+    cache.matmul("w", x)
+    assert seen == labels(plan)
+    assert (seen != []) == (m > 0)
+    assert (plan.axis, len(plan.parts)) == (None, 1)
+
+
+@pytest.mark.parametrize("m", [1, 2, 8, 9, 13])
+@pytest.mark.parametrize(
+    ("layout", "k", "n", "axis", "helpers"),
+    [
+        ("nk", 50, 300, "n", {"transpose"}),
+        ("kn", 300, 50, "k", {"slice_columns", "axpy"}),
+    ],
+)
+def test_parts_run_as_planned(
+    narrow: Context,
+    watch: Watch,
+    m: int,
+    layout: Layout,
+    k: int,
+    n: int,
+    axis: str,
+    helpers: set[str],
+) -> None:
+    cache = MatmulCache(narrow)
+    rows, columns = (n, k) if layout == "nk" else (k, n)
+    cache.upload_weight("w", np.ones((rows, columns)), layout)
+    plan = cache.plan(m, k, n, layout)
+    seen = watch(narrow)
+    cache.matmul("w", np.ones((m, k)))
+    own, others = split(seen, plan)
+    assert own == labels(plan)
+    assert others == (helpers if m > 1 else helpers & {"axpy"})
+    assert plan.axis == axis
+    assert [(part.start, part.stop) for part in plan.parts] == [
+        (0, 64),
+        (64, 128),
+        (128, 192),
+        (192, 256),
+        (256, 300),
+    ]
+    assert "60000 bytes exceed the 16384" in plan.why
+    assert f"5 parts along {axis}" in plan.why
+
+
+def test_the_schedule_follows_m(ctx: Context) -> None:
+    cache = MatmulCache(ctx)
+    kernels: dict[Layout, tuple[str, str]] = {
+        "nk": ("gemv.gemv", "matmul.matmul_nt"),
+        "kn": ("gemv.gemv_t", "matmul.matmul_nn"),
+    }
+    for layout, (vector, matrix) in kernels.items():
+        plans = [cache.plan(m, 256, 128, layout) for m in (1, 2, 64)]
+        assert [plan.kernel for plan in plans] == [vector, matrix, matrix]
+        assert plans[0].schedule == "gemv"
+        assert plans[2].schedule == "tiled"
+        words = {plan.schedule: {p.strategy for p in plan.parts} for plan in plans}
+        assert words["gemv"] == {"gemv"}
+        assert words["tiled"] == {"gemm"}
+        for plan in plans:
+            assert plan.why.startswith(f"With m = {plan.m} and n = 128, ")
+            assert plan.why.endswith("131072 bytes are bound as a whole.")
+
+
+def test_a_product_goes_by_the_plan_that_is_shown(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[object] = []
+    monkeypatch.setattr(
+        "kerngen.matmul_cache.cache.multiply", lambda plan, *_: used.append(plan)
+    )
+    cache = MatmulCache(ctx)
+    cache.upload_weight("w", np.ones((3, 4)))
+    cache.matmul("w", np.ones((2, 4)))
+    cache.matmul("w", np.ones(4))
+    assert used[0] is cache.plan(2, 4, 3)
+    assert used[1] is cache.plan(1, 4, 3)
+
+
+def test_the_reference_says_so() -> None:
+    with gpu.open(adapter="reference") as ctx:
+        plan = MatmulCache(ctx).plan(5, 6, 7)
+    assert (plan.schedule, plan.kernel) == ("reference", "matmul.matmul_nt")
+    assert [(p.strategy, p.shaders) for p in plan.parts] == [("reference", ())]
+    assert "NumPy" in plan.why
