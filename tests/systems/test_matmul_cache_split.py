@@ -135,12 +135,12 @@ def test_limits_are_told(narrow: Context) -> None:
 def test_a_weight_beyond_the_adapters_own_limit(ctx: Context) -> None:
     """Small integers: float32 holds every sum of them exactly, in any order."""
     k = 4099
-    n = ctx.tensor_bytes // (4 * k) + 70
+    n = ctx.max_tensor_bytes // (4 * k) + 70
     rng, cache = np.random.default_rng(1), MatmulCache(ctx)
     weight = rng.integers(-3, 4, size=(n, k), dtype=np.int8)
     x = rng.integers(-3, 4, size=(3, k), dtype=np.int8)
     cache.upload_weight("w", weight)
-    assert cache.weight_bytes > ctx.tensor_bytes
+    assert cache.weight_bytes > ctx.max_tensor_bytes
     assert len(cache.plan(3, k, n).parts) == 2
     expected = x.astype(np.float32) @ weight.astype(np.float32).T
     np.testing.assert_array_equal(cache.matmul("w", x), expected)
