@@ -1,0 +1,132 @@
+"""The feed-forward blocks of a Qwen3-4B: few shaders, one submission, little memory.
+
+All layers share one set of weights, 300 MB at the real sizes.  The smaller ones are
+multiples of what schedules ask about, as the real ones are: of 64 columns and 16 terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias, final
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from kerngen.batch import Batch, BatchBuffer
+from kerngen.runtime import Context, Counters, Matrix, f32
+from tests.conftest import open_software_context
+from tests.numeric.oracles import swish
+
+Array: TypeAlias = NDArray[Any]
+
+LAYERS = 36
+REAL = (2560, 9728)
+SMALL = (128, 512)
+
+
+@pytest.fixture
+def fresh() -> Iterator[Context]:
+    """Return a context that has compiled nothing yet."""
+    with open_software_context() as ctx:
+        yield ctx
+
+
+@final
+@dataclass(frozen=True)
+class Block:
+    """The weights of a block, in NumPy and on the device."""
+
+    arrays: tuple[Array, Array, Array]
+    tensors: tuple[Matrix[f32], Matrix[f32], Matrix[f32]]
+
+    @classmethod
+    def draw(cls, ctx: Context, sizes: tuple[int, int]) -> Block:
+        """Draw random weights."""
+        hidden, inner = sizes
+        gate, up, down = (
+            normals(rows, columns) / np.float32(np.sqrt(rows))
+            for rows, columns in ((hidden, inner), (hidden, inner), (inner, hidden))
+        )
+        tensors = ctx.matrix(gate, f32), ctx.matrix(up, f32), ctx.matrix(down, f32)
+        return cls((gate, up, down), tensors)
+
+    def queue(self, batch: Batch, x: BatchBuffer, layers: int) -> list[BatchBuffer]:
+        """Queue a chain of layers; return its input and the first few results."""
+        gate, up, down = (batch.import_buffer(tensor) for tensor in self.tensors)
+        held = [x]
+        for _ in range(layers):
+            gated = batch.mul(batch.swish(batch.matmul(x, gate)), batch.matmul(x, up))
+            x = batch.matmul(gated, down)
+            if len(held) < 3:
+                held.append(x)
+        return held
+
+    def exact(self, x: Array) -> Array:
+        """Compute a layer in float64."""
+        gate, up, down = (array.astype(np.float64) for array in self.arrays)
+        x = x.astype(np.float64)
+        result: Array = (swish(x @ gate) * (x @ up)) @ down
+        return result
+
+    def check(self, batch: Batch, held: list[BatchBuffer]) -> None:
+        """Hold each result to what the layer makes of the one before."""
+        results = [batch.read(handle) for handle in held]
+        for x, y in pairwise(results):
+            exact = self.exact(x)
+            np.testing.assert_allclose(y, exact, rtol=0, atol=1e-5 * abs(exact).max())
+
+
+def normals(*shape: int) -> NDArray[np.float32]:
+    return np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+
+
+def run(ctx: Context, sizes: tuple[int, int], rows: int, layers: int) -> Counters:
+    """Run a chain of layers, check the first ones, and return what it took."""
+    block = Block.draw(ctx, sizes)
+    batch = Batch(ctx)
+    held = block.queue(batch, batch.upload(normals(rows, sizes[0])), layers)
+    assert batch.num_operations == 5 * layers
+    before = ctx.counters.snapshot()
+    batch.execute()
+    took = ctx.counters - before
+    block.check(batch, held)
+    return took
+
+
+SHADERS = {1: 3, 2: 2, 128: 2}
+"""By the number of rows: a product by one row is two shaders, in parts and their sum."""
+
+
+@pytest.mark.parametrize("rows", SHADERS)
+def test_all_layers_compile_three_shaders_and_submit_once(
+    fresh: Context, rows: int
+) -> None:
+    took = run(fresh, SMALL, rows, LAYERS)
+    assert took.pipelines_created == fresh.caches["pipelines"].misses == SHADERS[rows]
+    assert (took.submits, took.encoders, took.passes) == (1, 1, 1)
+    again = run(fresh, SMALL, rows, 2)
+    assert (again.pipelines_created, again.submits) == (0, 1)
+
+
+def test_all_layers_need_the_memory_of_one(fresh: Context) -> None:
+    def buffers(layers: int) -> int:
+        fresh.trim()
+        return run(fresh, SMALL, 2, layers).buffers_created
+
+    buffers(1)  # makes room for uniform structs, which stays
+    assert buffers(LAYERS) == buffers(4)
+
+
+def test_one_layer_of_the_real_sizes(fresh: Context) -> None:
+    took = run(fresh, REAL, 1, 1)
+    assert (took.pipelines_created, took.submits) == (3, 1)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("rows", "layers"), [(1, LAYERS), (2, 2)])
+def test_more_layers_of_the_real_sizes(fresh: Context, rows: int, layers: int) -> None:
+    took = run(fresh, REAL, rows, layers)
+    assert (took.pipelines_created, took.submits) == (SHADERS[rows], 1)
