@@ -188,7 +188,10 @@ DOMAINS: Mapping[str, Domain] = {
             scalars={"factor": (1, 2, 3)},
         ),
     ),
-    **_all("attention causal_attention", _HEADS),
+    **_all(
+        "attention causal_attention attention_gradient causal_attention_gradient",
+        _HEADS,
+    ),
     "grouped_query_attention": Domain(
         lengths={**_HEADS.lengths, "r": (1, 2)},
         derive=lambda d: {"h": 2 * d["r"], "t": max(d["s"], d["t"])},

@@ -188,28 +188,60 @@ def batch_statistics(x: Array) -> tuple[Array, Array]:
     return mean, (d * d).sum((0, 2)) / count
 
 
-def _attend(q: Array, k: Array, v: Array, seen: NDArray[np.bool_] | None) -> Array:
-    scale = 1 / math.sqrt(max(q.shape[-1], 1))
-    score = scale * (q @ np.swapaxes(k, -1, -2))
-    weight = softmax(score if seen is None else np.where(seen, score, LOWEST))
-    return weight @ v
+def _scale(q: Array) -> float:
+    return 1 / math.sqrt(max(q.shape[-1], 1))
+
+
+def _seen(q: Array, k: Array) -> NDArray[np.bool_]:
+    """No key that is further from the last one than the query is."""
+    queries, keys = q.shape[2], k.shape[2]
+    return np.tri(queries, keys, keys - queries, dtype=np.bool_)
+
+
+def _weights(q: Array, k: Array, seen: NDArray[np.bool_] | None) -> Array:
+    score = _scale(q) * (q @ np.swapaxes(k, -1, -2))
+    return softmax(score if seen is None else np.where(seen, score, LOWEST))
 
 
 def attention(q: Array, k: Array, v: Array) -> Array:
     """The values' means, weighted by the softmax of the scores."""
-    return _attend(q, k, v, None)
+    return _weights(q, k, None) @ v
 
 
 def causal_attention(q: Array, k: Array, v: Array) -> Array:
-    """No key is seen that is further from the last one than the query is."""
-    queries, keys = q.shape[2], k.shape[2]
-    return _attend(q, k, v, np.tri(queries, keys, keys - queries, dtype=np.bool_))
+    """The same, of the keys that are seen."""
+    return _weights(q, k, _seen(q, k)) @ v
 
 
 def grouped_query_attention(q: Array, k: Array, v: Array) -> Array:
     """Each head of keys, and of values, as often as it is used."""
     times = q.shape[1] // k.shape[1]
     return causal_attention(q, np.repeat(k, times, 1), np.repeat(v, times, 1))
+
+
+def _attention_gradient(
+    q: Array, k: Array, v: Array, dy: Array, weight: Array
+) -> tuple[Array, Array, Array]:
+    """By the product rule, and the Jacobian of softmax."""
+    dweight = dy @ np.swapaxes(v, -1, -2)
+    dscore = weight * (dweight - (weight * dweight).sum(-1)[..., None])
+    dq = _scale(q) * (dscore @ k)
+    dk = _scale(q) * (np.swapaxes(dscore, -1, -2) @ q)
+    return dq, dk, np.swapaxes(weight, -1, -2) @ dy
+
+
+def attention_gradient(
+    q: Array, k: Array, v: Array, dy: Array
+) -> tuple[Array, Array, Array]:
+    """By the queries, the keys and the values."""
+    return _attention_gradient(q, k, v, dy, _weights(q, k, None))
+
+
+def causal_attention_gradient(
+    q: Array, k: Array, v: Array, dy: Array
+) -> tuple[Array, Array, Array]:
+    """The same, of the keys that are seen."""
+    return _attention_gradient(q, k, v, dy, _weights(q, k, _seen(q, k)))
 
 
 def rotary(x: Array, cosine: Array, sine: Array) -> Array:
@@ -262,6 +294,8 @@ LAYERS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "attention": attention,
         "causal_attention": causal_attention,
         "grouped_query_attention": grouped_query_attention,
+        "attention_gradient": attention_gradient,
+        "causal_attention_gradient": causal_attention_gradient,
         "rotary": rotary,
         "rotary_interleaved": rotary_interleaved,
     },
