@@ -206,14 +206,14 @@ class Device(Protocol):
         ...
 
 
-def translate(error: Exception, doing: str) -> Error:
-    """Return an error of ours for what wgpu raised while `doing`."""
+def translate(error: Exception, aim: str) -> Error:
+    """Return an error of ours for what wgpu raised; `aim` is what it was 'to do'."""
     if isinstance(error, Error):
         return error
     text = str(error)
     kind = type(error).__name__
     if "lost" in text.lower():
-        return DeviceLost(f"The device was lost while {doing}: {text}")
+        return DeviceLost(f"The device is lost; it was {aim}: {text}")
     if kind == "GPUOutOfMemoryError":
-        return OutOfMemoryError(f"The device ran out of memory while {doing}: {text}")
-    return ValidationError(f"The adapter refused {doing}: {text}")
+        return OutOfMemoryError(f"The device has too little memory {aim}: {text}")
+    return ValidationError(f"The adapter refused {aim}: {text}")

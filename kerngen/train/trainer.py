@@ -379,8 +379,8 @@ class Trainer:
             yield
         except DeviceLost as error:
             raise DeviceLost(
-                f"{what}, after {self._step} steps: {error} The parameters went with "
-                f"the device: open a context, make a trainer and load a checkpoint."
+                f"{what}, after {self._step} steps: the parameters went with their "
+                f"device. Open a context, make a trainer and load a checkpoint. {error}"
             ) from error
 
 

@@ -1,0 +1,112 @@
+"""Errors in the middle of a step: nothing is half done without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kerngen.runtime as gpu
+from kerngen.runtime import f32
+from kerngen.train import TornStateError, Trainer
+from kerngen_kernels import elementwise, optim
+
+from .networks import initial, loss_of, take_step
+
+
+@pytest.fixture
+def fresh() -> Iterator[gpu.Context]:
+    """A context of one test's own."""
+    limits = {**gpu.WEBGPU_LIMITS, "max-storage-buffer-binding-size": 1024}
+    with gpu.open(adapter="software", limits=limits) as ctx:
+        yield ctx
+
+
+def test_a_device_that_is_lost_in_a_step(tmp_path: Path) -> None:
+    ctx = gpu.open(adapter="software")
+    trainer = Trainer(ctx, initial())
+    take_step(trainer)
+    trainer.save(tmp_path / "saved")
+    device = ctx.zeros(1, f32).buffer._device
+    trainer.backward(loss_of(trainer, 1))
+    device.destroy()
+    with pytest.raises(
+        gpu.DeviceLost, match=r"adamw_step, after 1 steps: .* load a checkpoint"
+    ):
+        trainer.adamw_step(lr=0.1)
+    with gpu.open(adapter="software") as other:
+        again = Trainer(other, initial())
+        again.load(tmp_path / "saved")
+        assert again.step_count == 1
+
+
+def test_a_step_that_stops_halfway(
+    fresh: gpu.Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = Trainer(fresh, {"a": np.ones(200), "b": np.ones(200)})
+    state = trainer.state()
+    real, calls = optim.adamw_unless, []
+
+    def fail_at_the_second(*tensors: Any, **scalars: Any) -> None:
+        calls.append(tensors)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        real(*tensors, **scalars)
+
+    monkeypatch.setattr(optim, "adamw_unless", fail_at_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.adamw_step(lr=0.1)
+    monkeypatch.undo()
+    for call in (trainer.state, lambda: trainer.adamw_step(lr=0.1)):
+        with pytest.raises(
+            TornStateError, match=r"Step 1 reached some .* Load a state"
+        ):
+            call()
+    trainer.load_state(state)
+    trainer.adamw_step(lr=0.1)
+    assert trainer.step_count == 1
+
+
+def test_a_step_that_is_lost_with_other_work(fresh: gpu.Context) -> None:
+    """Another kernel of the same recording fails, and takes the step along."""
+    trainer = Trainer(fresh, {"a": np.ones(8)})
+    state = trainer.state()
+    doomed = fresh.vector([1.0], f32)
+    buffer = doomed.buffer
+    elementwise.neg(doomed)
+    buffer.destroy()
+    with pytest.raises(gpu.Error):
+        trainer.adamw_step(lr=0.1)
+    with pytest.raises(TornStateError, match="lost with an error"):
+        trainer.state()
+    trainer.load_state(state)
+    assert trainer.step_count == 0
+
+
+def test_work_that_is_lost_after_a_step_does_no_harm(fresh: gpu.Context) -> None:
+    trainer = Trainer(fresh, {"a": np.ones(8)})
+    trainer.adamw_step(lr=0.1)
+    doomed = fresh.vector([1.0], f32)
+    buffer = doomed.buffer
+    elementwise.neg(doomed)
+    buffer.destroy()
+    with pytest.raises(gpu.Error):
+        fresh.submit()
+    assert trainer.state()["step"] == 1
+
+
+def test_a_parameter_above_the_limit_is_named(fresh: gpu.Context) -> None:
+    with pytest.raises(
+        gpu.LimitError, match="'b' of shape \\(300,\\) takes 1200 bytes"
+    ):
+        Trainer(fresh, {"a": np.ones(3), "b": np.ones(300)})
+
+
+def test_a_closed_context(fresh: gpu.Context) -> None:
+    trainer = Trainer(fresh, initial())
+    fresh.close()
+    with pytest.raises(gpu.ContextError, match="closed"):
+        trainer.adamw_step(lr=0.1)

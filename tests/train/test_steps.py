@@ -1,0 +1,234 @@
+"""Steps: what they compute, what they cost, and which parameters they reach."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+
+import kerngen.runtime as gpu
+from kerngen.runtime import f32
+from kerngen.train import Trainer, UnknownNameError
+
+from .networks import initial, take_step
+
+LR, BETA1, BETA2, EPS, WEIGHT_DECAY = 0.02, 0.8, 0.98, 1e-6, 0.1
+
+
+@pytest.fixture
+def small() -> Iterator[gpu.Context]:
+    """A context whose largest tensor has 256 elements, four times the alignment."""
+    limits = {**gpu.WEBGPU_LIMITS, "max-storage-buffer-binding-size": 1024}
+    with gpu.open(adapter="software", limits=limits) as ctx:
+        yield ctx
+
+
+def many(count: int) -> dict[str, np.ndarray[tuple[int], np.dtype[np.float32]]]:
+    rng = np.random.default_rng(count)
+    return {f"p{i}": rng.normal(size=3 + i).astype(np.float32) for i in range(count)}
+
+
+def steps_of(ctx: gpu.Context, count: int) -> gpu.Counters:
+    """What a clipped step costs with so many parameters, once all is compiled."""
+    trainer = Trainer(ctx, many(count))
+    for _ in range(2):
+        before = ctx.counters.snapshot()
+        trainer.clip_gradients(1.0)
+        trainer.adamw_step(lr=1e-3)
+    return ctx.counters - before
+
+
+def test_a_step_costs_the_same_however_many_parameters(ctx: gpu.Context) -> None:
+    assert steps_of(ctx, 2) == steps_of(ctx, 90)
+    assert steps_of(ctx, 90).dispatches <= 6
+    assert steps_of(ctx, 90).submits == 1
+
+
+def test_nothing_is_read_back_in_a_step(ctx: gpu.Context) -> None:
+    trainer = Trainer(ctx, initial())
+    norm = take_step(trainer)
+    norm = take_step(trainer)
+    before = ctx.counters.snapshot()
+    for _ in range(5):
+        norm = take_step(trainer)
+    done = ctx.counters - before
+    assert done.readbacks == 0
+    assert done.submits == 5
+    assert done.pipelines_created == done.buffers_created == 0
+    assert norm.item() > 0
+
+
+@pytest.mark.parametrize("clip", [0.5, 1e9])
+def test_steps_are_those_of_torch(ctx: gpu.Context, clip: float) -> None:
+    compare_with_torch(ctx, clip)
+
+
+def test_steps_over_several_segments_are_those_of_torch(small: gpu.Context) -> None:
+    trainer = compare_with_torch(small, 0.5)
+    assert len(trainer._gradients.segments) > 3
+
+
+def compare_with_torch(ctx: gpu.Context, clip: float) -> Trainer:
+    """Take steps by drawn gradients here and there, and compare everything."""
+    arrays = many(40)
+    trainer = Trainer(ctx, arrays)
+    theirs = {n: torch.tensor(a, requires_grad=True) for n, a in arrays.items()}
+    optimizer = torch.optim.AdamW(
+        list(theirs.values()), LR, (BETA1, BETA2), EPS, WEIGHT_DECAY
+    )
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        for name, parameter in theirs.items():
+            gradient = rng.normal(size=parameter.shape).astype(np.float32)
+            parameter.grad = torch.tensor(gradient)
+            trainer.gradients[name].copy_from(gradient)
+        wanted = torch.nn.utils.clip_grad_norm_(theirs.values(), clip).item()
+        assert trainer.clip_gradients(clip).item() == pytest.approx(wanted, rel=1e-5)
+        optimizer.step()
+        trainer.adamw_step(
+            lr=LR, beta1=BETA1, beta2=BETA2, eps=EPS, weight_decay=WEIGHT_DECAY
+        )
+    for name, parameter in theirs.items():
+        np.testing.assert_allclose(
+            trainer.tensors[name].numpy(),
+            parameter.detach().numpy(),
+            rtol=3e-6,
+            atol=3e-6,
+        )
+    return trainer
+
+
+def test_the_norm_is_that_before_clipping_and_stays_on_the_device(
+    ctx: gpu.Context,
+) -> None:
+    trainer = Trainer(ctx, {"a": np.zeros(3), "b": np.zeros((2, 2))})
+    trainer.gradients["a"].copy_from([0.0, 3.0, 0.0])
+    trainer.gradients["b"].copy_from([[0.0, 0.0], [0.0, 4.0]])
+    norm = trainer.clip_gradients(1.0)
+    assert norm.shape == ()
+    assert norm.item() == 5.0
+    assert trainer.gradient_norm().item() == pytest.approx(1.0, rel=1e-6)
+    np.testing.assert_allclose(trainer.gradients["a"].numpy(), [0, 0.6, 0], rtol=1e-6)
+
+
+def test_some_parameters_can_be_left_out(ctx: gpu.Context) -> None:
+    trainer = Trainer(ctx, many(5))
+    before = {name: tensor.numpy() for name, tensor in trainer.tensors.items()}
+    for name in trainer.gradients:
+        ones = np.ones(trainer.gradients[name].shape, np.float32)
+        trainer.gradients[name].copy_from(ones)
+    trainer.adamw_step(lr=0.1, parameters=["p4", "p1", "p2"])
+    for name, tensor in trainer.tensors.items():
+        changed = not np.array_equal(tensor.numpy(), before[name])
+        assert changed == (name in {"p1", "p2", "p4"})
+    assert trainer.step_count == 1
+
+
+def test_neighbours_are_updated_by_one_dispatch(ctx: gpu.Context) -> None:
+    trainer = Trainer(ctx, many(6))
+    costs: list[int] = []
+    for names in (["p1", "p2", "p3"], ["p1", "p3"]):
+        before = ctx.counters.snapshot()
+        trainer.adamw_step(lr=0.1, parameters=names)
+        costs.append((ctx.counters - before).calls)
+    assert costs == [3, 5]
+
+
+def test_all_parameters_share_the_count_of_steps(ctx: gpu.Context) -> None:
+    """With a bias correction for each, the second would move as at step 2."""
+    trainer = Trainer(ctx, {"a": np.zeros(4), "b": np.zeros(4)})
+    for gradient in trainer.gradients.values():
+        gradient.copy_from(np.full(4, 0.5, np.float32))
+    trainer.adamw_step(lr=0.1, weight_decay=0.0)
+    for tensor in trainer.tensors.values():
+        np.testing.assert_allclose(tensor.numpy(), -0.1, rtol=1e-6)
+    assert trainer.step_count == 1
+
+
+def test_products_and_their_gradients(ctx: gpu.Context) -> None:
+    rng = np.random.default_rng(0)
+    a, b, dc = (rng.normal(size=s) for s in ((5, 7), (7, 3), (5, 3)))
+    trainer = Trainer(ctx, {"b": b})
+    given = ctx.matrix(a, f32)
+    c = trainer.matmul_forward(given, trainer.tensors["b"])
+    before = ctx.counters.snapshot()
+    da, db = trainer.matmul_backward(
+        given,
+        trainer.tensors["b"],
+        ctx.matrix(dc, f32),
+        out=(None, trainer.gradients["b"]),
+    )
+    done = ctx.counters - before
+    assert (done.calls, done.dispatches) == (2, 2)
+    assert (done.readbacks, done.copies) == (0, 0)
+    np.testing.assert_allclose(c.numpy(), a @ b, atol=1e-5)
+    np.testing.assert_allclose(da.numpy(), dc @ b.T, atol=1e-5)
+    np.testing.assert_allclose(trainer.gradients["b"].numpy(), a.T @ dc, atol=1e-5)
+    assert db is trainer.gradients["b"]
+
+
+def test_reset_starts_over(ctx: gpu.Context) -> None:
+    trainer, other = Trainer(ctx, initial()), Trainer(ctx, initial(1))
+    for _ in range(3):
+        take_step(other)
+    other.reset()
+    assert other.step_count == 0
+    for name, tensor in other.tensors.items():
+        tensor.copy_from(trainer.tensors[name])
+    take_step(trainer)
+    take_step(other)
+    for name, array in trainer.state().items():
+        np.testing.assert_array_equal(other.state()[name], array)
+
+
+def test_a_trainer_on_a_device_of_the_callers(ctx: gpu.Context) -> None:
+    device = ctx.zeros(1, f32).buffer._device
+    with gpu.open(device=device) as shared:
+        trainer = Trainer(shared, initial())
+        take_step(trainer)
+        assert trainer.state()["step"] == 1
+
+
+def test_training_without_an_adapter() -> None:
+    """The reference computes in f32, too, but in its own order."""
+    with gpu.open(adapter="reference") as reference:
+        trainer = Trainer(reference, initial())
+        assert take_step(trainer).item() > 0
+        assert trainer.step_count == 1
+
+
+@pytest.mark.parametrize(
+    ("lr", "beta1", "decay", "says"),
+    [
+        (-1.0, 0.9, 0.0, "lr is -1.0; expected at least 0, and finite"),
+        (math.nan, 0.9, 0.0, "lr is nan"),
+        (0.1, 1.0, 0.0, "beta1 is 1.0; expected at least 0 and below 1"),
+        (0.1, 0.9, math.inf, "weight_decay is inf"),
+    ],
+)
+def test_settings_out_of_range(
+    ctx: gpu.Context, lr: float, beta1: float, decay: float, says: str
+) -> None:
+    trainer = Trainer(ctx, {"a": np.zeros(2)})
+    with pytest.raises(gpu.UniformRangeError, match=says):
+        trainer.adamw_step(lr=lr, beta1=beta1, weight_decay=decay)
+    assert trainer.step_count == 0
+
+
+def test_names_shapes_and_types_that_are_wrong(ctx: gpu.Context) -> None:
+    trainer = Trainer(ctx, initial())
+    with pytest.raises(UnknownNameError, match=r"did you mean 'hidden\.bias'"):
+        _ = trainer.tensors["hiden.bias"]
+    with pytest.raises(UnknownNameError, match="no parameter 'nothing'"):
+        trainer.adamw_step(lr=0.1, parameters=["nothing"])
+    with pytest.raises(gpu.UniformRangeError, match="max_norm is -1"):
+        trainer.clip_gradients(-1.0)
+    with pytest.raises(gpu.ShapeError, match="the mapping is empty"):
+        Trainer(ctx, {})
+    with pytest.raises(gpu.DtypeError, match="'a' is of complex128"):
+        Trainer(ctx, {"a": np.zeros(2, complex)})
+    with pytest.raises(gpu.ShapeError, match="'a' is no array"):
+        Trainer(ctx, {"a": [[1.0], [1.0, 2.0]]})
