@@ -215,15 +215,13 @@ class Batch:
         if not self._uploads and not self._operations:
             return
         try:
-            made = run(self._ctx, self._uploads, self._operations)
+            run(self._ctx, self._uploads, self._operations)
         except Exception as error:
             error.add_note(
                 f"No operation of the batch has run: all {self.num_operations} are "
                 f"still queued."
             )
             raise
-        for value, tensor in made.items():
-            value.tensor = tensor
         self._uploads.clear()
         self._operations.clear()
 
@@ -270,6 +268,12 @@ class Batch:
                 f"{operation}: {name} belongs to another batch. Read it there and upload "
                 f"it here."
             )
+        if value.is_lost:
+            raise StateError(
+                f"{operation}: {name}, of shape {buffer.shape}, was never computed: an "
+                f"error ended the ctx.batch() in which execute() was called. Queue the "
+                f"operations anew."
+            )
         return value
 
     def _map(
@@ -303,13 +307,13 @@ class Batch:
         return handle
 
     def _ready(self, operation: str, buffer: BatchBuffer) -> Floats:
-        tensor = self._value(operation, "the argument", buffer).tensor
-        if tensor is None:
+        value = self._value(operation, "the argument", buffer)
+        if value.tensor is None:
             raise StateError(
                 f"{operation}: the buffer of shape {buffer.shape} is queued and not yet "
                 f"computed; call execute() first."
             )
-        return tensor
+        return value.tensor
 
 
 def _lengths(shape: int | Sequence[int]) -> tuple[int, ...]:

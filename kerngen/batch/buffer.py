@@ -38,15 +38,28 @@ class Value:
     tell which results nobody can read any more.
     """
 
-    __slots__ = ("_handle", "shape", "tensor")
+    __slots__ = ("_handle", "_recording", "shape", "tensor")
 
     def __init__(self, handle: BatchBuffer, tensor: Floats | None = None) -> None:
         """Stand behind a handle; only what is imported has its tensor already."""
         self.shape = handle.shape
         self.tensor = tensor
         self._handle = ref(handle)
+        self._recording: int | None = None
 
     @property
     def is_held(self) -> bool:
         """Whether a caller still has the handle."""
         return self._handle() is not None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether an error of its context ended the recording that computes it."""
+        if self.tensor is None or self._recording is None:
+            return False
+        return self.tensor.ctx.backend.is_lost(self._recording)
+
+    def settle(self, tensor: Floats, recording: int) -> None:
+        """Have a tensor from now on, which a recording of its context computes."""
+        self.tensor = tensor
+        self._recording = recording

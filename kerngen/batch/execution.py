@@ -17,8 +17,8 @@ Uploads: TypeAlias = Mapping[Value, NDArray[np.float32]]
 Made: TypeAlias = dict[Value, Floats]
 
 
-def run(ctx: Context, uploads: Uploads, operations: Sequence[Operation]) -> Made:
-    """Upload, record and submit; return the tensors of all values that are held.
+def run(ctx: Context, uploads: Uploads, operations: Sequence[Operation]) -> None:
+    """Upload, record and submit; then all values that are held have their tensors.
 
     Whatever raises leaves the values as they were.  A result that no handle and no
     later operation reads goes back to the context's pool at once, for the next one to
@@ -39,7 +39,9 @@ def run(ctx: Context, uploads: Uploads, operations: Sequence[Operation]) -> Made
             _run(operation, made)
             done = (*operation.inputs, *operation.outputs)
             _release(made, (each for each in done if last.get(each, -1) <= number))
-    return made
+        recording = ctx.backend.recording
+    for value, tensor in made.items():
+        value.settle(tensor, recording)
 
 
 def _tensor(ctx: Context, array: NDArray[np.float32]) -> Floats:

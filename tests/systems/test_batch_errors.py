@@ -24,6 +24,7 @@ from kerngen.runtime import (
     u32,
 )
 from tests.conftest import open_software_context
+from tests.runtime.kernels import internals
 
 
 def test_a_result_is_read_only_after_its_execution(ctx: Context) -> None:
@@ -222,3 +223,30 @@ def test_a_failed_execution_can_be_repeated(
             batch.execute()
     batch.execute()
     np.testing.assert_array_equal(batch.read(y), [0, 4])
+
+
+def test_an_execution_that_an_enclosing_batch_lost(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = internals(ctx)
+    queue = backend._device.queue
+    batch = Batch(ctx)
+    x = batch.import_buffer(ctx.vector([1.0], f32))
+    y = batch.relu(x)
+
+    def fail(*_: object) -> None:
+        raise ValueError
+
+    def execute() -> None:
+        with ctx.batch():
+            batch.execute()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(queue, "submit", fail)
+        with pytest.raises(ValidationError, match="relu"):
+            execute()
+    with pytest.raises(StateError, match=r"shape \(1,\), was never computed"):
+        batch.read(y)
+    with pytest.raises(StateError, match=r"scale: 'x', of shape \(1,\), was never"):
+        batch.scale(y, 2.0)
+    np.testing.assert_array_equal(batch.read(x), [1])
