@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from kerngen.batch import Batch, BatchBuffer
 from kerngen.runtime import Context, Counters, Matrix, f32
+from kerngen_kernels import elementwise, matmul
 from tests.conftest import open_software_context
 from tests.numeric.oracles import swish
 
@@ -109,6 +110,18 @@ def test_all_layers_compile_three_shaders_and_submit_once(
     assert (took.submits, took.encoders, took.passes) == (1, 1, 1)
     again = run(fresh, SMALL, rows, 2)
     assert (again.pipelines_created, again.submits) == (0, 1)
+
+
+def test_the_real_sizes_need_three_shaders_at_any_number_of_rows(ctx: Context) -> None:
+    hidden, inner = REAL
+    for rows in [*range(1, 70), 127, 128, 129, 256, 1000, 1024]:
+        found = [
+            *ctx.choices(matmul.matmul_nn, m=rows, k=hidden, n=inner),
+            *ctx.choices(elementwise.swish_mul, n=rows * inner),
+            *ctx.choices(matmul.matmul_nn, m=rows, k=inner, n=hidden),
+        ]
+        shaders = {shader for choice in found for shader in choice.shaders}
+        assert 2 <= len(shaders) <= 3, f"{rows} rows: {sorted(shaders)}"
 
 
 def test_all_layers_need_the_memory_of_one(fresh: Context) -> None:
