@@ -369,7 +369,7 @@ class Trainer:
     def _during(self, what: str) -> Generator[None, None, None]:
         """Refuse to go on from a half-taken step, and say what a lost device means."""
         if self.ctx.backend.is_lost(self._recording):
-            self._torn = self._torn or "The last step was lost with an error"
+            self._torn = "The last step was lost with an error"
         if self._torn:
             raise TornStateError(
                 f"{what}: {self._torn}, so that the parameters are of no certain step. "
