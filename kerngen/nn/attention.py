@@ -10,6 +10,9 @@ from kerngen.runtime import ShapeError
 from kerngen_kernels import attention as kernels
 from kerngen_kernels import layout
 
+_FULL = (kernels.attention, kernels.attention_gradient)
+_CAUSAL = (kernels.causal_attention, kernels.causal_attention_gradient)
+
 
 def attention(
     q: Value, k: Value, v: Value, *, heads: int, causal: bool = False
@@ -40,15 +43,11 @@ def attention(
                 f"attention: {role} has shape {variable.shape}; expected a last axis "
                 f"that {heads} heads divide."
             )
-    apart = [layout.split_heads(variable.tensor, heads=heads) for variable in given]
-    forward = kernels.causal_attention if causal else kernels.attention
+    forward, gradient = _CAUSAL if causal else _FULL
+    q4, k4, v4 = (layout.split_heads(each.tensor, heads=heads) for each in given)
 
     def pull(dy: AnyTensor, _: Sequence[AnyTensor | None]) -> Sequence[AnyTensor]:
-        gradient = (
-            kernels.causal_attention_gradient if causal else kernels.attention_gradient
-        )
-        found = gradient(*apart, layout.split_heads(dy, heads=heads))
+        found = gradient(q4, k4, v4, layout.split_heads(dy, heads=heads))
         return [layout.merge_heads(each) for each in found]
 
-    y = layout.merge_heads(forward(*apart))
-    return computed(y, Edge(given, pull))
+    return computed(layout.merge_heads(forward(q4, k4, v4)), Edge(given, pull))
