@@ -34,8 +34,12 @@ class ArgumentError(Error, ValueError):
 
 
 @final
-class UnknownNameError(Error, LookupError):
+class UnknownNameError(Error, KeyError):
     """A name that nothing was stored under."""
+
+    def __str__(self) -> str:
+        """Return the text as it is; KeyError would quote it."""
+        return str(self.args[0])
 
 
 @final

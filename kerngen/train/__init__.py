@@ -15,12 +15,7 @@ A step only records work; the device is waited for where a number is read.
 
 from __future__ import annotations
 
-from kerngen.train.errors import (
-    CheckpointError,
-    NonFiniteError,
-    TornStateError,
-    UnknownNameError,
-)
+from kerngen.train.errors import CheckpointError, NonFiniteError, TornStateError
 from kerngen.train.trainer import Trainer
 
 __all__ = [
@@ -28,5 +23,4 @@ __all__ = [
     "NonFiniteError",
     "TornStateError",
     "Trainer",
-    "UnknownNameError",
 ]

@@ -8,15 +8,6 @@ from kerngen.runtime import Error
 
 
 @final
-class UnknownNameError(Error, KeyError):
-    """There is no parameter of that name."""
-
-    def __str__(self) -> str:
-        """Return the text as it is; KeyError would quote it."""
-        return str(self.args[0])
-
-
-@final
 class NonFiniteError(Error, ArithmeticError):
     """Gradients are infinite or not numbers; the step was not taken."""
 

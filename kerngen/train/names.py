@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import TypeVar, final
 
-from kerngen.train.errors import UnknownNameError
+from kerngen.runtime import UnknownNameError
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ import torch
 
 import kerngen.runtime as gpu
 from kerngen.runtime import f32
-from kerngen.train import Trainer, UnknownNameError
+from kerngen.train import Trainer
 
 from .networks import initial, take_step
 
@@ -220,9 +220,9 @@ def test_settings_out_of_range(
 
 def test_names_shapes_and_types_that_are_wrong(ctx: gpu.Context) -> None:
     trainer = Trainer(ctx, initial())
-    with pytest.raises(UnknownNameError, match=r"did you mean 'hidden\.bias'"):
+    with pytest.raises(gpu.UnknownNameError, match=r"did you mean 'hidden\.bias'"):
         _ = trainer.tensors["hiden.bias"]
-    with pytest.raises(UnknownNameError, match="no parameter 'nothing'"):
+    with pytest.raises(gpu.UnknownNameError, match="no parameter 'nothing'"):
         trainer.adamw_step(lr=0.1, parameters=["nothing"])
     with pytest.raises(gpu.UniformRangeError, match="max_norm is -1"):
         trainer.clip_gradients(-1.0)
