@@ -59,6 +59,18 @@ def test_the_example_of_layouts_runs(ctx: Context, tmp_path: Path) -> None:
     assert any(block("wgsl", LAYOUT) in file.read_text("utf-8") for file in shaders)
 
 
+@pytest.mark.parametrize("name", ["kernels", "batch", "matmul_cache", "training"])
+def test_the_examples_of_other_pages_run(
+    name: str, ctx: Context, tmp_path: Path
+) -> None:
+    assert ctx.kind != "reference"
+    page = (ROOT / "docs" / f"{name}.md").read_text("utf-8")
+    (tmp_path / "example.py").write_text(block("python", page), encoding="utf-8")
+    subprocess.run(
+        [sys.executable, "-W", "error", "example.py"], check=True, cwd=tmp_path
+    )
+
+
 def test_the_languages_page_compiles() -> None:
     page = (ROOT / "docs" / "language.md").read_text("utf-8")
     blocks = re.findall(r"```rust\n(.*?)```", page, re.DOTALL)
