@@ -32,7 +32,7 @@ from kerngen.nn.elementwise import (
     transpose,
 )
 from kerngen.nn.errors import GraphError
-from kerngen.nn.losses import mean_squared_error
+from kerngen.nn.losses import mean, mean_squared_error
 from kerngen.nn.products import linear, matmul
 from kerngen.nn.rows import layernorm, log_softmax, rmsnorm, softmax
 from kerngen.nn.variable import Value, Variable, parameter
@@ -55,6 +55,7 @@ __all__ = [
     "linear",
     "log_softmax",
     "matmul",
+    "mean",
     "mean_squared_error",
     "mul",
     "parameter",

@@ -1,4 +1,4 @@
-"""Losses of real targets."""
+"""Losses of real targets, and means, of which others are made."""
 
 from __future__ import annotations
 
@@ -12,8 +12,21 @@ from kerngen.nn.variable import (
     computed,
     edge,
 )
-from kerngen_kernels import elementwise
+from kerngen_kernels import elementwise, layout, reduction
 from kerngen_kernels import loss as kernels
+
+
+def mean(x: Value) -> Variable:
+    """Return the mean of all elements, a scalar."""
+    given = as_variable(x)
+    size = given.tensor.size
+
+    def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
+        each = vector(layout.tile(dy.reshape((1, 1)), down=size))
+        dx = elementwise.scale(each, alpha=1 / size, out=view(out, (size,)))
+        return dx.reshape(given.shape)
+
+    return computed(reduction.mean(vector(given.tensor)), edge(given, pull))
 
 
 def mean_squared_error(prediction: Value, target: Value) -> Variable:

@@ -83,6 +83,8 @@ FUNCTIONS = [
             lambda x: torch.tanh(x) + F.gelu(x) - x,
         ),
     ),
+    Function("mean", nn.mean, torch.mean, {"x": (3, 7)}),
+    Function("mean", nn.mean, torch.mean, {"x": ()}),
     Function("transpose", nn.transpose, torch.t, {"x": (3, 7)}),
     *_each(
         {"a": (3, 4, 5), "b": (3, 4, 5)},
