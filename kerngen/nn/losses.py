@@ -23,7 +23,7 @@ def mean(x: Value) -> Variable:
 
     def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
         each = vector(layout.tile(dy.reshape((1, 1)), down=size))
-        dx = elementwise.scale(each, alpha=1 / size, out=view(out, (size,)))
+        dx = elementwise.scale(each, alpha=1 / max(size, 1), out=view(out, (size,)))
         return dx.reshape(given.shape)
 
     return computed(reduction.mean(vector(given.tensor)), edge(given, pull))
