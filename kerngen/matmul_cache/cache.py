@@ -29,6 +29,9 @@ from kerngen.runtime.caches import Cache
 from kerngen.runtime.shapes import Shape, normalise_shape
 from kerngen.runtime.tensor import R, is_tensor
 
+Numbers: TypeAlias = NDArray[Any] | Sequence[float] | Sequence[Sequence[float]]
+"""What a row or rows are given as; not all of ArrayLike, which tensors are, too."""
+
 _PLANS = 4096
 _MOST_NAMES = 20
 
@@ -122,9 +125,9 @@ class MatmulCache:
     @overload
     def matmul(self, name: str, x: Tensor[f32, R]) -> Tensor[f32, R]: ...
     @overload
-    def matmul(self, name: str, x: ArrayLike) -> NDArray[np.float32]: ...
+    def matmul(self, name: str, x: Numbers) -> NDArray[np.float32]: ...
     def matmul(
-        self, name: str, x: Tensor[f32, Any] | ArrayLike
+        self, name: str, x: Tensor[f32, Any] | Numbers
     ) -> Tensor[f32, Any] | NDArray[np.float32]:
         """Return x times a weight: [n] for x of shape [k], [m, n] for [m, k].
 

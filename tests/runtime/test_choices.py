@@ -9,23 +9,15 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Choice, Context, f32
-from kerngen.runtime.gpu_backend import GpuBackend
 from kerngen_kernels import gemv, layout, matmul, softmax
+from tests.runtime.dispatches import watch_dispatches
 
 
 def dispatched(
     ctx: Context, monkeypatch: pytest.MonkeyPatch, function: Any, *shapes: Any, **k: int
 ) -> list[str]:
     """Call a kernel with zeros of these shapes, and return the labels of its shaders."""
-    assert isinstance(ctx.backend, GpuBackend)
-    launcher, labels = ctx.backend._launcher, list[str]()
-    dispatch = launcher._dispatch
-
-    def spy(steps: Any, *others: Any) -> None:
-        labels.extend(step.shader.label for step in steps)
-        dispatch(steps, *others)
-
-    monkeypatch.setattr(launcher, "_dispatch", spy)
+    labels = watch_dispatches(ctx, monkeypatch)
     function(*(ctx.zeros(shape, f32) for shape in shapes), **k)
     return labels
 

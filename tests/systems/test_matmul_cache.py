@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, get_args
+from typing import Any, assert_type, get_args
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen.matmul_cache import Layout, MatmulCache, MemoryUse
-from kerngen.runtime import Context, Tensor, f16, f32
+from kerngen.runtime import Context, Matrix, Vector, f16, f32
 from tests.project.test_readme import block
 from tests.project.tree import ROOT
 from tests.systems.products import check_product
@@ -76,7 +76,8 @@ def test_the_reference_agrees(reference: Context, layout: Layout) -> None:
     cache, weight, x = MatmulCache(reference), normal(33, 17), normal(4, 17)
     cache.upload_weight("w", as_stored(weight, layout), layout)
     check_product(cache.matmul("w", x), x, weight, "matrix")
-    check_product(cache.matmul("w", x[0]), x[0], weight, "vector")
+    row: NDArray[np.float32] = x[0]
+    check_product(cache.matmul("w", row), row, weight, "vector")
 
 
 @pytest.mark.parametrize("layout", get_args(Layout))
@@ -94,14 +95,16 @@ def test_arrays_give_arrays_and_tensors_tensors(
 ) -> None:
     weight, x = normal(6, 4), normal(3, 4)
     cache.upload_weight("w", weight)
-    matrix: Tensor[f32, Any] = cache.matmul("w", ctx.matrix(x, f32))
-    vector = cache.matmul("w", ctx.vector(x[1], f32))
+    row: NDArray[np.float32] = x[1]
+    matrix = assert_type(cache.matmul("w", ctx.matrix(x, f32)), Matrix[f32])
+    vector = assert_type(cache.matmul("w", ctx.vector(row, f32)), Vector[f32])
+    array = assert_type(cache.matmul("w", row), NDArray[np.float32])
     assert (matrix.shape, vector.shape) == ((3, 6), (6,))
     check_product(matrix.numpy(), x, weight, "matrix")
-    check_product(vector.numpy(), x[1], weight, "vector")
-    check_product(cache.matmul("w", x[1]), x[1], weight, "array of rank 1")
+    check_product(vector.numpy(), row, weight, "vector")
+    check_product(array, row, weight, "array of rank 1")
     check_product(cache.matmul("w", x[:1]), x[:1], weight, "one row")
-    assert cache.matmul("w", x.tolist()).shape == (3, 6)
+    assert cache.matmul("w", [[1.0, 2.0, 3.0, 4.0]] * 3).shape == (3, 6)
 
 
 def test_a_view_that_the_adapter_cannot_bind(ctx: Context, cache: MatmulCache) -> None:
@@ -215,53 +218,52 @@ def test_unknown_names(cache: MatmulCache) -> None:
         cache.matmul("", np.ones(4))
 
 
-Refused = Callable[[MatmulCache], object]
+Refused = Callable[[Any], object]
+
+REFUSED: list[tuple[Refused, type[Exception], str]] = [
+    (lambda c: c.upload_weight("", np.ones((1, 1))), gpu.ArgumentError, "got ''"),
+    (lambda c: c.upload_weight(" ", np.ones((1, 1))), gpu.ArgumentError, "blank"),
+    (lambda c: c.upload_weight(3, np.ones((1, 1))), gpu.ArgumentError, "got 3"),
+    (
+        lambda c: c.upload_weight("v", np.ones((1, 1)), layout="mk"),
+        gpu.ArgumentError,
+        "'nk' .* or 'kn', got 'mk'",
+    ),
+    (
+        lambda c: c.upload_weight("v", np.ones(3)),
+        gpu.ShapeError,
+        r"'v' has shape \(3,\) \(rank 1\); expected a matrix \[n, k\]",
+    ),
+    (
+        lambda c: c.upload_weight("v", np.ones((1, 2, 3)), layout="kn"),
+        gpu.ShapeError,
+        r"expected a matrix \[k, n\]",
+    ),
+    (
+        lambda c: c.upload_weight("v", np.ones((1, 1), complex)),
+        gpu.DtypeError,
+        "weight 'v': An array of complex128",
+    ),
+    (
+        lambda c: c.upload_weight("v", [["a"]]),
+        gpu.DtypeError,
+        "weight 'v': An array of <U1",
+    ),
+    (
+        lambda c: c.matmul("w", np.ones((2, 5))),
+        gpu.ShapeError,
+        r"x has shape \(2, 5\); weight 'w' \(nk, n = 3\) expects \(4,\) or \(m, 4\)",
+    ),
+    (lambda c: c.matmul("w", np.ones((1, 2, 4))), gpu.ShapeError, r"\(1, 2, 4\)"),
+    (lambda c: c.matmul("w", 1.0), gpu.ShapeError, r"x has shape \(\)"),
+    (lambda c: c.matmul("w", np.ones(4, complex)), gpu.DtypeError, "x: An array"),
+    (lambda c: c.matmul("w", np.full(4, 1e39)), gpu.DtypeError, "x: The array"),
+    (lambda c: c.plan(-1, 2, 3), gpu.ShapeError, "negative"),
+    (lambda c: c.plan(1, 2, 3, "km"), gpu.ArgumentError, "got 'km'"),
+]
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda c: c.upload_weight("", np.ones((1, 1))), gpu.ArgumentError, "got ''"),
-        (lambda c: c.upload_weight(" ", np.ones((1, 1))), gpu.ArgumentError, "blank"),
-        (lambda c: c.upload_weight(3, np.ones((1, 1))), gpu.ArgumentError, "got 3"),
-        (
-            lambda c: c.upload_weight("v", np.ones((1, 1)), layout="mk"),
-            gpu.ArgumentError,
-            "'nk' .* or 'kn', got 'mk'",
-        ),
-        (
-            lambda c: c.upload_weight("v", np.ones(3)),
-            gpu.ShapeError,
-            r"'v' has shape \(3,\) \(rank 1\); expected a matrix \[n, k\]",
-        ),
-        (
-            lambda c: c.upload_weight("v", np.ones((1, 2, 3)), layout="kn"),
-            gpu.ShapeError,
-            r"expected a matrix \[k, n\]",
-        ),
-        (
-            lambda c: c.upload_weight("v", np.ones((1, 1), complex)),
-            gpu.DtypeError,
-            "weight 'v': An array of complex128",
-        ),
-        (
-            lambda c: c.upload_weight("v", [["a"]]),
-            gpu.DtypeError,
-            "weight 'v': An array of <U1",
-        ),
-        (
-            lambda c: c.matmul("w", np.ones((2, 5))),
-            gpu.ShapeError,
-            r"x has shape \(2, 5\); weight 'w' \(nk, n = 3\) expects \(4,\) or \(m, 4\)",
-        ),
-        (lambda c: c.matmul("w", np.ones((1, 2, 4))), gpu.ShapeError, r"\(1, 2, 4\)"),
-        (lambda c: c.matmul("w", 1.0), gpu.ShapeError, r"x has shape \(\)"),
-        (lambda c: c.matmul("w", np.ones(4, complex)), gpu.DtypeError, "x: An array"),
-        (lambda c: c.matmul("w", np.full(4, 1e39)), gpu.DtypeError, "x: The array"),
-        (lambda c: c.plan(-1, 2, 3), gpu.ShapeError, "negative"),
-        (lambda c: c.plan(1, 2, 3, "km"), gpu.ArgumentError, "got 'km'"),
-    ],
-)
+@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
 def test_bad_arguments(
     cache: MatmulCache, call: Refused, error: type[Exception], message: str
 ) -> None:

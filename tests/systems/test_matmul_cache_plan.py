@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain, product
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import kerngen.runtime as gpu
 from kerngen.matmul_cache import Layout, MatmulCache, MatmulPlan
 from kerngen.runtime import Context, f32
-from kerngen.runtime.gpu_backend import GpuBackend
+from tests.runtime.dispatches import watch_dispatches
 from tests.systems.products import narrow_context
 
 Watch = Callable[[Context], list[str]]
@@ -28,19 +29,7 @@ def narrow() -> Iterator[Context]:
 def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     """Return a list that fills with the labels of what a context dispatches."""
 
-    def start(ctx: Context) -> list[str]:
-        assert isinstance(ctx.backend, GpuBackend)
-        launcher, seen = ctx.backend._launcher, list[str]()
-        dispatch = launcher._dispatch
-
-        def spy(steps: Any, *others: Any) -> None:
-            seen.extend(step.shader.label for step in steps)
-            dispatch(steps, *others)
-
-        monkeypatch.setattr(launcher, "_dispatch", spy)
-        return seen
-
-    return start
+    return partial(watch_dispatches, monkeypatch=monkeypatch)
 
 
 def labels(plan: MatmulPlan) -> list[str]:
@@ -141,9 +130,11 @@ def test_a_product_goes_by_the_plan_that_is_shown(
     ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used: list[object] = []
-    monkeypatch.setattr(
-        "kerngen.matmul_cache.cache.multiply", lambda plan, *_: used.append(plan)
-    )
+
+    def note(plan: object, *_: object) -> None:
+        used.append(plan)
+
+    monkeypatch.setattr("kerngen.matmul_cache.cache.multiply", note)
     cache = MatmulCache(ctx)
     cache.upload_weight("w", np.ones((3, 4)))
     cache.matmul("w", np.ones((2, 4)))

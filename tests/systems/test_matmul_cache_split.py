@@ -86,13 +86,11 @@ def test_nothing_is_read_or_uploaded_between_parts(
     cache.upload_weight("w", np.ones((200, 60)), layout)
     assert (narrow.counters - before).uploads == 4
     x = narrow.zeros((m, 60 if layout == "nk" else 200), f32)
-    for _ in range(2):
-        before = narrow.counters.snapshot()
-        y = cache.matmul("w", x)
-        done = narrow.counters - before
-        assert (done.uploads, done.readbacks, done.copies, done.submits) == (0,) * 4
-        y.numpy()
-        del y
+    cache.matmul("w", x).numpy()
+    before = narrow.counters.snapshot()
+    cache.matmul("w", x)
+    done = narrow.counters - before
+    assert (done.uploads, done.readbacks, done.copies, done.submits) == (0, 0, 0, 0)
     assert (done.buffers_created, done.bind_groups_created) == (0, 0)
 
 
@@ -144,7 +142,7 @@ def test_a_weight_beyond_the_adapters_own_limit(ctx: Context) -> None:
     assert len(cache.plan(3, k, n).parts) == 2
     expected = x.astype(np.float32) @ weight.astype(np.float32).T
     np.testing.assert_array_equal(cache.matmul("w", x), expected)
-    np.testing.assert_array_equal(cache.matmul("w", x[1]), expected[1])
+    np.testing.assert_array_equal(cache.matmul("w", x[1:2]), expected[1:2])
     cache.remove_weight("w")
     cache.release_buffers()
     ctx.trim()
