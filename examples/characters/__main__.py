@@ -1,0 +1,120 @@
+"""The command: train or go on, draw the losses, print samples."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+
+import kerngen.runtime as gpu
+from examples.characters.data import load_text
+from examples.characters.options import Options, parse_options
+from examples.characters.picture import save_picture
+from examples.characters.progress import in_bits
+from examples.characters.record import RecordError
+from examples.characters.run import Run
+from examples.characters.sampling import sample
+from examples.characters.training import Training
+from kerngen.train import NonFiniteError
+
+COMMAND = ("python", "-m", "examples.characters")
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Return 0 if all steps are taken, 130 after Ctrl-C, 1 after an error."""
+    options = parse_options(arguments)
+    try:
+        return _train(options, arguments)
+    except NonFiniteError as error:
+        return _fail(f"{error}\nA lower --learning-rate or a longer --warmup may help.")
+    except (gpu.Error, RecordError, OSError) as error:
+        return _fail(str(error))
+    except KeyboardInterrupt:
+        print("Stopped. Nothing was saved since the last checkpoint.", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _fail(text: str) -> int:
+    print(f"Error: {text}", file=sys.stderr)
+    return 1
+
+
+def _train(options: Options, arguments: Sequence[str]) -> int:
+    checkpoint = options.checkpoint
+    if checkpoint is not None and checkpoint.exists() and not options.resume:
+        return _fail(
+            f"{checkpoint} exists. Go on from it with --resume, or name another file."
+        )
+    text = load_text(options.characters, options.settings.sizes.vocabulary)
+    shortest = min(len(text.train), len(text.validation))
+    if shortest <= options.settings.sizes.context:
+        return _fail(
+            f"--characters {options.characters} is too little text for --context "
+            f"{options.settings.sizes.context}: a part of it has {shortest} characters."
+        )
+    with gpu.open() as ctx:
+        run = Run(Training(ctx, text, options.settings), options)
+        _introduce(run)
+        run.finish()
+        _report(run)
+        if run.is_done:
+            _print_samples(run)
+            return 0
+    return _say_how_to_go_on(run, arguments)
+
+
+def _introduce(run: Run) -> None:
+    training = run.training
+    parameters = sum(tensor.size for tensor in training.trainer.tensors.values())
+    characters = len(training.text.train), len(training.text.validation)
+    print(f"Adapter: {training.ctx.adapter_name} ({training.ctx.kind})")
+    print(
+        f"{parameters:,} parameters; {characters[0]:,} characters to train with, "
+        f"{characters[1]:,} to validate with"
+    )
+    if run.step:
+        print(f"Going on after step {run.step}")
+    sys.stdout.flush()
+
+
+def _report(run: Run) -> None:
+    """Say what it took, and draw how the losses fell."""
+    done, plot = run.training.ctx.counters, run.options.plot
+    print(
+        f"{done.calls} kernel calls, {done.dispatches} dispatches, {done.readbacks} "
+        f"readbacks, {run.training.readbacks} of them within steps"
+    )
+    if plot is not None:
+        save_picture(plot, run.curve)
+        print(f"Losses drawn: {plot}")
+
+
+def _print_samples(run: Run) -> None:
+    training = run.training
+    texts = sample(
+        training.trainer.tensors,
+        training.settings.sizes,
+        training.text.vocabulary,
+        run.options.request,
+    )
+    for number, text in enumerate(texts, 1):
+        print(f"--- sample {number}\n{text}")
+    _, loss = run.curve.validation[-1]
+    print(f"---\nResult: validation loss {in_bits(loss)} after {run.step} steps")
+
+
+def _say_how_to_go_on(run: Run, arguments: Sequence[str]) -> int:
+    if run.options.checkpoint is None:
+        print(f"Stopped after step {run.step}. Nothing was saved: no --checkpoint.")
+        return INTERRUPTED
+    again = [each for each in arguments if each != "--resume"]
+    print(
+        f"Stopped after step {run.step}, saved. Go on with:\n"
+        f"{shlex.join([*COMMAND, *again, '--resume'])}"
+    )
+    return INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

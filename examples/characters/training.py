@@ -1,0 +1,112 @@
+"""Training: steps that wait for nothing, and the losses that are read between them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+from examples.characters.data import Text, test_batches, training_batch
+from examples.characters.model import Sizes, scores
+from kerngen import nn
+from kerngen.runtime import Context, f32
+from kerngen.train import Trainer
+from kerngen_kernels import elementwise
+
+MAX_NORM = 1.0
+BETAS = (0.9, 0.99)
+WEIGHT_DECAY = 0.1
+LAST_RATE = 0.1
+"""What the learning rate decays to, as a part of the highest."""
+
+TEST_BATCHES = 8
+
+
+@final
+@dataclass(frozen=True)
+class Settings:
+    """What a run is determined by, besides the text."""
+
+    sizes: Sizes
+    batch: int
+    steps: int
+    warmup: int
+    learning_rate: float
+    seed: int
+
+    def rate(self, step: int) -> float:
+        """Return the learning rate of a step, from 1: it rises, then falls as a cosine."""
+        if step <= self.warmup:
+            return self.learning_rate * step / self.warmup
+        way = (step - self.warmup) / max(1, self.steps - self.warmup)
+        fall = 0.5 * (1 + math.cos(math.pi * min(way, 1)))
+        return self.learning_rate * (LAST_RATE + (1 - LAST_RATE) * fall)
+
+
+@final
+class Training:
+    """A network in training.
+
+    `readbacks` counts the times that a step waited for the device: it stays 0.
+    """
+
+    def __init__(self, ctx: Context, text: Text, settings: Settings) -> None:
+        """Begin with drawn parameters."""
+        self.ctx = ctx
+        self.text = text
+        self.settings = settings
+        self.trainer = Trainer(ctx, settings.sizes.initial(settings.seed))
+        self.readbacks = 0
+        self._sum = ctx.zeros(1, f32)
+        self._summed = 0
+
+    @property
+    def characters_per_step(self) -> int:
+        """How many characters a step learns from."""
+        return self.settings.batch * self.settings.sizes.context
+
+    def take_step(self) -> None:
+        """Record a step and submit it: forward, backward, clip, update."""
+        before = self.ctx.counters.snapshot()
+        given, step = self.settings, self.trainer.step_count + 1
+        batch = training_batch(
+            self.text.train, given.batch, given.sizes.context, given.seed, step
+        )
+        guesses = scores(self.trainer.parameters, given.sizes, batch.given)
+        loss = nn.cross_entropy(guesses, batch.following)
+        self.trainer.backward(loss)
+        self.trainer.clip_gradients(MAX_NORM)
+        self.trainer.adamw_step(
+            lr=given.rate(step),
+            beta1=BETAS[0],
+            beta2=BETAS[1],
+            weight_decay=WEIGHT_DECAY,
+        )
+        elementwise.axpy(loss.tensor.reshape(1), self._sum, alpha=1.0)
+        self._summed += 1
+        self.ctx.submit()
+        self.readbacks += (self.ctx.counters - before).readbacks
+
+    def read_loss(self) -> float:
+        """Wait, and return the mean loss of the steps since the last call, in nats.
+
+        Raises:
+            NonFiniteError: If a step was not taken since its gradients were not finite.
+        """
+        mean = float(self._sum.numpy()[0]) / self._summed
+        self._sum.copy_from([0.0])
+        self._summed = 0
+        return mean
+
+    def validate(self) -> float:
+        """Wait, and return the mean loss on text that is not trained with, in nats."""
+        given = self.settings
+        total = self.ctx.zeros(1, f32)
+        batches = test_batches(
+            self.text.validation, given.batch, given.sizes.context, TEST_BATCHES
+        )
+        for batch in batches:
+            guesses = scores(self.trainer.tensors, given.sizes, batch.given)
+            loss = nn.cross_entropy(guesses, batch.following)
+            elementwise.axpy(loss.tensor.reshape(1), total, alpha=1 / len(batches))
+        return float(total.numpy()[0])
