@@ -106,7 +106,7 @@ def test_imports_only_go_forward() -> None:
 )
 def test_a_wrong_import_is_found(path: str, text: str, tmp_path: Path) -> None:
     file = tmp_path / path
-    file.parent.mkdir(parents=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
     assert len(faults(file, tmp_path)) == 1
 
