@@ -12,7 +12,7 @@ from kerngen import nn
 from kerngen.runtime import Context, Scalar, Tensor, f32, u32
 from kerngen.train import Trainer
 from tests.parity.record import Record
-from tests.parity.tasks import Array, Batch, Task
+from tests.parity.tasks import HEADS, Array, Batch, Task
 
 Parameters = Mapping[str, nn.Variable]
 Network = Callable[[Parameters, Tensor[Any, Any], Tensor[Any, Any]], nn.Variable]
@@ -22,6 +22,23 @@ def two_layers(p: Parameters, x: Tensor[Any, Any], y: Tensor[Any, Any]) -> nn.Va
     """Return the loss of two linear layers with a gelu between them."""
     hidden = nn.gelu(linear(p, "hidden", x))
     return nn.cross_entropy(linear(p, "out", hidden), y)
+
+
+def transformer(p: Parameters, x: Tensor[Any, Any], y: Tensor[Any, Any]) -> nn.Variable:
+    """Return the loss of a block of attention and of two layers, each residual."""
+    h = nn.add(nn.embedding(p["table"], x), p["positions"])
+    a = norm(p, "before", h)
+    attended = nn.attention(
+        linear(p, "query", a),
+        nn.linear(a, p["key.weight"]),
+        linear(p, "value", a),
+        heads=HEADS,
+        causal=True,
+    )
+    h = nn.add(h, linear(p, "attended", attended))
+    up = nn.gelu(linear(p, "up", norm(p, "between", h)))
+    h = nn.add(h, linear(p, "down", up))
+    return nn.cross_entropy(linear(p, "head", norm(p, "after", h)), y)
 
 
 def residual(p: Parameters, x: Tensor[Any, Any], y: Tensor[Any, Any]) -> nn.Variable:
@@ -42,7 +59,16 @@ def linear(p: Parameters, name: str, x: nn.Value) -> nn.Variable:
     return nn.linear(x, p[f"{name}.weight"], p[f"{name}.bias"])
 
 
-NETWORKS: dict[str, Network] = {"two layers": two_layers, "residual": residual}
+def norm(p: Parameters, name: str, x: nn.Value) -> nn.Variable:
+    """Return a layer norm of x, by the gain and the bias of that name."""
+    return nn.layernorm(x, p[f"{name}.gain"], p[f"{name}.bias"])
+
+
+NETWORKS: dict[str, Network] = {
+    "two layers": two_layers,
+    "transformer": transformer,
+    "residual": residual,
+}
 
 
 @final

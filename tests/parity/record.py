@@ -36,6 +36,11 @@ class Differences:
     norms: Array
     parameters: Mapping[str, float]
 
+    def largest(self) -> Array:
+        """Return the largest of the losses', of the norms' and of the parameters'."""
+        series = self.losses, self.norms, [*self.parameters.values()]
+        return np.array([np.max(each) for each in series])
+
     def faults(self) -> list[str]:
         """Say what is further apart than it may be; what is no number is."""
         return list(self._faults())

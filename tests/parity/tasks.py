@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
 
+HEADS = 2
+"""The heads of the transformer's attention."""
+
 
 @final
 @dataclass(frozen=True)
@@ -70,6 +73,11 @@ class Draw:
         """Return normally distributed numbers of f32."""
         return self.rng.normal(mean, deviation, shape).astype(np.float32)
 
+    def norm(self, name: str, length: int) -> dict[str, Array]:
+        """Return a gain near 1 and a bias near 0."""
+        gain, bias = self.array((length,), 0.1, 1), self.array((length,), 0.1)
+        return {f"{name}.gain": gain, f"{name}.bias": bias}
+
     def linear(self, name: str, outputs: int, inputs: int) -> dict[str, Array]:
         """Return a weight and a bias."""
         weight, bias = self.weight(outputs, inputs), self.array((outputs,), 0.1)
@@ -94,6 +102,42 @@ def two_layers() -> Task:
     }
     settings = Settings(lr=3e-3, max_norm=1.0)
     return Task("two layers", parameters, _steps(200, batch), settings)
+
+
+def transformer() -> Task:
+    """Sequences of which most numbers follow from the one before.
+
+    The keys have no bias: it adds the same to all scores of a query, so that its gradient
+    is nothing but rounding, which AdamW would make a step of full size.
+    """
+    rng = np.random.default_rng(40)
+    sequences, length, numbers, width = 3, 13, 30, 24
+    follower = rng.permutation(numbers)
+
+    def batch() -> Batch:
+        drawn = rng.integers(0, numbers, (sequences, length + 1))
+        for place in range(1, length + 1):
+            certain = rng.random(sequences) < 0.7
+            drawn[certain, place] = follower[drawn[certain, place - 1]]
+        return Batch(drawn[:, :-1], drawn[:, 1:])
+
+    draw = Draw(np.random.default_rng(41))
+    parameters = {
+        "table": draw.array((numbers, width), 0.5),
+        "positions": draw.array((length, width), 0.5),
+        **draw.norm("before", width),
+        **draw.linear("query", width, width),
+        "key.weight": draw.weight(width, width),
+        **draw.linear("value", width, width),
+        **draw.linear("attended", width, width),
+        **draw.norm("between", width),
+        **draw.linear("up", 2 * width, width),
+        **draw.linear("down", width, 2 * width),
+        **draw.norm("after", width),
+        **draw.linear("head", numbers, width),
+    }
+    settings = Settings(lr=3e-3, max_norm=1.3)
+    return Task("transformer", parameters, _steps(200, batch), settings)
 
 
 def residual() -> Task:
@@ -125,5 +169,5 @@ def _steps(
     return tuple(tuple(batch() for _ in range(batches)) for _ in range(count))
 
 
-TASKS = {task.network: task for task in (two_layers(), residual())}
+TASKS = {task.network: task for task in (two_layers(), transformer(), residual())}
 """All tasks, by the names of their networks."""

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tests.parity.record import Record
-from tests.parity.tasks import Array, Batch, Settings, Task
+from tests.parity.tasks import HEADS, Array, Batch, Settings, Task
 
 Parameters = Mapping[str, Tensor]
 Network = Callable[[Parameters, Tensor, Tensor], Tensor]
@@ -22,6 +22,25 @@ def two_layers(p: Parameters, x: Tensor, y: Tensor) -> Tensor:
     return functional.cross_entropy(
         linear(p, "out", functional.gelu(linear(p, "hidden", x))), y
     )
+
+
+def transformer(p: Parameters, x: Tensor, y: Tensor) -> Tensor:
+    """Return the loss of a block of attention and of two layers, each residual."""
+    h = functional.embedding(x, p["table"]) + p["positions"]
+    a = norm(p, "before", h)
+    q = by_heads(linear(p, "query", a))
+    k = by_heads(functional.linear(a, p["key.weight"]))
+    v = by_heads(linear(p, "value", a))
+    attended = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    h = h + linear(p, "attended", attended.transpose(1, 2).flatten(2))
+    h = h + linear(p, "down", functional.gelu(linear(p, "up", norm(p, "between", h))))
+    logits = linear(p, "head", norm(p, "after", h))
+    return functional.cross_entropy(logits.flatten(0, 1), y.flatten())
+
+
+def by_heads(x: Tensor) -> Tensor:
+    """Return [batch, positions, features] as [batch, heads, positions, features of one]."""
+    return x.reshape(*x.shape[:2], HEADS, -1).transpose(1, 2)
 
 
 def residual(p: Parameters, x: Tensor, y: Tensor) -> Tensor:
@@ -43,7 +62,16 @@ def linear(p: Parameters, name: str, x: Tensor) -> Tensor:
     return functional.linear(x, p[f"{name}.weight"], p[f"{name}.bias"])
 
 
-NETWORKS: dict[str, Network] = {"two layers": two_layers, "residual": residual}
+def norm(p: Parameters, name: str, x: Tensor) -> Tensor:
+    """Return a layer norm of x, by the gain and the bias of that name."""
+    return functional.layer_norm(x, x.shape[-1:], p[f"{name}.gain"], p[f"{name}.bias"])
+
+
+NETWORKS: dict[str, Network] = {
+    "two layers": two_layers,
+    "transformer": transformer,
+    "residual": residual,
+}
 
 
 def train(
