@@ -24,17 +24,22 @@ class GrowingBuffer:
     @property
     def nbytes(self) -> int:
         """The bytes held."""
-        return 0 if self._held is None else self._held.nbytes
+        held = self._held
+        return 0 if held is None else held.nbytes
 
     def view(self, shape: Shape) -> Tensor[f32, Any]:
         """Return a view from the start of the buffer, with any contents."""
         count = math.prod(shape)
-        if self._held is None or self._held.size < count:
+        held = self._held
+        if held is None or held.size < count:
             # Given back first: the pool may have room to spare in that very buffer.
-            self._held = None
-            self._held = self._ctx.empty(count, f32)
-        return self._held.rows(0, count).reshape(shape)
+            self._held = held = None
+            self._held = held = self._ctx.empty(count, f32)
+        return held.rows(0, count).reshape(shape)
 
     def release(self) -> None:
-        """Give the buffer back to the context's pool."""
+        """Give the buffer back to the context's pool, once no view is left.
+
+        Another thread may be in the middle of a call.
+        """
         self._held = None

@@ -172,9 +172,8 @@ class MatmulCache:
 
         The next product of an array makes them anew.  `ctx.trim()` frees the pool.
         """
-        with self._ctx.batch():
-            self._inputs.release()
-            self._outputs.release()
+        self._inputs.release()
+        self._outputs.release()
 
     # ---- inside
 
