@@ -15,11 +15,12 @@ from kerngen.matmul_cache.buffers import GrowingBuffer
 from kerngen.matmul_cache.layouts import Layout, check_layout
 from kerngen.matmul_cache.plan import MatmulPlan, make_plan
 from kerngen.matmul_cache.products import multiply
-from kerngen.matmul_cache.weights import Weight, check_name, naming, upload
+from kerngen.matmul_cache.weights import Weight, check_name, named, naming, upload
 from kerngen.runtime import (
     Context,
     ContextError,
     DtypeError,
+    LimitError,
     ShapeError,
     Tensor,
     UnknownNameError,
@@ -199,8 +200,10 @@ class MatmulCache:
                 f"n = {weight.n}) expects ({weight.k},) or (m, {weight.k})."
             )
         m = shape[0] if len(shape) == 2 else 1
-        with naming(f"weight '{name}'"):
+        try:
             return self._plan(m, weight.k, weight.n, weight.layout)
+        except LimitError as error:
+            raise named(error, f"weight '{name}'") from None
 
     def _multiply_tensor(
         self, name: str, weight: Weight, x: Tensor[Any, R]

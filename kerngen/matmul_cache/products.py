@@ -13,7 +13,7 @@ Where a weight lies in parts:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import assert_never
+from typing import assert_never, cast
 
 from kerngen.matmul_cache.layouts import LAYOUTS
 from kerngen.matmul_cache.plan import MatmulPlan
@@ -30,9 +30,9 @@ def multiply(
 ) -> None:
     """Write x times a weight to y; both are of rank 2, or of rank 1 for one row."""
     if plan.m == 1:
-        _multiply_vector(plan, weight, x.reshape(plan.k), y.reshape(plan.n))
+        _multiply_vector(plan, weight, _flat(x), _flat(y))
     else:
-        rows, result = x.reshape((plan.m, plan.k)), y.reshape((plan.m, plan.n))
+        rows, result = cast("Matrix[f32]", x), cast("Matrix[f32]", y)
         _multiply_rows(plan, weight, rows, result)
 
 
@@ -83,9 +83,14 @@ def _multiply_rows(
             kernel(next(spans), weight[0], out=y)
             others = zip(spans, weight[1:], strict=True)
             terms = (kernel(span, matrix) for span, matrix in others)
-            _add(y.reshape(-1), (term.reshape(-1) for term in terms))
+            _add(_flat(y), map(_flat, terms))
         case _:
             assert_never(plan.axis)
+
+
+def _flat(tensor: Tensor[f32, R]) -> Vector[f32]:
+    """Return a tensor as a vector: itself, if it is one."""
+    return cast("Vector[f32]", tensor) if tensor.ndim == 1 else tensor.reshape(-1)
 
 
 def _add(total: Vector[f32], terms: Iterator[Vector[f32]]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,11 +16,14 @@ from kerngen.runtime import (
     ArgumentError,
     Context,
     DtypeError,
+    Error,
     LimitError,
     Matrix,
     ShapeError,
     f32,
 )
+
+NamedError = TypeVar("NamedError", bound=Error)
 
 
 @final
@@ -45,7 +48,12 @@ def naming(what: str) -> Generator[None, None, None]:
     try:
         yield
     except (DtypeError, LimitError) as error:
-        raise type(error)(f"MatmulCache: {what}: {error}") from None
+        raise named(error, what) from None
+
+
+def named(error: NamedError, what: str) -> NamedError:
+    """Return an error with the name of what it speaks of in front."""
+    return type(error)(f"MatmulCache: {what}: {error}")
 
 
 def check_name(name: object) -> None:
