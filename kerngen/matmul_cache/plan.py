@@ -24,7 +24,7 @@ ScheduleName: TypeAlias = Literal["gemv", "skinny", "tiled", "reference"]
 class PlannedPart:
     """Rows `start` up to `stop` of a weight, and what multiplies them.
 
-    `strategy` is the word for it in a kernel's source, `shaders` the WGSL files that run.
+    `strategy` is as in a `Choice` of the runtime; `shaders` are the WGSL files that run.
     """
 
     start: int
@@ -137,7 +137,7 @@ def _choices(
 
 def _name(strategy: str, m: int, n: int) -> ScheduleName:
     """Name what the runtime chose."""
-    match strategy:
+    match strategy.partition("_")[0]:
         case "reference":
             return "reference"
         case "gemm":

@@ -20,9 +20,10 @@ KernelFunction: TypeAlias = Callable[..., object]
 class Choice:
     """What runs a stage, and those right after that its schedule covers.
 
-    `strategy` is the schedule's: 'gemv', 'gemm', ...; or 'reference', where NumPy runs
-    the kernel.  `shaders` name the WGSL files that are dispatched, in order, without
-    those that would have no workgroups.
+    `strategy` is the schedule's: 'gemv', 'gemm', ..., numbered where a stage has several
+    of it, as in 'gemv_2'; or 'reference', where NumPy runs the kernel.  `shaders` name
+    the WGSL files that are dispatched, in order, without those that would have no
+    workgroups.
     """
 
     stage: str
