@@ -93,16 +93,27 @@ def _check_options(
 def _report_option(
     faults: Faults, strategy: str, name: ast.Identifier, known: tuple[str, ...]
 ) -> None:
-    listed = ", ".join(f"'{option}'" for option in known)
     faults.add(
         faults_schedules.UnknownOption(
             span=name.span,
             strategy=strategy,
             name=name.name,
-            known=f"its options are {listed}" if known else "it has no options",
+            known=_in_words(known),
             suggestion=closest(name.name, known),
         )
     )
+
+
+def _in_words(options: tuple[str, ...]) -> str:
+    """Say which options a strategy has."""
+    listed = ", ".join(f"'{option}'" for option in options)
+    match len(options):
+        case 0:
+            return "it has no options"
+        case 1:
+            return f"its only option is {listed}"
+        case _:
+            return f"its options are {listed}"
 
 
 def _check_values(faults: Faults, option: ast.Option, rule: OptionRule) -> None:

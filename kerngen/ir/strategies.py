@@ -32,7 +32,7 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
     "map": {},
     "reduce": {},
     "rows": {},
-    "gemv": {},
+    "gemv": {"rows": OptionRule("rows(count)", 1, highest=16)},
     "gemm": {
         "tile": OptionRule("tile(m, n, k)", 3),
         "micro": OptionRule("micro(m, n)", 2),

@@ -17,8 +17,9 @@ from kerngen.ir.nodes import (
     Index,
 )
 from kerngen.ir.types import Scalar
+from kerngen.schedule.contraction import product_of
 from kerngen.schedule.cooperation import reduction_of
-from kerngen.schedule.gemm import fits_gemm, product_of, row_of
+from kerngen.schedule.gemm import fits_gemm, row_of
 from kerngen.schedule.gemv import fits_gemv
 from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
 from kerngen.schedule.plain import is_plain

@@ -6,12 +6,14 @@ end; a second dispatch joins the parts, an invocation per column.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from kerngen.ir.nodes import Reduce
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.cooperation import (
+    Take,
+    into,
     join,
     reduction_label,
     reduction_of,
@@ -37,24 +39,38 @@ FINISH_SIZE: Final = 64
 
 
 def lower_columnwise(task: Task) -> Iterator[Variant]:
-    """Yield a variant that reads vectors, where sizes allow, and one for any size."""
+    """Return the variants that do one row of the result at a time."""
+
+    def first(names: set[str]) -> Shader:
+        return _parts_shader(task, names)
+
+    return by_column_width(task, first)
+
+
+def by_column_width(
+    task: Task, first: Callable[[set[str]], Shader]
+) -> Iterator[Variant]:
+    """Yield a variant that reads vectors, where sizes allow, and one for any size.
+
+    The first dispatch of each is made of the tensors that it reads as vectors.
+    """
     column, body = task.domain[-1], (reduction_of(task).body,)
     names = tensors_in_runs(body, column)
     extents = [column.extent, *last_extents(task.stage, body, names)]
     when = host_multiple(extents, LANES) if names else None
     if when is not None:
-        yield _variant(task, "aligned", when, names)
-    yield _variant(task, "edge", "", set())
+        yield _variant(task, "aligned", when, first(names))
+    yield _variant(task, "edge", "", first(set()))
 
 
-def _variant(task: Task, name: str, when: str, names: set[str]) -> Variant:
-    length = f"{host_product(task.domain)} * {_split(task).host_count}"
+def _variant(task: Task, name: str, when: str, first: Shader) -> Variant:
+    length = f"{host_product(task.domain)} * {split_of(task).host_count}"
     scratch = Scratch(task.scratch_name("parts"), length)
-    shaders = (_parts_shader(task, names), _finish_shader(task))
-    return Variant(name, when, shaders, (scratch,))
+    return Variant(name, when, (first, finish_shader(task)), (scratch,))
 
 
-def _split(task: Task) -> Split:
+def split_of(task: Task) -> Split:
+    """Return how the terms of a column are cut into parts."""
     return Split(reduction_of(task).indices[:1], PART, MAX_PARTS)
 
 
@@ -65,7 +81,7 @@ def _parts_shader(task: Task, names: set[str]) -> Shader:
     width = LANES if names else 1
     across = COLUMNS // width
     slices = LANES_PER_GROUP // across
-    reduce, split = reduction_of(task), _split(task)
+    reduce, split = reduction_of(task), split_of(task)
     *outer, column = task.domain
     wide = names | {task.scratch_name("parts")} if names else names
     shader = ShaderBuilder(task, dict.fromkeys(wide, LANES))
@@ -114,14 +130,14 @@ def _parts_shader(task: Task, names: set[str]) -> Shader:
             f"in {slices} slices."
         ),
         variant="" if names else "edge",
-        turns=loop_turns(task, {reduce: _turns(task, slices)}),
+        turns=loop_turns(task, {reduce: slice_turns(task, slices)}),
     )
 
 
-def _turns(task: Task, slices: int) -> str:
+def slice_turns(task: Task, slices: int) -> str:
     """Return how often the loops of a slice turn."""
     first, *rest = reduction_of(task).indices
-    shared = f"({_split(task).host_count} * {slices})"
+    shared = f"({split_of(task).host_count} * {slices})"
     return nested_turns(f"ceil_div({host_extent(first.extent)}, {shared})", tuple(rest))
 
 
@@ -133,28 +149,38 @@ def _accumulate(
     inside: t.Expr,
 ) -> t.Ident:
     """Let each lane take every `stride`-th term of its columns, from `start` on."""
-    shader = lowerer.shader
     width = LANES if lowerer.vector else 1
-    total = t.Ident(shader.fresh(f"{lowerer.label}_{reduce.kind}"))
-    first, *rest = reduce.indices
-    counter = t.Ident(shader.name(first.name))
-    inner = lowerer.nested({first: counter, **lowerer.counters(tuple(rest))})
-    term = inner.lower(reduce.body)
-    value = inner.widen(term, reduce.type) if width > 1 else term.expr
-    inner.block.append(accumulate(reduce.kind, total, value))
-    body = lowerer.serial_loops(tuple(rest), inner.block)
-    end = shader.extent(first.extent)
-    loop = t.count_up(counter.name, start, end, stride, *body)
+    total = t.Ident(lowerer.shader.fresh(f"{lowerer.label}_{reduce.kind}"))
+    loop = slice_loop(lowerer, reduce, into(total, reduce, width), start, stride)
     zero = identity(reduce.kind, reduce.type, width)
     lowerer.block.extend([t.Var(total.name, zero), t.If(inside, (loop,))])
     return total
 
 
+def slice_loop(
+    lowerer: Lowerer,
+    reduce: Reduce,
+    take: Take,
+    start: t.Expr,
+    stride: t.Expr,
+) -> t.Stmt:
+    """Return the loop of a slice over every `stride`-th term of its columns."""
+    shader = lowerer.shader
+    first, *rest = reduce.indices
+    counter = t.Ident(shader.name(first.name))
+    inner = lowerer.nested({first: counter, **lowerer.counters(tuple(rest))})
+    take(inner)
+    body = lowerer.serial_loops(tuple(rest), inner.block)
+    end = shader.extent(first.extent)
+    return t.count_up(counter.name, start, end, stride, *body)
+
+
 # The second one
 
 
-def _finish_shader(task: Task) -> Shader:
-    reduce, split = reduction_of(task), _split(task)
+def finish_shader(task: Task) -> Shader:
+    """Return the shader that joins the parts, and does the stage's steps."""
+    reduce, split = reduction_of(task), split_of(task)
     shader = ShaderBuilder(task, {})
     body, element = start_invocation(shader, FINISH_SIZE, shader.size(task.domain))
     at = unravel(shader, body, task.domain, element)

@@ -88,6 +88,14 @@ def contraction_of(task: Task) -> Contraction | str:
     )
 
 
+def product_of(task: Task) -> tuple[Contraction, Index]:
+    """Return the contraction of a stage that has one with a row, and that row."""
+    found = contraction_of(task)
+    assert not isinstance(found, str), found
+    assert found.row is not None, "not of two matrices"
+    return found, found.row
+
+
 def memory_axis(factor: Expr, over: Index, own: Index) -> Index | None:
     """Return the index along which most of what a factor reads lies in memory."""
 

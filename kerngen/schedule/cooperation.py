@@ -5,8 +5,9 @@ The order of every sum is fixed, so the same input gives the same bits each time
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from kerngen.ir.memory import Leaf
 from kerngen.ir.nodes import Reduce, ReduceKind
@@ -23,6 +24,9 @@ from kerngen.schedule.steps import write_steps
 from kerngen.schedule.task import Task, host_product
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
+
+Take: TypeAlias = Callable[[Lowerer], None]
+"""Writes what becomes of a term, into the body of the loop over the terms."""
 
 BYTES: Final = 4
 """What an element takes up in workgroup memory."""
@@ -73,8 +77,39 @@ def accumulate_strided(
     With a width of 4 a term is a vector along the last reduction index, and the total
     a vector too.
     """
+    total = t.Ident(lowerer.shader.fresh(f"{lowerer.label}_{reduce.kind}"))
+    take = into(total, reduce, width)
+    loop = strided_loop(lowerer, reduce, take, start=start, stride=stride, width=width)
+    zero = identity(reduce.kind, reduce.type, width)
+    lowerer.block.extend([t.Var(total.name, zero), loop])
+    return total
+
+
+def into(total: t.Ident, reduce: Reduce, width: int) -> Take:
+    """Return what adds a term, or a vector of four, to a total."""
+
+    def take(inner: Lowerer) -> None:
+        term = inner.lower(reduce.body)
+        value = inner.widen(term, reduce.type) if width > 1 else term.expr
+        inner.block.append(accumulate(reduce.kind, total, value))
+
+    return take
+
+
+def strided_loop(
+    lowerer: Lowerer,
+    reduce: Reduce,
+    take: Take,
+    *,
+    start: t.Expr,
+    stride: t.Expr,
+    width: int,
+) -> t.Stmt:
+    """Return the loop of a lane over every `stride`-th term from `start` on.
+
+    With a width of 4 a term is a vector along the last reduction index.
+    """
     shader = lowerer.shader
-    total = t.Ident(shader.fresh(f"{lowerer.label}_{reduce.kind}"))
     single = len(reduce.indices) == 1
     name = shader.name(reduce.indices[0].name) if single else shader.fresh("term")
     counter = t.Ident(name)
@@ -85,17 +120,9 @@ def accumulate_strided(
         inner.at[reduce.indices[0]] = counter
     else:
         inner.at.update(unravel(shader, inner.block, reduce.indices, counter))
-    term = inner.lower(reduce.body)
-    value = inner.widen(term, reduce.type) if width > 1 else term.expr
-    inner.block.append(accumulate(reduce.kind, total, value))
+    take(inner)
     size = shader.size(reduce.indices)
-    lowerer.block.extend(
-        [
-            t.Var(total.name, identity(reduce.kind, reduce.type, width)),
-            t.count_up(counter.name, start * width, size, stride * width, *inner.block),
-        ]
-    )
-    return total
+    return t.count_up(counter.name, start * width, size, stride * width, *inner.block)
 
 
 def counted_terms(reduce: Reduce) -> str:
@@ -119,23 +146,28 @@ def join(
     count: int,
     position: t.Expr | None = None,
     stride: int = 1,
+    starts: Iterable[int] = (0,),
 ) -> list[t.Stmt]:
     """Join `count` values of `shared`, `stride` apart, in a tree of barriers.
 
     `position` is the lane's place among the `count` (default: the lane itself).  The
-    result is what the lanes at position 0 hold.
+    result is what the lanes at position 0 hold.  Where `shared` holds several values of
+    each lane, those of a kind begin at each of `starts`; they are joined side by side.
     """
     half = t.Ident(shader.name("half", "join"))
-    lane = shader.lane
-    place = lane if position is None else position
-    other = shared[lane + half * stride]
-    merged = t.Assign(shared[lane], combine(kind, shared[lane], other))
+    place = shader.lane if position is None else position
+
+    def merge(own: t.Expr) -> t.Stmt:
+        other = shared[own + half * stride]
+        return t.Assign(shared[own], combine(kind, shared[own], other))
+
+    merged = tuple(merge(shader.lane + start) for start in starts)
     loop = t.For(
         half.name,
         t.u32(count // 2),
         t.Binary(">", half, t.ZERO),
         t.Assign(half, t.ONE, ">>="),
-        (t.If(place < half, (merged,)), t.BARRIER),
+        (t.If(place < half, merged), t.BARRIER),
     )
     return [t.BARRIER, loop]
 

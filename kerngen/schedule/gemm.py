@@ -18,6 +18,7 @@ from kerngen.schedule.contraction import (
     Contraction,
     contraction_of,
     memory_axis,
+    product_of,
     tile_axis,
 )
 from kerngen.schedule.cooperation import counted_terms, reduction_label, reduction_of
@@ -59,14 +60,6 @@ def fits_gemm(task: Task) -> str:
     if not any(_axes(found, found.row)):
         return "no factor is read in runs along memory"
     return ""
-
-
-def product_of(task: Task) -> tuple[Contraction, Index]:
-    """Return the contraction of a stage that fits, and its row."""
-    found = contraction_of(task)
-    assert not isinstance(found, str), found
-    assert found.row is not None, "not of two matrices"
-    return found, found.row
 
 
 def row_of(task: Task) -> Index:

@@ -18,6 +18,7 @@ from kerngen.schedule.faults import (
     StrategyDoesNotFit,
     UnknownStage,
 )
+from kerngen.schedule.gemv import rows_of
 from kerngen.schedule.guards import EVERY_WAY, NO_WAY, Ways, assuming, either
 from kerngen.schedule.program import (
     KernelProgram,
@@ -70,7 +71,7 @@ class _Candidate:
     choice: Choice
 
 
-_Key: TypeAlias = tuple[str, Tiling, int]
+_Key: TypeAlias = tuple[str, Tiling, int, int]
 """What a stage's shaders depend on: strategy, options, and how many stages they run."""
 
 
@@ -79,6 +80,12 @@ def _reason(schedule: Schedule, kernel: Kernel) -> str:
     source = schedule.span.source
     at_home = source.name == kernel.span.source.name
     return "asked for" if at_home else f"asked for in {source.name}"
+
+
+def _refusal(schedule: Schedule, task: Task) -> str:
+    """Say why a schedule of the user's can't run a stage; empty if it can."""
+    strategy = STRATEGIES[schedule.strategy]
+    return strategy.refusal(task, dict(schedule.options))
 
 
 @final
@@ -127,7 +134,7 @@ class _Scheduler:
         for which in self._applying(number):
             schedule = self.tasks[number].kernel.schedules[which]
             task = replace(self.tasks[number], reach=self._reach(number, which))
-            if STRATEGIES[schedule.strategy].fits(task):
+            if _refusal(schedule, task):
                 continue
             options = dict(schedule.options)
             reason = _reason(schedule, self.tasks[number].kernel)
@@ -145,7 +152,7 @@ class _Scheduler:
             which
             for which, schedule in enumerate(task.kernel.schedules)
             if schedule.stage in (None, task.stage.name)
-            and not STRATEGIES[schedule.strategy].fits(task)
+            and not _refusal(schedule, task)
         )
 
     def _reach(self, number: int, which: int | None) -> int:
@@ -173,7 +180,8 @@ def _schedule(
     task, choice = candidate.task, candidate.choice
     strategy = STRATEGIES[choice.strategy]
     covers = strategy.covers(task)
-    key = choice.strategy, tiling_of(choice.options), covers
+    options = choice.options
+    key = choice.strategy, tiling_of(options), rows_of(options), covers
     if key not in made:
         count = 1 + sum(strategy.name == name for name, *_ in made)
         label = strategy.name if count == 1 else f"{strategy.name}_{count}"
@@ -221,8 +229,7 @@ def _check_schedule(
     meant = [t for t in tasks if schedule.stage in (None, t.stage.name)]
     if not meant:
         _report_stage(faults, schedule, staged)
-    fits = STRATEGIES[schedule.strategy].fits
-    reasons = tuple((task.stage.name, fits(task)) for task in meant)
+    reasons = tuple((task.stage.name, _refusal(schedule, task)) for task in meant)
     if meant and all(reason for _, reason in reasons):
         faults.add(
             StrategyDoesNotFit(

@@ -19,12 +19,12 @@ from tests.language.products import PRODUCTS
 from tests.language.windows import WINDOWS
 from tests.numeric.generated import built
 
-STRATEGIES = ("", *OPTIONS)
+STRATEGIES = ("", *OPTIONS, "gemv rows(3)")
 SIZES = (1, 3, 4, 64, 130)
 
 
 def shown(case: Case, strategy: str) -> str:
-    return f"{case}-{strategy or 'chosen'}"
+    return f"{case}-{strategy.replace(' ', '-') or 'chosen'}"
 
 
 ALL = [

@@ -53,6 +53,14 @@ kernel scaled(x: f32[m, n]) -> y: f32[m] {
     y[i] = sum[j] x[i, j] * t[j];
 }
 kernel narrow(x: f32[n]) -> y: f16[n] { y[i] = x[i]; }
+kernel few_nt(a: f32[m, k], b: f32[n, k]) -> c: f32[m, n] {
+    c[i, j] = sum[p] a[i, p] * b[j, p];
+}
+kernel few_nn(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] {
+    c[i, j] = sum[p] a[i, p] * b[p, j];
+}
+schedule few_nt { gemv rows(2) }
+schedule few_nn { gemv rows(2) }
 """
 STORE, LOAD = "wrote", "other bits"
 """How a fault shows."""
@@ -101,6 +109,9 @@ FAULTS = (
     Fault("past a temporary", "scaled.t.reduce.edge", "&& j <", "&& j <=", STORE),
     Fault("a row too many", "scaled.t.reduce.edge", "i < u.m", "i <= u.m", LOAD),
     Fault("beyond a temporary", "scaled.y.gemv.edge", "* t[", "* t[1u+", LOAD),
+    Fault("a row not there", "few_nt.gemv.edge", "&& i < u.m", "", STORE),
+    Fault("a column too many", "few_nn.gemv.edge", "0u && j <", "0u && j <=", STORE),
+    Fault("parts of no row", "few_nn.gemv.edge", "2u, u.m)", "2u, u.m + 1u)", STORE),
 )
 
 

@@ -13,6 +13,7 @@ from .world import Index, Place, Tensor, Type, World
 STRATEGIES = (
     *("map", "reduce", "rows", "gemv", "gemm", "generic"),
     "gemm tile(32, 16, 4) micro(4, 4)",
+    "gemv rows(3)",
 )
 STRATEGIES_OF_STAGES = ("generic", "map", "generic", "reduce", "rows", "gemm")
 COMPOUND = ("+=", "-=", "*=", "/=")

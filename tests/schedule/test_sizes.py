@@ -40,6 +40,20 @@ def test_rows_fold(ctx: gpu.Context, strategy: str) -> None:
         np.testing.assert_array_equal(y.numpy(), x.sum(1))
 
 
+@pytest.mark.parametrize(
+    ("b", "at", "m", "n"), [("n, k", "j, p", 3, 65_541), ("k, n", "p, j", 131_082, 1)]
+)
+def test_blocks_of_rows_fold(ctx: gpu.Context, b: str, at: str, m: int, n: int) -> None:
+    product = f"c[i, j] = sum[p] a[i, p] * b[{at}];"
+    text = f"kernel f(a: f32[m, k], b: f32[{b}]) -> c: f32[m, n] {{ {product} }}"
+    with built(f"{text}\nschedule f {{ gemv rows(2) }}") as (kernel,):
+        left = np.arange(m, dtype=np.float32).reshape(m, 1) % 7
+        right = np.arange(n, dtype=np.float32) % 11 + 1
+        laid = right.reshape((n, 1) if b == "n, k" else (1, n))
+        (c,) = kernel.launch(ctx, (ctx.tensor(left), ctx.tensor(laid)), (), (None,))
+        np.testing.assert_array_equal(c.numpy(), left * right)
+
+
 def test_tiles_fold(ctx: gpu.Context) -> None:
     product = "c[i, j] = sum[p] a[i, p] * b[p, j];"
     text = f"kernel f(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] {{ {product} }}"

@@ -1,0 +1,138 @@
+"""Products that read the matrix once for several rows give what NumPy gives.
+
+Whatever the number of rows, at once and in all, and wherever vectors and slices end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import kerngen.runtime as gpu
+from kerngen.compiler import compile_text
+from kerngen.runtime.kernel import Kernel
+from tests.language.cases import Array, Inputs
+from tests.numeric.generated import built
+
+KERNEL = """
+kernel f(a: f32[m, k], b: f32[{b}], bias: f32[n]) -> c: f32[m, n] {{
+    let z[i, j] = 2.0 * sum[p] a[i, p] * b[{b_at}] + bias[j];
+    c[i, j] = z[i, j] * z[i, j] + f32(i - j);
+}}
+schedule f {{ gemv rows({count}) }}
+"""
+BATCHES = """
+kernel f(a: f32[s, m, h, k], b: f32[{b}]) -> c: f32[s, h, m, n] {{
+    c[t, g, i, j] = sum[p] a[t, i, g, p] * b[{b_at}];
+}}
+schedule f {{ gemv rows(3) }}
+"""
+LYING = {
+    "rowwise": {"b": "n, k", "b_at": "j, p"},
+    "columnwise": {"b": "k, n", "b_at": "p, j"},
+}
+BATCHES_LYING = {
+    "rowwise": {"b": "s, h, n, k", "b_at": "t, g, j, p"},
+    "columnwise": {"b": "s, h, k, n", "b_at": "t, g, p, j"},
+}
+AT_ONCE = (2, 3, 4, 8, 16)
+ROWS = range(10)
+LENGTHS = ((1, 1), (5, 0), (5, 3), (1, 30), (68, 132), (65, 514), (4, 1040))
+"""Columns and terms: off vectors, lanes, slices and parts, and multiples of vectors."""
+
+
+@pytest.fixture(scope="module")
+def least(ctx: gpu.Context) -> Iterator[gpu.Context]:
+    """A context with WebGPU's default limits on the adapter of the tests."""
+    del ctx
+    with gpu.open(adapter="software", limits=gpu.WEBGPU_LIMITS) as opened:
+        yield opened
+
+
+def run(ctx: gpu.Context, kernel: Kernel, *arrays: Array) -> Array:
+    """What the device gives."""
+    tensors = tuple(ctx.tensor(np.ascontiguousarray(array)) for array in arrays)
+    (c,) = kernel.launch(ctx, tensors, (), (None,))
+    return c.numpy()
+
+
+@pytest.mark.parametrize("lying", LYING)
+@pytest.mark.parametrize("count", AT_ONCE)
+def test_rows_agree(least: gpu.Context, lying: str, count: int) -> None:
+    with built(KERNEL.format(count=count, **LYING[lying])) as (kernel,):
+        assert [s.strategy for s in kernel.stages[0].schedules] == ["gemv"]
+        for rows in ROWS:
+            for n, k in LENGTHS:
+                draw = Inputs(rows + n + k)
+                a, b, bias = draw.f32(rows, k), draw.f32(k, n), draw.f32(n)
+                z = 2 * (a @ b) + bias
+                wanted = z * z + np.subtract.outer(np.arange(rows), np.arange(n))
+                laid = b.T if lying == "rowwise" else b
+                got = run(least, kernel, a, laid, bias)
+                np.testing.assert_array_equal(got, wanted, f"{rows} x {n} x {k}")
+
+
+@pytest.mark.parametrize("lying", BATCHES_LYING)
+def test_batches_of_blocks_agree(least: gpu.Context, lying: str) -> None:
+    with built(BATCHES.format(**BATCHES_LYING[lying])) as (kernel,):
+        for m, n, k in ((1, 5, 3), (3, 70, 8), (7, 8, 260)):
+            draw = Inputs(m)
+            a, b = draw.f32(2, m, 3, k), draw.f32(2, 3, k, n)
+            wanted = np.einsum("tigp,tgpj->tgij", a, b)
+            laid = b.swapaxes(2, 3) if lying == "rowwise" else b
+            np.testing.assert_array_equal(run(least, kernel, a, laid), wanted)
+
+
+@pytest.mark.parametrize("lying", LYING)
+def test_the_last_row_stays_out_of_the_others(ctx: gpu.Context, lying: str) -> None:
+    """It is read in place of those beyond, here by three of a block of four."""
+    a, bias = np.ones((5, 6), np.float32), np.zeros(7, np.float32)
+    a[-1] = np.inf
+    b = np.ones((7, 6) if lying == "rowwise" else (6, 7), np.float32)
+    with built(KERNEL.format(count=4, **LYING[lying])) as (kernel,):
+        finite = np.isfinite(run(ctx, kernel, a, b, bias))
+        assert finite[:-1].all()
+        assert not finite[-1].any()
+
+
+@pytest.mark.parametrize("lying", LYING)
+def test_the_matrix_is_read_once(lying: str) -> None:
+    """In the text of every shader that reads it, however many rows there are."""
+    text = KERNEL.format(count=8, **LYING[lying])
+    shaders = [
+        content.decode()
+        for path, content in compile_text(text, "f.kern").files.items()
+        if path.endswith(".wgsl") and b"> b:" in content
+    ]
+    assert len(shaders) == 2
+    for shader in shaders:
+        assert shader.count("= b[") == 1
+        assert shader.count("+= a[") == 8
+
+
+@pytest.mark.parametrize("lying", LYING)
+def test_one_row_at_once_is_the_default(lying: str) -> None:
+    asked = KERNEL.format(count=1, **LYING[lying])
+    plain = asked.replace(" rows(1)", "")
+    (one,), (other,) = (
+        compile_text(text, "f.kern").programs for text in (asked, plain)
+    )
+    texts = [
+        [shader.text.split("\n\n", 1)[1] for v in s.variants for shader in v.shaders]
+        for program in (one, other)
+        for s in program.stages[0].schedules
+    ]
+    assert texts[0] == texts[1]
+
+
+def test_each_number_of_rows_has_its_own_shaders() -> None:
+    four = "schedule f when m > 2 { gemv rows(4) }"
+    text = KERNEL.format(count=2, **LYING["rowwise"])
+    compiled = compile_text(text.replace("schedule", f"{four} schedule"), "f.kern")
+    ((stage,),) = (program.stages for program in compiled.programs)
+    first, second = stage.schedules
+    assert (first.label, second.label) == ("gemv", "gemv_2")
+    assert first.variants[0].shaders[0].text.count("+= a[") == 4
+    assert second.variants[0].shaders[0].text.count("+= a[") == 2
