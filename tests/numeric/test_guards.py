@@ -174,7 +174,7 @@ def test_no_construct_reaches_outside(
 
 def test_every_buffer_is_guarded(guarded: Guarded) -> None:
     """Arguments, outputs, temporaries and scratch: all that a shader may store to."""
-    with built(FAULTY) as (_, _, least, scaled, _):
+    with built(FAULTY) as (_, _, least, scaled, *_):
         for kernel, dims, nbytes in (
             (least, {"n": LONG}, [4 * LONG, 4, 4 * 3]),
             (scaled, {"m": 3, "n": 5}, [4 * 15, 4 * 3, 4 * 5]),
