@@ -212,13 +212,13 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "slices of a column that all begin at the top",
-        "kerngen.schedule.columnwise:_accumulate",
+        "kerngen.schedule.columnwise:slice_loop",
         "t.count_up(counter.name, start, end,",
         "t.count_up(counter.name, t.ZERO, end,",
     ),
     PlantedFault(
         "vectors of a row that overlap",
-        "kerngen.schedule.cooperation:accumulate_strided",
+        "kerngen.schedule.cooperation:strided_loop",
         "t.count_up(counter.name, start * width,",
         "t.count_up(counter.name, start,",
     ),
