@@ -154,12 +154,10 @@ def test_products_and_their_gradients(ctx: gpu.Context) -> None:
     trainer = Trainer(ctx, {"b": b})
     given = ctx.matrix(a, f32)
     c = trainer.matmul_forward(given, trainer.tensors["b"])
+    upstream = ctx.matrix(dc, f32)
     before = ctx.counters.snapshot()
     da, db = trainer.matmul_backward(
-        given,
-        trainer.tensors["b"],
-        ctx.matrix(dc, f32),
-        out=(None, trainer.gradients["b"]),
+        given, trainer.tensors["b"], upstream, out=(None, trainer.gradients["b"])
     )
     done = ctx.counters - before
     assert (done.calls, done.dispatches) == (2, 2)
