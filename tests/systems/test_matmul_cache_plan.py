@@ -114,13 +114,12 @@ def test_the_schedule_follows_m(ctx: Context) -> None:
         "kn": ("gemv.gemv_t", "matmul.matmul_nn"),
     }
     for layout, (vector, matrix) in kernels.items():
-        plans = [cache.plan(m, 256, 128, layout) for m in (1, 2, 64)]
-        assert [plan.kernel for plan in plans] == [vector, matrix, matrix]
-        assert plans[0].schedule == "gemv"
-        assert plans[2].schedule == "tiled"
-        words = {plan.schedule: {p.strategy for p in plan.parts} for plan in plans}
-        assert words["gemv"] == {"gemv"}
-        assert words["tiled"] == {"gemm"}
+        plans = [cache.plan(m, 256, 128, layout) for m in (1, 2, 8, 9, 64)]
+        words = ["gemv", "skinny", "skinny", "tiled", "tiled"]
+        assert [plan.schedule for plan in plans] == words
+        assert [plan.kernel for plan in plans] == [vector, *[matrix] * 4]
+        strategies = [plan.parts[0].strategy.partition("_")[0] for plan in plans]
+        assert strategies == ["gemv", "gemv", "gemv", "gemm", "gemm"]
         for plan in plans:
             assert plan.why.startswith(f"With m = {plan.m} and n = 128, ")
             assert plan.why.endswith("131072 bytes are bound as a whole.")
