@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from kerngen.nn.shapes import check_rank, check_shape, rows, vector, view
 from kerngen.nn.variable import AnyTensor, Value, Variable, as_variable, computed, edge
 from kerngen.runtime import Context, DtypeError, Tensor, UniformRangeError, u32
+from kerngen.runtime.tensor import is_tensor
 from kerngen_kernels import indexing
 from kerngen_kernels import loss as kernels
 
@@ -71,7 +72,7 @@ def cross_entropy(logits: Value, labels: Numbers) -> Variable:
 
 
 def _upload(name: str, ctx: Context, numbers: Numbers, count: int) -> Tensor[u32, Any]:
-    if isinstance(numbers, Tensor):
+    if is_tensor(numbers):
         if numbers.element is not u32:
             raise DtypeError(
                 f"{name}: the numbers have {numbers.element.__name__} elements; "

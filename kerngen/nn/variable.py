@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from kerngen.nn.errors import GraphError
 from kerngen.runtime import DtypeError, Tensor, f32
+from kerngen.runtime.tensor import is_tensor
 
 AnyTensor: TypeAlias = Tensor[f32, Any]
 Value: TypeAlias = "Variable | AnyTensor"
@@ -120,7 +121,7 @@ def as_variable(value: Value) -> Variable:
 
 
 def _check_tensor(value: object) -> None:
-    if not isinstance(value, Tensor):
+    if not is_tensor(value):
         raise DtypeError(
             f"Expected a Variable or a Tensor, got a {type(value).__name__}. Make a "
             f"tensor by ctx.tensor(array, f32)."

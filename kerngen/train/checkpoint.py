@@ -11,7 +11,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from kerngen.train.errors import CheckpointError
-
-State: TypeAlias = "dict[str, NDArray[np.float32] | NDArray[np.int64]]"
-"""Arrays by name, of f32, and the number of steps as an i64 scalar under 'step'."""
 
 FORMAT = "kerngen.trainer.1"
 
@@ -55,10 +52,7 @@ def read_checkpoint(path: Path) -> dict[str, NDArray[np.generic]]:
     """
     path.stat()
     try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            names = file.keys()
-            state = {name: file.get_tensor(name) for name in names}
+        metadata, state = _open(path)
     except SafetensorError as error:
         raise CheckpointError(
             f"{path} is damaged, or no safetensors file: {error}."
@@ -73,6 +67,14 @@ def read_checkpoint(path: Path) -> dict[str, NDArray[np.generic]]:
             f"{path} is damaged: its contents are not those that were written."
         )
     return state
+
+
+def _open(path: Path) -> tuple[dict[str, str], dict[str, NDArray[np.generic]]]:
+    """Return the metadata and the arrays of a safetensors file."""
+    untyped: Any = safe_open
+    with untyped(path, framework="numpy") as file:
+        names: list[str] = file.keys()
+        return file.metadata() or {}, {name: file.get_tensor(name) for name in names}
 
 
 def _contiguous(array: NDArray[np.generic]) -> NDArray[np.generic]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias, final
 
 import numpy as np
@@ -51,6 +52,18 @@ def _attention(heads: int, *, causal: bool) -> Theirs:
     return attend
 
 
+def _square(x: nn.Value) -> nn.Variable:
+    return nn.mul(x, x)
+
+
+def _three_ways(x: nn.Value) -> nn.Variable:
+    return nn.add(nn.tanh(x), nn.sub(nn.gelu(x), x))
+
+
+def _three_ways_in_torch(x: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(x) + F.gelu(x) - x
+
+
 def _rmsnorm(x: torch.Tensor, gain: torch.Tensor) -> torch.Tensor:
     return F.rms_norm(x, gain.shape, gain, 1e-6)
 
@@ -67,20 +80,26 @@ FUNCTIONS = [
     *_each(
         {"x": (3, 4, 5)},
         relu=(nn.relu, torch.relu),
-        leaky_relu=(lambda x: nn.leaky_relu(x, 0.2), lambda x: F.leaky_relu(x, 0.2)),
+        leaky_relu=(
+            partial(nn.leaky_relu, slope=0.2),
+            partial(F.leaky_relu, negative_slope=0.2),
+        ),
         gelu=(nn.gelu, F.gelu),
-        gelu_tanh=(nn.gelu_tanh, lambda x: F.gelu(x, approximate="tanh")),
+        gelu_tanh=(nn.gelu_tanh, partial(F.gelu, approximate="tanh")),
         swish=(nn.swish, F.silu),
         sigmoid=(nn.sigmoid, torch.sigmoid),
         tanh=(nn.tanh, torch.tanh),
-        scale=(lambda x: nn.scale(x, -2.5), lambda x: -2.5 * x),
-        softmax=(nn.softmax, lambda x: F.softmax(x, -1)),
-        log_softmax=(nn.log_softmax, lambda x: F.log_softmax(x, -1)),
-        reshape=(lambda x: nn.reshape(x, (5, -1)), lambda x: x.reshape(5, -1)),
-        twice=(lambda x: nn.mul(x, x), lambda x: x * x),
+        scale=(partial(nn.scale, alpha=-2.5), partial(torch.mul, -2.5)),
+        softmax=(nn.softmax, partial(F.softmax, dim=-1)),
+        log_softmax=(nn.log_softmax, partial(F.log_softmax, dim=-1)),
+        reshape=(
+            partial(nn.reshape, shape=(5, -1)),
+            partial(torch.reshape, shape=(5, -1)),
+        ),
+        twice=(_square, torch.square),
         shared=(
-            lambda x: nn.add(nn.tanh(x), nn.sub(nn.gelu(x), x)),
-            lambda x: torch.tanh(x) + F.gelu(x) - x,
+            _three_ways,
+            _three_ways_in_torch,
         ),
     ),
     Function("mean", nn.mean, torch.mean, {"x": (3, 7)}),
@@ -109,14 +128,14 @@ FUNCTIONS = [
     Function("rmsnorm", nn.rmsnorm, _rmsnorm, {"x": (6, 17), "gain": (17,)}),
     Function(
         "embedding",
-        lambda table: nn.embedding(table, IDS),
-        lambda table: F.embedding(torch.from_numpy(IDS), table),
+        partial(nn.embedding, ids=IDS),
+        partial(F.embedding, torch.tensor(IDS)),
         {"table": (7, 5)},
     ),
     Function(
         "cross_entropy",
-        lambda x: nn.cross_entropy(x, LABELS),
-        lambda x: F.cross_entropy(x, torch.from_numpy(LABELS)),
+        partial(nn.cross_entropy, labels=LABELS),
+        partial(F.cross_entropy, target=torch.tensor(LABELS)),
         {"x": (5, 6)},
     ),
     Function(
@@ -128,7 +147,7 @@ FUNCTIONS = [
     *(
         Function(
             f"attention_{heads}{'_causal' * causal}",
-            lambda q, k, v, h=heads, c=causal: nn.attention(q, k, v, heads=h, causal=c),
+            partial(nn.attention, heads=heads, causal=causal),
             _attention(heads, causal=causal),
             {"q": (2, 5, 8), "k": (2, keys, 8), "v": (2, keys, 12)},
         )
