@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from kerngen.batch.buffer import BatchBuffer, Floats, Value
 from kerngen.batch.checks import (
     as_rows,
-    check_context,
     check_import,
     check_scalar,
     equal_shapes,
@@ -31,6 +30,7 @@ from kerngen.runtime import (
     StateError,
     f32,
 )
+from kerngen.runtime.context import check_context
 from kerngen.runtime.gpu import GPUBuffer
 from kerngen.runtime.shapes import Shape
 from kerngen.runtime.tensor import is_tensor
@@ -51,7 +51,7 @@ class Batch:
 
     def __init__(self, ctx: Context) -> None:
         """Start with nothing queued."""
-        self._ctx = check_context(ctx)
+        self._ctx = check_context("Batch", ctx)
         self._values: WeakKeyDictionary[BatchBuffer, Value] = WeakKeyDictionary()
         self._uploads: dict[Value, NDArray[np.float32]] = {}
         self._operations: list[Operation] = []

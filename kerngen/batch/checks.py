@@ -18,16 +18,6 @@ from kerngen.runtime.tensor import is_tensor
 from kerngen.runtime.values import Misfit
 
 
-def check_context(ctx: object) -> Context:
-    """Return a context, or refuse what is none."""
-    if isinstance(ctx, Context):
-        return ctx
-    raise ContextError(
-        f"Batch: expected a context, as kerngen.runtime.open() returns it, got a "
-        f"{type(ctx).__name__}."
-    )
-
-
 def own_copy(array: ArrayLike) -> NDArray[np.float32]:
     """Return a copy of an array, converted to float32 where that loses no range."""
     if is_tensor(array):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from threading import Lock
 from typing import Any, TypeAlias, final, overload
 
@@ -23,18 +22,18 @@ from kerngen.runtime import (
     LimitError,
     ShapeError,
     Tensor,
-    UnknownNameError,
     f32,
 )
 from kerngen.runtime.caches import Cache
+from kerngen.runtime.context import check_context
 from kerngen.runtime.shapes import Shape, normalise_shape
 from kerngen.runtime.tensor import R, is_tensor
+from kerngen.runtime.unknown import unknown_name
 
 Numbers: TypeAlias = NDArray[Any] | Sequence[float] | Sequence[Sequence[float]]
 """What a row or rows are given as; not all of ArrayLike, which tensors are, too."""
 
 _PLANS = 4096
-_MOST_NAMES = 20
 
 _Key: TypeAlias = tuple[int, int, int, Layout]
 
@@ -70,8 +69,7 @@ class MatmulCache:
 
     def __init__(self, ctx: Context) -> None:
         """Start without weights; raises ContextError for what is no context."""
-        _check_context(ctx)
-        self._ctx = ctx
+        self._ctx = check_context("MatmulCache", ctx)
         self._weights: dict[str, Weight] = {}
         self._inputs = GrowingBuffer(ctx)
         self._outputs = GrowingBuffer(ctx)
@@ -181,7 +179,7 @@ class MatmulCache:
     def _find(self, name: str) -> Weight:
         weight = self._weights.get(name)
         if weight is None:
-            raise _unknown(name, self.weight_names)
+            raise unknown_name("MatmulCache", "weight", name, self.weight_names)
         return weight
 
     def _plan(self, m: int, k: int, n: int, layout: Layout) -> MatmulPlan:
@@ -234,22 +232,3 @@ class MatmulCache:
             y = self._outputs.view((*array.shape[:-1], weight.n))
             multiply(plan, weight.parts, x, y)
             return y.numpy()
-
-
-def _check_context(ctx: object) -> None:
-    if not isinstance(ctx, Context):
-        raise ContextError(
-            f"MatmulCache: expected a context, as kerngen.runtime.open() returns it, got "
-            f"a {type(ctx).__name__}."
-        )
-
-
-def _unknown(name: object, known: Sequence[str]) -> UnknownNameError:
-    close = get_close_matches(str(name), known, n=1)
-    meant = f" Did you mean '{close[0]}'?" if close else ""
-    shown = ", ".join(f"'{each}'" for each in known[:_MOST_NAMES]) or "none yet"
-    more = len(known) - _MOST_NAMES
-    rest = f" and {more} more" if more > 0 else ""
-    return UnknownNameError(
-        f"MatmulCache: no weight is called {name!r}.{meant} There are: {shown}{rest}."
-    )

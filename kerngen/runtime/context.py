@@ -330,3 +330,13 @@ class Context:
 def _check_same_shape(source: Sequence[int], target: Sequence[int]) -> None:
     if tuple(source) != tuple(target):
         raise ShapeError(f"copy_from: expected shape {target}, got {source}.")
+
+
+def check_context(owner: str, value: object) -> Context:
+    """Return what an owner was given as its context, or refuse what is none."""
+    if isinstance(value, Context):
+        return value
+    raise ContextError(
+        f"{owner}: expected a context, as kerngen.runtime.open() returns it, got a "
+        f"{type(value).__name__}."
+    )

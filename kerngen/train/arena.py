@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.runtime import Context, LimitError, ShapeError, Tensor, Vector, f32
-from kerngen.train.names import Named, unknown
+from kerngen.runtime.unknown import unknown_name
+from kerngen.train.names import Named
 
 Array: TypeAlias = NDArray[np.float32]
 
@@ -73,7 +74,7 @@ class Layout:
         """
         for name in names:
             if name not in self.places:
-                raise unknown(name, self.places)
+                raise unknown_name("Trainer", "parameter", name, self.places)
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise ShapeError(f"The parameter '{twice}' is named twice.")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import TypeVar, final
 
-from kerngen.runtime import UnknownNameError
+from kerngen.runtime.unknown import unknown_name
 
 T = TypeVar("T")
 
@@ -24,7 +23,7 @@ class Named(Mapping[str, T]):
         try:
             return self._items[name]
         except KeyError:
-            raise unknown(name, self._items) from None
+            raise unknown_name("Trainer", "parameter", name, self._items) from None
 
     def __contains__(self, name: object) -> bool:
         """Return whether there is such a name."""
@@ -41,10 +40,3 @@ class Named(Mapping[str, T]):
     def __repr__(self) -> str:
         """Show the items."""
         return f"Named({self._items!r})"
-
-
-def unknown(name: str, known: Mapping[str, object]) -> UnknownNameError:
-    """Return the error for a name that is none of the known."""
-    close = get_close_matches(str(name), known, n=1)
-    hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(known)}."
-    return UnknownNameError(f"There is no parameter '{name}'; {hint}")

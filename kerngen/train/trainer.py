@@ -24,6 +24,7 @@ from kerngen.runtime import (
     UniformRangeError,
     f32,
 )
+from kerngen.runtime.context import check_context
 from kerngen.train.adamw import AdamW, sum_squares
 from kerngen.train.arena import Arena, Span, lay_out
 from kerngen.train.checkpoint import read_checkpoint, write_checkpoint
@@ -58,11 +59,12 @@ class Trainer:
             ShapeError: If there are none, or one is empty.
             DtypeError: If one holds no real numbers.
             LimitError: If one is larger than the adapter can bind.
+            ContextError: If `ctx` is no context.
         """
+        self.ctx = check_context("Trainer", ctx)
         arrays = as_parameters(parameters)
         shapes = {name: array.shape for name, array in arrays.items()}
         layout = lay_out(shapes, ctx.max_tensor_bytes)
-        self.ctx = ctx
         self._arenas = {group: Arena(ctx, layout) for group in GROUPS}
         self._gradients = Arena(ctx, layout)
         self._parameters = Named(

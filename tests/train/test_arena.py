@@ -69,7 +69,7 @@ def test_all_tensors_are_one_span_for_each_segment() -> None:
 
 def test_names_that_are_wrong() -> None:
     layout = lay_out({"weight": (2,)}, 4096)
-    with pytest.raises(gpu.UnknownNameError, match="'wieght'; did you mean 'weight'"):
+    with pytest.raises(gpu.UnknownNameError, match=r"'wieght'\. Did you mean 'weight'"):
         layout.spans(["wieght"])
     with pytest.raises(gpu.ShapeError, match="'weight' is named twice"):
         layout.spans(["weight", "weight"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 import pytest
@@ -220,12 +221,14 @@ def test_settings_out_of_range(
 
 def test_names_shapes_and_types_that_are_wrong(ctx: gpu.Context) -> None:
     trainer = Trainer(ctx, initial())
-    with pytest.raises(gpu.UnknownNameError, match=r"did you mean 'hidden\.bias'"):
+    with pytest.raises(gpu.UnknownNameError, match=r"Did you mean 'hidden\.bias'"):
         _ = trainer.tensors["hiden.bias"]
-    with pytest.raises(gpu.UnknownNameError, match="no parameter 'nothing'"):
+    with pytest.raises(gpu.UnknownNameError, match="no parameter is called 'nothing'"):
         trainer.adamw_step(lr=0.1, parameters=["nothing"])
     with pytest.raises(gpu.UniformRangeError, match="max_norm is -1"):
         trainer.clip_gradients(-1.0)
+    with pytest.raises(gpu.ContextError, match="Trainer: expected a context"):
+        Trainer(cast("gpu.Context", None), {"a": np.zeros(2)})
     with pytest.raises(gpu.ShapeError, match="the mapping is empty"):
         Trainer(ctx, {})
     with pytest.raises(gpu.DtypeError, match="'a' is of complex128"):
