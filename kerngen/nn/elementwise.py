@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal, final
-
 from kerngen.nn.shapes import check_same_shape, vector, view
+from kerngen.nn.unary import Unary
 from kerngen.nn.variable import (
     AnyTensor,
     Edge,
@@ -19,35 +16,12 @@ from kerngen.nn.variable import (
 from kerngen.runtime import ShapeError
 from kerngen_kernels import elementwise, layout, nn, random
 
-
-@final
-@dataclass(frozen=True, slots=True)
-class Activation:
-    """A function with its derivative, which is a function of its input or output."""
-
-    forward: Callable[[AnyTensor], AnyTensor]
-    gradient: Callable[..., AnyTensor]
-    of: Literal["input", "output"]
-
-    def __call__(self, value: Value) -> Variable:
-        """Apply it to every element."""
-        x = as_variable(value)
-        y = self.forward(vector(x.tensor)).reshape(x.shape)
-        kept = vector(x.tensor if self.of == "input" else y)
-
-        def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
-            place = view(out, kept.shape)
-            return self.gradient(kept, vector(dy), out=place).reshape(x.shape)
-
-        return computed(y, edge(x, pull))
-
-
-_RELU = Activation(elementwise.relu, nn.relu_gradient, "input")
-_GELU = Activation(elementwise.gelu, nn.gelu_gradient, "input")
-_GELU_TANH = Activation(elementwise.gelu_tanh, nn.gelu_tanh_gradient, "input")
-_SWISH = Activation(elementwise.swish, nn.swish_gradient, "input")
-_SIGMOID = Activation(elementwise.sigmoid, nn.sigmoid_gradient, "output")
-_TANH = Activation(elementwise.tanh, nn.tanh_gradient, "output")
+_RELU = Unary(elementwise.relu, nn.relu_gradient, "input")
+_GELU = Unary(elementwise.gelu, nn.gelu_gradient, "input")
+_GELU_TANH = Unary(elementwise.gelu_tanh, nn.gelu_tanh_gradient, "input")
+_SWISH = Unary(elementwise.swish, nn.swish_gradient, "input")
+_SIGMOID = Unary(elementwise.sigmoid, nn.sigmoid_gradient, "output")
+_TANH = Unary(elementwise.tanh, nn.tanh_gradient, "output")
 
 
 def relu(x: Value) -> Variable:
@@ -64,7 +38,7 @@ def leaky_relu(x: Value, slope: float = 0.01) -> Variable:
     def gradient(t: AnyTensor, dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
         return nn.leaky_relu_gradient(t, dy, slope=slope, out=out)
 
-    return Activation(forward, gradient, "input")(x)
+    return Unary(forward, gradient, "input")(x)
 
 
 def gelu(x: Value) -> Variable:
@@ -103,7 +77,7 @@ def scale(x: Value, alpha: float) -> Variable:
     ) -> AnyTensor:
         return elementwise.scale(dy, alpha=alpha, out=out)
 
-    return Activation(forward, gradient, "input")(x)
+    return Unary(forward, gradient, "input")(x)
 
 
 def dropout(x: Value, rate: float, seed: int) -> Variable:
@@ -120,7 +94,7 @@ def dropout(x: Value, rate: float, seed: int) -> Variable:
     ) -> AnyTensor:
         return random.dropout(dy, rate=rate, seed=seed, out=out)
 
-    return Activation(forward, gradient, "input")(x)
+    return Unary(forward, gradient, "input")(x)
 
 
 def add(a: Value, b: Value) -> Variable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kerngen.nn.shapes import check_features, check_rank, rows, view
+from kerngen.nn.unary import Unary
 from kerngen.nn.variable import (
     AnyTensor,
     Edge,
@@ -86,28 +87,18 @@ def _check_vectors(name: str, x: Variable, **vectors: Variable) -> None:
         check_features(name, x, vector.shape[0], f"the {role} of shape {vector.shape}")
 
 
+_SOFTMAX = Unary(kernels.softmax, kernels.softmax_gradient, "output", rows)
+_LOG_SOFTMAX = Unary(kernels.log_softmax, kernels.log_softmax_gradient, "output", rows)
+
+
 def softmax(x: Value) -> Variable:
     """Return exp(x) / sum(exp(x)), along the last axis."""
-    given = _with_last_axis("softmax", x)
-    y = kernels.softmax(rows(given.tensor))
-
-    def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
-        dx = kernels.softmax_gradient(y, rows(dy), out=view(out, y.shape))
-        return dx.reshape(given.shape)
-
-    return computed(y.reshape(given.shape), edge(given, pull))
+    return _SOFTMAX(_with_last_axis("softmax", x))
 
 
 def log_softmax(x: Value) -> Variable:
     """Return x - log(sum(exp(x))), along the last axis."""
-    given = _with_last_axis("log_softmax", x)
-    y = kernels.log_softmax(rows(given.tensor))
-
-    def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
-        dx = kernels.log_softmax_gradient(y, rows(dy), out=view(out, y.shape))
-        return dx.reshape(given.shape)
-
-    return computed(y.reshape(given.shape), edge(given, pull))
+    return _LOG_SOFTMAX(_with_last_axis("log_softmax", x))
 
 
 def _with_last_axis(name: str, x: Value) -> Variable:
