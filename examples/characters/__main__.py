@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from collections.abc import Sequence
 
 import kerngen.runtime as gpu
@@ -42,9 +43,11 @@ def _fail(text: str) -> int:
 
 def _train(options: Options, arguments: Sequence[str]) -> int:
     checkpoint = options.checkpoint
-    if checkpoint is not None and checkpoint.exists() and not options.resume:
+    if checkpoint is not None and checkpoint.exists() != options.resume:
         return _fail(
-            f"{checkpoint} exists. Go on from it with --resume, or name another file."
+            f"There is no {checkpoint} to go on from: begin without --resume."
+            if options.resume
+            else f"{checkpoint} exists: go on from it with --resume, or name another."
         )
     text = load_text(options.characters, options.settings.sizes.vocabulary)
     shortest = min(len(text.train), len(text.validation))
@@ -56,8 +59,9 @@ def _train(options: Options, arguments: Sequence[str]) -> int:
     with gpu.open() as ctx:
         run = Run(Training(ctx, text, options.settings), options)
         _introduce(run)
+        start = time.perf_counter()
         run.finish()
-        _report(run)
+        _report(run, time.perf_counter() - start)
         if run.is_done:
             _print_samples(run)
             return 0
@@ -78,12 +82,12 @@ def _introduce(run: Run) -> None:
     sys.stdout.flush()
 
 
-def _report(run: Run) -> None:
+def _report(run: Run, seconds: float) -> None:
     """Say what it took, and draw how the losses fell."""
     done, plot = run.training.ctx.counters, run.options.plot
     print(
         f"{done.calls} kernel calls, {done.dispatches} dispatches, {done.readbacks} "
-        f"readbacks, {run.training.readbacks} of them within steps"
+        f"readbacks, {run.training.readbacks} of them within steps; {seconds:.1f} s"
     )
     if plot is not None:
         save_picture(plot, run.curve)

@@ -21,6 +21,8 @@ Ids = NDArray[np.uint32]
 NOT_READ = {"site-packages", "dist-packages", "test", "tests", "lib2to3", "idlelib"}
 """Folders of what others installed, of tests, and of what some systems leave out."""
 
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
 BETWEEN = "\n\n"
 """What separates one docstring from the next."""
 
@@ -36,20 +38,16 @@ def docstrings(root: Path) -> Iterator[str]:
     seen: set[str] = set()
     for file in sorted(root.rglob("*.py")):
         if NOT_READ.isdisjoint(file.relative_to(root).parts):
-            for node in ast.walk(ast.parse(file.read_bytes(), str(file))):
-                match node:
-                    case (
-                        ast.Module()
-                        | ast.ClassDef()
-                        | ast.FunctionDef()
-                        | ast.AsyncFunctionDef()
-                    ):
-                        text = ast.get_docstring(node)
-                        if text and text not in seen:
-                            seen.add(text)
-                            yield text
-                    case _:
-                        pass
+            for text in _docstrings_in(file):
+                if text not in seen:
+                    seen.add(text)
+                    yield text
+
+
+def _docstrings_in(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_bytes(), str(file))):
+        if isinstance(node, DOCUMENTED) and (text := ast.get_docstring(node)):
+            yield text
 
 
 @final
@@ -61,8 +59,8 @@ class Vocabulary:
 
     @staticmethod
     def of(text: str, size: int) -> Vocabulary:
-        """Choose the most frequent characters of a text, for a vocabulary of at most a size."""
-        counts = Counter(text)
+        """Choose the most frequent characters of a text, at most `size` - 1."""
+        counts = Counter(each for each in text if each.isprintable() or each == "\n")
         ranked = sorted(counts, key=lambda character: (-counts[character], character))
         return Vocabulary("".join(ranked[: size - 1]))
 
@@ -88,7 +86,7 @@ class Vocabulary:
 @final
 @dataclass(frozen=True)
 class Text:
-    """What to train with and what to test with, nine to one, as numbers of characters."""
+    """What to train with and what to validate with, nine to one, as numbers."""
 
     vocabulary: Vocabulary
     train: Ids
@@ -102,7 +100,7 @@ class Text:
 
 
 def load_text(characters: int, vocabulary: int) -> Text:
-    """Return about so many characters of docstrings, every tenth docstring for tests."""
+    """Return about so many characters of docstrings, every tenth docstring for validation."""
     documents: list[str] = []
     missing = characters
     for document in docstrings(Path(sysconfig.get_path("stdlib"))):
@@ -111,9 +109,9 @@ def load_text(characters: int, vocabulary: int) -> Text:
         documents.append(document)
         missing -= len(document) + len(BETWEEN)
     known = Vocabulary.of(BETWEEN.join(documents), vocabulary)
-    tests = BETWEEN.join(islice(documents, 9, None, 10))
+    validation = BETWEEN.join(islice(documents, 9, None, 10))
     train = BETWEEN.join(text for i, text in enumerate(documents) if i % 10 != 9)
-    return Text(known, known.encode(train), known.encode(tests))
+    return Text(known, known.encode(train), known.encode(validation))
 
 
 @final
@@ -140,7 +138,7 @@ def training_batch(ids: Ids, rows: int, context: int, seed: int, step: int) -> B
     return windows(ids, rng.integers(0, len(ids) - context, rows), context)
 
 
-def test_batches(ids: Ids, rows: int, context: int, count: int) -> list[Batch]:
+def validation_batches(ids: Ids, rows: int, context: int, count: int) -> list[Batch]:
     """Return windows all over a text, always the same ones."""
     starts = np.linspace(0, len(ids) - context - 1, rows * count).astype(np.int64)
     return [windows(ids, part, context) for part in np.split(starts, count)]

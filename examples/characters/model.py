@@ -92,7 +92,7 @@ def scores(p: Parameters, sizes: Sizes, ids: Ids) -> nn.Variable:
         `[rows, characters, vocabulary]`: what follows a character, given it and all
         those before it in its row.
     """
-    places = nn.embedding(p["positions"], np.arange(ids.shape[1]))
+    places = nn.embedding(p["positions"], np.arange(ids.shape[1], dtype=np.uint32))
     x = nn.add(nn.embedding(p["embedding"], ids), places)
     for layer in range(sizes.layers):
         x = nn.add(x, _attend(p, f"block{layer}.attention", x, sizes.heads))

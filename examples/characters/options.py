@@ -59,17 +59,17 @@ TABLE: dict[str, dict[str, tuple[Any, Any, str]]] = {
     "the network": {
         "layers": (_count, 2, "blocks of attention and feed-forward layers"),
         "heads": (_count, 2, "heads of attention"),
-        "width": (_count, 128, "features of a character; a multiple of the heads"),
+        "width": (_count, 64, "features of a character; a multiple of the heads"),
         "context": (_count, 64, "characters that it can see"),
     },
     "training": {
         "characters": (_count, 1_000_000, "about how much text to use"),
         "batch": (_count, 8, "windows of text per step"),
-        "steps": (_count, 800, "steps in all"),
-        "learning-rate": (_amount, 3e-3, "the highest"),
-        "warmup": (_not_negative, 50, "steps until it is reached"),
+        "steps": (_count, 2000, "steps in all"),
+        "learning-rate": (_amount, 4e-3, "the highest"),
+        "warmup": (_not_negative, 100, "steps until it is reached"),
         "seed": (_not_negative, 0, "of parameters, batches and samples"),
-        "validate-every": (_count, 100, "steps between two looks at the other text"),
+        "validate-every": (_count, 200, "steps between two looks at the other text"),
     },
     "files": {
         "checkpoint": (Path, None, "where to save the state, to --resume from"),

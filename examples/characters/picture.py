@@ -6,7 +6,9 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from examples.characters.record import Curve
 
@@ -19,11 +21,12 @@ def save_picture(path: Path, curve: Curve) -> None:
     Raises:
         OSError: If the file can't be written.
     """
-    figure = Figure(figsize=(8, 4.5), dpi=150, layout="constrained")
-    axes: Any = figure.add_subplot()  # matplotlib's types are partly unknown
-    axes.plot(*zip(*curve.train, strict=True), color=TRAIN, lw=1.2, label="training")
+    # matplotlib's types are partly unknown: hence Any.
+    figure: Any = Figure(figsize=(8, 4.5), dpi=150, layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot(*_columns(curve.train), color=TRAIN, lw=1.2, label="training")
     axes.plot(
-        *zip(*curve.validation, strict=True),
+        *_columns(curve.validation),
         color=VALIDATION,
         lw=1.8,
         marker="o",
@@ -41,12 +44,23 @@ def save_picture(path: Path, curve: Curve) -> None:
     axes.set_title("A transformer on Python's docstrings", loc="left", color=INK)
     axes.set_xlabel("step", color=INK)
     axes.set_ylabel("loss (nats per character)", color=INK)
-    bits = axes.secondary_yaxis(
-        "right", functions=(lambda n: n / math.log(2), lambda b: b * math.log(2))
-    )
+    bits = axes.secondary_yaxis("right", functions=(_in_bits, _in_nats))
     bits.set_ylabel("bits per character", color=INK)
     axes.margins(x=0.08)
     axes.grid(color="#e5e5e5", lw=0.8)
     axes.spines["top"].set_visible(False)
     axes.legend(frameon=False)
     figure.savefig(path, format="png")
+
+
+def _columns(points: list[tuple[int, float]]) -> NDArray[np.float64]:
+    """Return steps and losses, a row each."""
+    return np.array(points, np.float64).reshape(-1, 2).T
+
+
+def _in_bits(nats: NDArray[np.float64]) -> NDArray[np.float64]:
+    return nats / math.log(2)
+
+
+def _in_nats(bits: NDArray[np.float64]) -> NDArray[np.float64]:
+    return bits * math.log(2)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from examples.characters.data import Text, test_batches, training_batch
+from examples.characters.data import Text, training_batch, validation_batches
 from examples.characters.model import Sizes, scores
 from kerngen import nn
 from kerngen.runtime import Context, f32
@@ -19,7 +19,7 @@ WEIGHT_DECAY = 0.1
 LAST_RATE = 0.1
 """What the learning rate decays to, as a part of the highest."""
 
-TEST_BATCHES = 8
+VALIDATION_BATCHES = 8
 
 
 @final
@@ -102,8 +102,8 @@ class Training:
         """Wait, and return the mean loss on text that is not trained with, in nats."""
         given = self.settings
         total = self.ctx.zeros(1, f32)
-        batches = test_batches(
-            self.text.validation, given.batch, given.sizes.context, TEST_BATCHES
+        batches = validation_batches(
+            self.text.validation, given.batch, given.sizes.context, VALIDATION_BATCHES
         )
         for batch in batches:
             guesses = scores(self.trainer.tensors, given.sizes, batch.given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import math
 import os
 import re
@@ -144,6 +145,23 @@ def test_a_resumed_run_that_is_done_only_writes_samples(
     assert checkpoint.read_bytes() == before
 
 
+def test_a_longer_run_leaves_out_losses_after_the_checkpoint(
+    whole: Whole, tmp_path: Path
+) -> None:
+    # So it is after a kill between the two writes.
+    checkpoint = copied(whole, tmp_path)
+    record = Path(f"{checkpoint}.json")
+    ahead = json.loads(record.read_text())
+    ahead["losses"]["validation"].append([42, 9.0])
+    record.write_text(json.dumps(ahead))
+    assert (
+        main([*SMALL, "--checkpoint", str(checkpoint), "--resume", "--steps", "41"])
+        == 0
+    )
+    losses = json.loads(record.read_text())["losses"]
+    assert [step for step, _ in losses["validation"]] == [0, 10, 20, 30, 40, 41]
+
+
 def test_ctrl_c_saves_and_says_how_to_go_on(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -157,12 +175,14 @@ def test_ctrl_c_saves_and_says_how_to_go_on(
         take_step(training)
 
     monkeypatch.setattr(Training, "take_step", interrupted)
-    checkpoint = tmp_path / "run.safetensors"
-    assert main([*SMALL, "--checkpoint", str(checkpoint)]) == 130
+    checkpoint, plot = tmp_path / "run.safetensors", tmp_path / "run.png"
+    files = ["--plot", str(plot), "--checkpoint", str(checkpoint)]
+    assert main([*SMALL, *files]) == 130
     output = capsys.readouterr().out
     assert "Stopped after step 3, saved. Go on with:\npython -m examples" in output
     assert output.endswith(f"--checkpoint {checkpoint} --resume\n")
     assert read_checkpoint(checkpoint)["step"] == 3
+    assert plot.exists()
 
 
 def test_a_damaged_checkpoint_is_refused(
@@ -208,14 +228,14 @@ def test_a_missing_checkpoint_is_named(
 ) -> None:
     checkpoint = tmp_path / "none.safetensors"
     assert main([*SMALL, "--checkpoint", str(checkpoint), "--resume"]) == 1
-    assert str(checkpoint) in capsys.readouterr().err
+    assert f"There is no {checkpoint} to go on from" in capsys.readouterr().err
 
 
 def test_a_checkpoint_is_not_overwritten_by_another_run(
     whole: Whole, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*SMALL, "--checkpoint", str(whole.checkpoint)]) == 1
-    assert "Go on from it with --resume" in capsys.readouterr().err
+    assert "go on from it with --resume" in capsys.readouterr().err
 
 
 def test_gradients_that_are_not_finite_end_in_a_message(
