@@ -37,8 +37,9 @@ def save_picture(path: Path, curve: Curve) -> None:
         axes.annotate(
             f"{loss:.2f}",
             (step, loss),
-            xytext=(8, 8),
+            xytext=(9, 0),
             textcoords="offset points",
+            va="center",
             color=VALIDATION,
         )
     axes.set_title("A transformer on Python's docstrings", loc="left", color=INK)
