@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from kerngen.batch.buffer import Floats, Value
 from kerngen.runtime import Context, ContextError, DtypeError, ShapeError, f32
 from kerngen.runtime.arrays import to_memory
+from kerngen.runtime.foreign import as_array
 from kerngen.runtime.shapes import Shape, normalise_shape
 from kerngen.runtime.struct import fit_of
 from kerngen.runtime.tensor import is_tensor
@@ -25,7 +26,7 @@ def own_copy(array: ArrayLike) -> NDArray[np.float32]:
             f"upload: {array!r} is on the device already; batch.import_buffer(tensor) "
             f"takes it without a copy."
         )
-    data, _ = to_memory(np.array(array), f32)
+    data, _ = to_memory(np.array(as_array(array)), f32)
     return cast("NDArray[np.float32]", data)
 
 

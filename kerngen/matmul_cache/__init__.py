@@ -3,8 +3,8 @@
     from kerngen.matmul_cache import MatmulCache
 
     cache = MatmulCache(ctx)
-    cache.upload_weight("up", linear.weight)   # [n, k], as PyTorch's Linear stores it
-    y = cache.matmul("up", x)                  # [m, k] gives [m, n]
+    cache.upload_weight("up", linear.weight.detach().numpy())  # [n, k], as in PyTorch
+    y = cache.matmul("up", x)                                  # [m, k] gives [m, n]
     print(cache.plan(m=1, k=2560, n=9728).why)
 
 It needs the runtime and the generated kernels, nothing of the compiler.

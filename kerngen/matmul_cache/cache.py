@@ -26,6 +26,7 @@ from kerngen.runtime import (
 )
 from kerngen.runtime.caches import Cache
 from kerngen.runtime.context import check_context
+from kerngen.runtime.foreign import as_array
 from kerngen.runtime.shapes import Shape, normalise_shape
 from kerngen.runtime.tensor import R, is_tensor
 from kerngen.runtime.unknown import unknown_name
@@ -144,7 +145,9 @@ class MatmulCache:
         weight = self._find(name)
         if is_tensor(x):
             return self._multiply_tensor(name, weight, x)
-        return self._multiply_array(name, weight, np.asarray(x))
+        with naming("x"):
+            array = as_array(x)
+        return self._multiply_array(name, weight, array)
 
     def plan(self, m: int, k: int, n: int, layout: Layout = "nk") -> MatmulPlan:
         """Return how `matmul` runs for x [m, k] and a weight with k inputs, n outputs.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar, final
+from typing import TypeVar, final
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from kerngen.matmul_cache.layouts import Layout
 from kerngen.matmul_cache.split import F32_BYTES, split_weight
@@ -22,6 +21,7 @@ from kerngen.runtime import (
     ShapeError,
     f32,
 )
+from kerngen.runtime.foreign import as_array
 
 NamedError = TypeVar("NamedError", bound=Error)
 
@@ -44,10 +44,10 @@ class Weight:
 
 @contextmanager
 def naming(what: str) -> Generator[None, None, None]:
-    """Say of what a DtypeError or LimitError speaks that is raised inside."""
+    """Say of what an error speaks that the values or sizes inside give rise to."""
     try:
         yield
-    except (DtypeError, LimitError) as error:
+    except (DtypeError, LimitError, ShapeError) as error:
         raise named(error, what) from None
 
 
@@ -70,11 +70,12 @@ def upload(ctx: Context, name: str, array: ArrayLike, layout: Layout) -> Weight:
     Parts are converted one at a time, as they are uploaded.
 
     Raises:
-        ShapeError: If the array is not of rank 2.
+        ShapeError: If the array is not of rank 2, or none because rows differ in length.
         DtypeError: If its elements are not numbers, or beyond float32's range.
         LimitError: If the adapter cannot bind a single row.
     """
-    source: NDArray[Any] = np.asarray(array)
+    with naming(f"weight '{name}'"):
+        source = as_array(array)
     if source.ndim != 2:
         raise ShapeError(
             f"MatmulCache: weight '{name}' has shape {source.shape} (rank "

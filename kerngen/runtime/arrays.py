@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from kerngen.runtime.elements import BY_DTYPE, Element, Number
 from kerngen.runtime.errors import DtypeError, ShapeError
 from kerngen.runtime.fields import is_leaf
+from kerngen.runtime.foreign import as_array
 from kerngen.runtime.records import conform, numbers
 from kerngen.runtime.shapes import Shape
 from kerngen.runtime.struct import Struct, fit_of
@@ -28,7 +29,7 @@ _HINTS = {"f": "f32", "i": "i32", "u": "u32", "b": "u32"}
 
 def guess_element(array: Values) -> type[Element]:
     """Return the element type that an array has already, or refuse."""
-    dtype = np.asarray(array).dtype
+    dtype = as_array(array).dtype
     element = BY_DTYPE.get(dtype.newbyteorder("<"))
     if element is not None:
         return element
@@ -107,7 +108,7 @@ def outer_shape(shape: Shape, element: type[Element]) -> Shape:
 
 def _records(array: Values, element: type[Struct]) -> NDArray[np.void]:
     """Return records or instances of a struct in its `DTYPE`."""
-    source: NDArray[Any] = np.asarray(array)
+    source = as_array(array)
     if source.dtype.names is None and source.size == 0:
         return np.zeros(source.shape, element.DTYPE)
     if source.dtype != object:
@@ -122,7 +123,7 @@ def convert(array: ArrayLike, number: Number) -> NDArray[Any]:
     Floats may round, but nothing turns into an infinity or wraps around, and floats
     never become integers.
     """
-    source: NDArray[Any] = np.asarray(array)
+    source = as_array(array)
     if source.dtype == number.dtype:
         return np.ascontiguousarray(source).reshape(source.shape)
     allowed = "biu" if number.is_integer else "biuf"

@@ -1,0 +1,54 @@
+"""What users hand over as an array: NumPy's, another library's, or nested lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.runtime.errors import DtypeError, Error, ShapeError
+
+
+def as_array(values: object) -> NDArray[Any]:
+    """Return what NumPy makes of values, without a copy where it needs none.
+
+    Raises:
+        ShapeError: If they form no array, because rows differ in length.
+        DtypeError: If the library that they come from refuses, or some are masked.
+    """
+    kind = type(values).__name__
+    if _hides(values):
+        raise DtypeError(
+            f"Elements of the {kind} are masked, and a tensor has no mask: they would "
+            f"count. Say what they are first, by array.filled(...)."
+        )
+    try:
+        return np.asarray(values)
+    except Error:  # of a tensor of ours that cannot be read
+        raise
+    except ValueError as error:
+        raise ShapeError(
+            f"A {kind} forms no array; expected rows of one length. NumPy says: {error}"
+        ) from error
+    except (RuntimeError, TypeError) as error:
+        raise DtypeError(
+            f"A {kind} does not convert to an array: {error} Of a PyTorch tensor, give "
+            f"tensor.detach().cpu(), and .float() of that where it is bfloat16."
+        ) from error
+
+
+def _hides(values: object) -> bool:
+    """Return whether a mask hides elements, which NumPy would forget about."""
+    if isinstance(values, list | tuple):
+        parts = cast("Sequence[object]", values)
+        return any(_hides(each) for each in parts if isinstance(each, _NESTED))
+    if not isinstance(values, np.ma.MaskedArray):
+        return False
+    # A record has a flag for each field.
+    mask: NDArray[Any] = np.ma.getmaskarray(cast("Any", values))
+    return bool(mask.reshape(-1).view(np.bool_).any())
+
+
+_NESTED = (list, tuple, np.ma.MaskedArray)
