@@ -206,14 +206,25 @@ class Device(Protocol):
         ...
 
 
+_RAISED_BY_WGPU = frozenset(
+    {KeyError, OverflowError, RuntimeError, TypeError, ValueError}
+)
+"""What wgpu raises besides classes of its own: exactly these, none derived from them."""
+
+
 def translate(error: Exception, aim: str) -> Error:
-    """Return an error of ours for what wgpu raised; `aim` is what it was 'to do'."""
-    if isinstance(error, Error):
-        return error
+    """Return an error of ours for what wgpu raised; `aim` is what it was 'to do'.
+
+    Errors of ours already, and those that can't come from wgpu, are raised again as they
+    are: a signal's handler may raise anything anywhere.
+    """
+    kind = type(error)
+    of_wgpu = kind in _RAISED_BY_WGPU or kind.__module__.partition(".")[0] == "wgpu"
+    if not of_wgpu:
+        raise error
     text = str(error)
-    kind = type(error).__name__
     if "lost" in text.lower():
         return DeviceLost(f"The device is lost; it was {aim}: {text}")
-    if kind == "GPUOutOfMemoryError":
+    if kind.__name__ == "GPUOutOfMemoryError":
         return OutOfMemoryError(f"The device has too little memory {aim}: {text}")
     return ValidationError(f"The adapter refused {aim}: {text}")
