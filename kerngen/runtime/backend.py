@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kerngen.runtime.choices import Choice
     from kerngen.runtime.context import Context
     from kerngen.runtime.counters import Counters
-    from kerngen.runtime.gpu import GPUBuffer
+    from kerngen.runtime.gpu import GPUBuffer, GPUDevice
     from kerngen.runtime.kernel import Dims, Kernel
     from kerngen.runtime.limits import Limits
     from kerngen.runtime.storage import Lease
@@ -40,6 +40,11 @@ class Backend(Protocol):
     @property
     def adapter_name(self) -> str:
         """The adapter, in its driver's words."""
+        ...
+
+    @property
+    def device(self) -> GPUDevice:
+        """The device; raises ContextError where there is none."""
         ...
 
     @property

@@ -30,17 +30,22 @@ class Counted(Protocol):
 
 @final
 class Cache(Generic[K, V]):
-    """A dictionary that counts and that forgets its oldest entries when full."""
+    """A dictionary that counts and that forgets its oldest entries when full.
+
+    Caches may have their entries in common; each counts for itself.
+    """
 
     __slots__ = ("_capacity", "_entries", "hits", "misses", "name")
 
-    def __init__(self, name: str, capacity: int) -> None:
-        """Start empty."""
+    def __init__(
+        self, name: str, capacity: int, entries: dict[K, V] | None = None
+    ) -> None:
+        """Start empty, or with entries that it then shares."""
         self.name = name
         self.hits = 0
         self.misses = 0
         self._capacity = capacity
-        self._entries: dict[K, V] = {}
+        self._entries: dict[K, V] = {} if entries is None else entries
 
     def get(self, key: K) -> V | None:
         """Return the value of a key, if it is known."""

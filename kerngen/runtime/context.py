@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kerngen.runtime.backend import Backend, Kind
     from kerngen.runtime.caches import Counted
     from kerngen.runtime.counters import Counters
-    from kerngen.runtime.gpu import GPUBuffer
+    from kerngen.runtime.gpu import GPUBuffer, GPUDevice
     from kerngen.runtime.limits import Limits
     from kerngen.runtime.storage import Lease
 
@@ -75,6 +75,15 @@ class Context:
     def adapter_name(self) -> str:
         """The adapter, in its driver's words."""
         return self.backend.adapter_name
+
+    @property
+    def device(self) -> GPUDevice:
+        """The `wgpu.GPUDevice`, to make buffers on or to open other contexts with.
+
+        One that the context opened itself is destroyed when the context closes.  Raises
+        ContextError where there is none: on the reference, and once closed.
+        """
+        return self.backend.device
 
     @property
     def max_tensor_bytes(self) -> int:

@@ -15,7 +15,7 @@ from kerngen.runtime.caches import Counted
 from kerngen.runtime.choices import Choice
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.errors import ContextError
-from kerngen.runtime.gpu import Buffer, Device, GPUBuffer, translate
+from kerngen.runtime.gpu import Buffer, Device, GPUBuffer, GPUDevice, translate
 from kerngen.runtime.launch import Launcher
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.memory import Memory
@@ -96,6 +96,12 @@ class GpuBackend:
             transfers=self._transfers,
             counters=counters,
         )
+
+    @property
+    def device(self) -> GPUDevice:
+        """The device."""
+        self._check_open()
+        return self._device
 
     @property
     def caches(self) -> Mapping[str, Counted]:

@@ -22,7 +22,7 @@ from kerngen.runtime.choices import Choice
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.elements import Element
 from kerngen.runtime.errors import ContextError
-from kerngen.runtime.gpu import GPUBuffer
+from kerngen.runtime.gpu import GPUBuffer, GPUDevice
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.pool import Pool
 from kerngen.runtime.scalars import check_scalars, prepare
@@ -74,6 +74,13 @@ class NumpyBackend:
         with self._locked():
             block = self._pool.acquire(max(nbytes, least, 16))
             return Lease(block, nbytes, self._pool.returned, padded=True)
+
+    @property
+    def device(self) -> GPUDevice:
+        """Refuse: there is none."""
+        raise ContextError(
+            "device: the reference context has none, NumPy does the work."
+        )
 
     def wrap(self, buffer: GPUBuffer, offset: int, nbytes: int) -> Lease[Bytes]:
         """Refuse: there is no device."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
+from threading import Lock
 from typing import TypeAlias, final
 
 from kerngen.runtime.caches import Cache
@@ -25,6 +26,8 @@ Bound: TypeAlias = tuple[int, int, int]
 
 GroupKey: TypeAlias = tuple[int, int, tuple[Bound, ...]]
 """A bind group: the shader's number, the uniform chunk's, and the storage bindings."""
+
+_PIPELINES = 4096
 
 
 @final
@@ -51,31 +54,51 @@ class CompiledShader:
 
 @final
 class Shaders:
-    """Compiles shaders; the same text with the same layout is compiled once."""
+    """Compiles shaders; the same text with the same layout is compiled once.
+
+    That holds for all contexts on a device together: each counts what it compiled, and
+    what it found.
+    """
 
     def __init__(self, device: Device, counters: Counters) -> None:
-        """Start empty."""
-        self.cache: Cache[ShaderKey, CompiledShader] = Cache("pipelines", 4096)
-        self._device = device
+        """Start with what is compiled on the device already."""
+        self._compiler = _compiler_of(device)
+        self.cache: Cache[ShaderKey, CompiledShader] = Cache(
+            "pipelines", _PIPELINES, self._compiler.shaders
+        )
         self._counters = counters
+
+    def compile(self, key: ShaderKey, label: str) -> CompiledShader:
+        """Return the compiled shader; `label` names it in the adapter's errors."""
+        with self._compiler.lock:
+            known = self.cache.get(key)
+            if known is not None:
+                return known
+            try:
+                shader = self._compiler.compile(key, label)
+            except Exception as error:
+                raise translate(error, f"to compile the shader of {label}") from error
+            self._counters.pipelines_created += 1
+            self.cache.put(key, shader)
+            return shader
+
+
+@final
+class _Compiler:
+    """What is compiled on a device; `shaders` and `compile` need the lock."""
+
+    def __init__(self, device: Device) -> None:
+        """Start with nothing compiled."""
+        self.lock = Lock()
+        self.shaders: dict[ShaderKey, CompiledShader] = {}
+        self._device = device
         self._numbers = count()
         self._layouts: dict[
             tuple[int, tuple[bool, ...]], tuple[BindGroupLayout, PipelineLayout]
         ] = {}
 
     def compile(self, key: ShaderKey, label: str) -> CompiledShader:
-        """Return the compiled shader; `label` names it in the adapter's errors."""
-        known = self.cache.get(key)
-        if known is not None:
-            return known
-        try:
-            shader = self._compile(key, label)
-        except Exception as error:
-            raise translate(error, f"to compile the shader of {label}") from error
-        self.cache.put(key, shader)
-        return shader
-
-    def _compile(self, key: ShaderKey, label: str) -> CompiledShader:
+        """Return a new pipeline, with a number that no other one of the device has."""
         group_layout, pipeline_layout = self._layout(key.uniform_bytes, key.writes)
         module = self._device.create_shader_module(label=label, code=key.text)
         pipeline = self._device.create_compute_pipeline(
@@ -83,7 +106,6 @@ class Shaders:
             layout=pipeline_layout,
             compute={"module": module, "entry_point": "main"},
         )
-        self._counters.pipelines_created += 1
         return CompiledShader(
             next(self._numbers), label, pipeline, group_layout, key.uniform_bytes
         )
@@ -103,6 +125,16 @@ class Shaders:
         )
         self._layouts[uniform_bytes, writes] = group_layout, pipeline_layout
         return group_layout, pipeline_layout
+
+
+def _compiler_of(device: Device) -> _Compiler:
+    """Return the one compiler of a device.
+
+    The device itself keeps it: pipelines refer to their device, so that a dictionary
+    with weak keys would keep every device alive for ever.
+    """
+    compiler: _Compiler = vars(device).setdefault("_kerngen", _Compiler(device))
+    return compiler
 
 
 def _uniform_entry(uniform_bytes: int) -> Descriptor:

@@ -16,7 +16,7 @@ from .judged import Judges
 @pytest.fixture(scope="session")
 def judges(ctx: gpu.Context) -> Iterator[Judges]:
     """Return the judges, on the device of the software adapter."""
-    device = ctx.empty(1, gpu.f32).buffer._device
+    device = ctx.device
     tint = Tint()
     yield Judges(Bench(device), tint)
     tint.close()

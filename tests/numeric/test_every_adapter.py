@@ -15,7 +15,7 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, FeatureError, LimitError, f16, f32
-from tests.runtime.kernels import DOUBLED, internals, launch
+from tests.runtime.kernels import DOUBLED, launch
 
 from .cases import Arrays, Case, standard_kernels
 from .generated import built
@@ -58,7 +58,7 @@ TOO_MANY = "kernel f({a}) -> y: f32[n] {{ y[i] = {sum}; }} schedule f {{ generic
 @pytest.fixture(scope="module")
 def least(ctx: Context) -> Iterator[Context]:
     """A context with WebGPU's default limits and features on the adapter of `ctx`."""
-    adapter = internals(ctx)._device.adapter
+    adapter = ctx.device.adapter
     device = adapter.request_device_sync(required_limits=dict(gpu.WEBGPU_LIMITS))
     with gpu.open(device=device) as opened:
         yield opened
@@ -66,7 +66,7 @@ def least(ctx: Context) -> Iterator[Context]:
 
 
 def test_the_least_is_webgpus(least: Context) -> None:
-    limits = internals(least)._device.limits
+    limits = least.device.limits
     assert {name: limits[name] for name in LEAST} == LEAST
 
 
@@ -136,7 +136,7 @@ def test_a_kernel_that_binds_more_is_refused(least: Context) -> None:
 def test_f16_is_refused_without_the_feature(ctx: Context, least: Context) -> None:
     for context in (ctx, least):
         x = context.vector([0.5, 3.0], f16)
-        if "shader-f16" in internals(context)._device.features:
+        if "shader-f16" in context.device.features:
             (y,) = launch(DOUBLED, x)
             assert y.numpy().tolist() == [1.0, 6.0]
         else:

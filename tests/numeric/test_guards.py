@@ -20,7 +20,6 @@ from kerngen.runtime.kernel import Kernel
 from tests.language import test_meaning
 from tests.language.cases import CASES, Array, Arrays, Inputs
 from tests.language.cases import Case as Construct
-from tests.runtime.kernels import internals
 
 from .cases import Case, standard_kernels
 from .domains import Dims
@@ -126,7 +125,7 @@ def sizes(case: Case) -> Iterator[Dims]:
 @pytest.fixture(scope="module")
 def guarded(ctx: Context) -> Guarded:
     """A context on a device of its own, of the adapter of `ctx`, with guard zones."""
-    device = internals(ctx)._device
+    device = ctx.device
     own = device.adapter.request_device_sync(required_features=list(device.features))
     return Guarded(own)
 

@@ -142,7 +142,7 @@ def test_a_lost_device() -> None:
     ctx = open_software_context()
     x = ctx.zeros(4, f32)
     launch(ACCUMULATE, x, ctx.zeros(4, f32), factor=1.0)
-    x.buffer._device.destroy()
+    ctx.device.destroy()
     launch(ACCUMULATE, x, ctx.empty(4, f32), factor=1.0)
     with pytest.raises(gpu.DeviceLost, match="accumulate"):
         ctx.submit()

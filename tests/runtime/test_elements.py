@@ -30,7 +30,7 @@ from kerngen.runtime import (
     vec4f,
 )
 from kerngen.runtime.elements import ELEMENTS, Leaf
-from tests.runtime.test_views import COPY, STORAGE, device_of
+from tests.runtime.test_views import COPY, STORAGE
 
 from .structs import AXES, Cluster, Particle, particle
 
@@ -302,14 +302,14 @@ def test_instances_of_another_struct_are_refused(any_ctx: Context) -> None:
 
 def test_the_callers_buffer_holds_structs(ctx: Context) -> None:
     array = records((3,))
-    buffer = device_of(ctx).create_buffer(size=Particle.SIZE * 4, usage=STORAGE | COPY)
+    buffer = ctx.device.create_buffer(size=Particle.SIZE * 4, usage=STORAGE | COPY)
     x = ctx.wrap(buffer, 3, Particle, offset=Particle.SIZE)
     x.copy_from(array)
     assert x.numpy().tobytes() == array.tobytes()
     with pytest.raises(ShapeError, match="not a multiple of the 48 bytes of Particle"):
         ctx.wrap(buffer, 1, Particle, offset=16)
     with pytest.raises(ShapeError, match="ends at byte 192"):
-        ctx.wrap(device_of(ctx).create_buffer(size=176, usage=STORAGE), 4, Particle)
+        ctx.wrap(ctx.device.create_buffer(size=176, usage=STORAGE), 4, Particle)
 
 
 def test_an_empty_tensor_has_room_for_an_element(ctx: Context) -> None:

@@ -15,7 +15,7 @@ from kerngen.runtime import Context, DtypeError, f16, f32
 from kerngen.runtime.kernel import Kernel
 from kerngen_kernels import half
 from tests.numeric.generated import built
-from tests.runtime.test_views import COPY, STORAGE, device_of
+from tests.runtime.test_views import COPY, STORAGE
 
 LENGTHS = (*range(10), 15, 16, 17, 255, 256, 257, 1023)
 PLACES = (0, 1, 2, 3, 7, 64, 65)
@@ -115,7 +115,7 @@ def test_rows_of_odd_length(any_ctx: Context) -> None:
 
 
 def test_the_callers_buffer(ctx: Context, change: Kernel) -> None:
-    buffer = device_of(ctx).create_buffer(size=12, usage=STORAGE | COPY)
+    buffer = ctx.device.create_buffer(size=12, usage=STORAGE | COPY)
     x: Any = ctx.wrap(buffer, 5, f16)
     x.copy_from(halves(5))
     change.launch(ctx, (x, ctx.vector(halves(5), f16)), (), (None,))

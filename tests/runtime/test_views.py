@@ -28,10 +28,6 @@ COPY = 0x4 | 0x8
 STORAGE = 0x80
 
 
-def device_of(ctx: Context) -> Any:
-    return ctx.empty(1, f32).buffer._device
-
-
 # ---- aliases
 
 
@@ -225,7 +221,7 @@ def test_wrong_copies(ctx: Context) -> None:
 
 
 def test_a_wrapped_buffer_is_used_in_place(ctx: Context) -> None:
-    device = device_of(ctx)
+    device = ctx.device
     buffer = device.create_buffer(size=1024, usage=STORAGE | COPY)
     device.queue.write_buffer(buffer, 256, np.arange(10, dtype=np.float32))
     x: Any = ctx.wrap(buffer, 10, f32, offset=256)
@@ -245,7 +241,7 @@ def test_a_tensor_hands_out_its_buffer(ctx: Context) -> None:
     launch(ACCUMULATE, x, ctx.vector(np.ones(16), f32), factor=1.0)
     buffer = x.buffer
     assert isinstance(buffer, wgpu.GPUBuffer)
-    device = device_of(ctx)
+    device = ctx.device
     raw = np.frombuffer(device.queue.read_buffer(buffer, 0, 64), np.float32)
     np.testing.assert_array_equal(raw, np.arange(1, 17))
     again: Any = ctx.wrap(buffer, 16, f32)
@@ -258,7 +254,7 @@ def test_a_tensor_hands_out_its_buffer(ctx: Context) -> None:
 
 
 def test_wrong_buffers(ctx: Context) -> None:
-    device = device_of(ctx)
+    device = ctx.device
     wrap: Any = ctx.wrap
     plain = device.create_buffer(size=64, usage=COPY)
     good = device.create_buffer(size=64, usage=STORAGE | COPY)
@@ -278,7 +274,7 @@ def test_wrong_buffers(ctx: Context) -> None:
 
 
 def test_a_destroyed_buffer_is_reported_and_forgotten(ctx: Context) -> None:
-    device = device_of(ctx)
+    device = ctx.device
     buffer = device.create_buffer(size=256, usage=STORAGE | COPY)
     x: Any = ctx.wrap(buffer, 4, f32)
     launch(ACCUMULATE, x, ctx.zeros(4, f32), factor=1.0)
@@ -291,7 +287,7 @@ def test_a_destroyed_buffer_is_reported_and_forgotten(ctx: Context) -> None:
 
 
 def test_a_mapped_buffer_is_reported(ctx: Context) -> None:
-    device = device_of(ctx)
+    device = ctx.device
     buffer = device.create_buffer(
         size=256, usage=STORAGE | COPY, mapped_at_creation=True
     )

@@ -107,14 +107,10 @@ def test_a_step_that_is_repeated_creates_nothing(ctx: Context) -> None:
 # ---- imported buffers
 
 
-def device_of(ctx: Context) -> Any:
-    return ctx.empty(1, f32).buffer._device
-
-
 def test_an_imported_buffer_outlives_the_batches_that_share_it(ctx: Context) -> None:
     usage = import_module("wgpu").BufferUsage
     data = np.arange(6, dtype=np.float32)
-    buffer = device_of(ctx).create_buffer_with_data(
+    buffer = ctx.device.create_buffer_with_data(
         data=data, usage=usage.STORAGE | usage.COPY_SRC
     )
     for factor in (2.0, 3.0):
@@ -129,7 +125,7 @@ def test_an_imported_buffer_outlives_the_batches_that_share_it(ctx: Context) -> 
         del batch, weights, scaled
         gc.collect()
     ctx.trim()
-    read: Any = device_of(ctx).queue.read_buffer(buffer)
+    read: Any = ctx.device.queue.read_buffer(buffer)
     np.testing.assert_array_equal(np.frombuffer(read, np.float32), data)
 
 

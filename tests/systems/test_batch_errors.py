@@ -24,7 +24,6 @@ from kerngen.runtime import (
     u32,
 )
 from tests.conftest import open_software_context
-from tests.runtime.kernels import internals
 
 
 def test_a_result_is_read_only_after_its_execution(ctx: Context) -> None:
@@ -141,7 +140,7 @@ def test_arrays_that_do_not_convert(ctx: Context) -> None:
 
 def test_buffers_that_cannot_be_imported(ctx: Context) -> None:
     usage: Any = import_module("wgpu").BufferUsage
-    device: Any = ctx.empty(1, f32).buffer._device
+    device: Any = ctx.device
     small = device.create_buffer(size=16, usage=usage.STORAGE)
     vertices = device.create_buffer(size=64, usage=usage.VERTEX)
     batch = Batch(ctx)
@@ -228,8 +227,7 @@ def test_a_failed_execution_can_be_repeated(
 def test_an_execution_that_an_enclosing_batch_lost(
     ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    backend = internals(ctx)
-    queue = backend._device.queue
+    queue = ctx.device.queue
     batch = Batch(ctx)
     x = batch.import_buffer(ctx.vector([1.0], f32))
     y = batch.relu(x)

@@ -224,7 +224,7 @@ def test_a_lost_device_is_an_error_of_the_call_that_waits() -> None:
         batch = Batch(ctx)
         y = batch.relu(batch.upload(np.ones(3)))
         batch.execute()
-        internals(ctx)._device.destroy()
+        ctx.device.destroy()
         with pytest.raises(Error):
             batch.read(y)
 

@@ -186,7 +186,7 @@ def test_reset_starts_over(ctx: gpu.Context) -> None:
 
 
 def test_a_trainer_on_a_device_of_the_callers(ctx: gpu.Context) -> None:
-    device = ctx.zeros(1, f32).buffer._device
+    device = ctx.device
     with gpu.open(device=device) as shared:
         trainer = Trainer(shared, initial())
         take_step(trainer)
