@@ -42,7 +42,7 @@ class Batch:
 
     Each call queues an operation and returns the handle of its result.  `execute()`
     runs what was queued since the last one, by one submission; then `read` returns
-    results, and more can be queued.  Pipelines are the context's: the next batch finds
+    results, and more can be queued.  Pipelines are the device's: the next batch finds
     them in `ctx.caches`.  A batch belongs to its thread.
 
     Every method that takes handles raises DtypeError for what is none, and ContextError
@@ -55,6 +55,11 @@ class Batch:
         self._values: WeakKeyDictionary[BatchBuffer, Value] = WeakKeyDictionary()
         self._uploads: dict[Value, NDArray[np.float32]] = {}
         self._operations: list[Operation] = []
+
+    @property
+    def ctx(self) -> Context:
+        """The context that it runs on."""
+        return self._ctx
 
     @property
     def num_operations(self) -> int:
@@ -97,14 +102,15 @@ class Batch:
         """Take a buffer of the context's device as it is, without a copy.
 
         It is a `wgpu.GPUBuffer` with the usages STORAGE and COPY_SRC, of which the
-        first elements are taken as row-major `shape`; or a tensor of the context, which
-        need not say its shape.  The batch only reads it, as it is at `execute()`, and
-        does not free it.  Raises ShapeError if it is too small, ContextError if it is
-        from elsewhere.
+        first elements are taken as row-major `shape`; or a tensor of the context, all of
+        whose elements are.  An integer is a shape of rank 1.  For a tensor alone, one
+        length may be -1, and no shape is its own.  The batch only reads it, as it is at
+        `execute()`, and does not free it.  Raises ShapeError if the shape does not fit or
+        a buffer's is missing, ContextError if it is from elsewhere.
         """
         if is_tensor(buffer):
             check_import(self._ctx, buffer)
-            tensor = buffer if shape is None else buffer.reshape(_lengths(shape))
+            tensor = buffer if shape is None else buffer.reshape(shape)
         elif shape is None:
             raise ShapeError(
                 "import_buffer: a buffer does not know its shape; give it as the second "
@@ -177,13 +183,12 @@ class Batch:
     def matmul(self, a: BatchBuffer, b: BatchBuffer) -> BatchBuffer: ...
     @overload
     def matmul(
-        self, a: BatchBuffer, b: BatchBuffer, *, m: int, k: int, n: int
+        self, a: BatchBuffer, b: BatchBuffer, m: int, k: int, n: int
     ) -> BatchBuffer: ...
     def matmul(
         self,
         a: BatchBuffer,
         b: BatchBuffer,
-        *,
         m: int | None = None,
         k: int | None = None,
         n: int | None = None,
@@ -209,8 +214,9 @@ class Batch:
     def execute(self) -> None:
         """Run the uploads, then all that is queued, by one submission.
 
-        With nothing queued, nothing is done.  If this raises, no operation has run:
-        all of them are still queued, and the next `execute()` tries again.
+        With nothing queued, nothing is done.  If this raises, no operation counts as
+        run, though the device may have been given some: all of them are still queued, and
+        the next `execute()` tries again.
         """
         if not self._uploads and not self._operations:
             return
@@ -218,8 +224,8 @@ class Batch:
             run(self._ctx, self._uploads, self._operations)
         except Exception as error:
             error.add_note(
-                f"No operation of the batch has run: all {self.num_operations} are "
-                f"still queued."
+                f"No operation of the batch counts as run: all {self.num_operations} "
+                f"are still queued."
             )
             raise
         self._uploads.clear()
@@ -314,7 +320,3 @@ class Batch:
                 f"computed; call execute() first."
             )
         return value.tensor
-
-
-def _lengths(shape: int | Sequence[int]) -> tuple[int, ...]:
-    return (shape,) if isinstance(shape, int) else tuple(shape)

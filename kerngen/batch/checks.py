@@ -65,8 +65,8 @@ def matrix_lengths(a: Value, b: Value) -> tuple[int, int, int]:
     for name, value in (("a", a), ("b", b)):
         if len(value.shape) != 2:
             raise ShapeError(
-                f"matmul: '{name}' has shape {value.shape}; expected a matrix. Give m=, "
-                f"k= and n= to read flat buffers as matrices."
+                f"matmul: '{name}' has shape {value.shape}; expected a matrix. Give m, "
+                f"k and n to read flat buffers as matrices."
             )
     (m, k), (rows, n) = a.shape, b.shape
     if rows != k:
@@ -81,10 +81,10 @@ def flat_lengths(
     a: Value, b: Value, lengths: Mapping[str, int | None]
 ) -> tuple[int, int, int]:
     """Return m, k and n as given, if row-major matrices of them fill the buffers."""
-    missing = [f"{name}=" for name, length in lengths.items() if length is None]
+    missing = [name for name, length in lengths.items() if length is None]
     if missing:
         raise ShapeError(
-            f"matmul: m=, k= and n= are given together or not at all; "
+            f"matmul: m, k and n are given together or not at all; "
             f"{' and '.join(missing)} is missing."
         )
     m, k, n = normalise_shape(cast("list[int]", list(lengths.values())))

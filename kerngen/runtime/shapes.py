@@ -14,11 +14,7 @@ Shape: TypeAlias = tuple[int, ...]
 
 def normalise_shape(shape: int | Sequence[int]) -> Shape:
     """Return a shape as a tuple of lengths; an integer is a shape of rank 1."""
-    try:
-        lengths = (index(shape),) if not isinstance(shape, Sequence) else tuple(shape)
-        lengths = tuple(index(length) for length in lengths)
-    except TypeError:
-        raise ShapeError(f"A shape is a tuple of integers, got {shape!r}.") from None
+    lengths = _integers(shape)
     if any(length < 0 for length in lengths):
         raise ShapeError(f"A shape has no negative lengths, got {lengths}.")
     return lengths
@@ -26,7 +22,7 @@ def normalise_shape(shape: int | Sequence[int]) -> Shape:
 
 def resolve_shape(shape: int | Sequence[int], size: int) -> Shape:
     """Return the new shape of `size` elements; one length may be -1, as in NumPy."""
-    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+    wanted = _integers(shape)
     if wanted.count(-1) > 1:
         raise ShapeError(f"Only one length of a shape can be -1, got {wanted}.")
     if -1 in wanted:
@@ -38,6 +34,14 @@ def resolve_shape(shape: int | Sequence[int], size: int) -> Shape:
     if math.prod(lengths) != size:
         raise ShapeError(f"{size} elements do not fit the shape {lengths}.")
     return lengths
+
+
+def _integers(shape: int | Sequence[int]) -> Shape:
+    try:
+        lengths = (index(shape),) if not isinstance(shape, Sequence) else tuple(shape)
+        return tuple(index(length) for length in lengths)
+    except TypeError:
+        raise ShapeError(f"A shape is a tuple of integers, got {shape!r}.") from None
 
 
 def round_up(value: int, multiple: int) -> int:

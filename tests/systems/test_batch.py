@@ -114,7 +114,7 @@ def test_a_chain_in_flat_buffers_as_the_reference_system_has_it(ctx: Context) ->
     x, w = normals(2 * 3), normals(3 * 3, seed=1)
     batch = Batch(ctx)
     old = batch.upload(x)
-    product = batch.matmul(old, batch.upload(w), m=2, k=3, n=3)
+    product = batch.matmul(old, batch.upload(w), 2, 3, 3)
     new = batch.add(old, batch.relu(product))
     batch.execute()
     exact = x + np.maximum((x.reshape(2, 3) @ w.reshape(3, 3)).reshape(-1), 0)

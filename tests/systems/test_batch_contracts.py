@@ -129,6 +129,22 @@ def test_an_imported_buffer_outlives_the_batches_that_share_it(ctx: Context) -> 
     np.testing.assert_array_equal(np.frombuffer(read, np.float32), data)
 
 
+def test_the_shapes_that_an_import_takes(ctx: Context) -> None:
+    usage = import_module("wgpu").BufferUsage
+    buffer = ctx.device.create_buffer(size=24, usage=usage.STORAGE | usage.COPY_SRC)
+    tensor = ctx.zeros((2, 3), f32)
+    batch = Batch(ctx)
+    assert batch.ctx is ctx
+    length: Any = np.int64(6)
+    for source in (buffer, tensor):
+        for shape in (6, length, (6,), [length]):
+            assert batch.import_buffer(source, shape).shape == (6,)
+        assert batch.import_buffer(source, (3, 2)).shape == (3, 2)
+    assert batch.import_buffer(tensor).shape == (2, 3)
+    assert batch.import_buffer(tensor, -1).shape == (6,)
+    assert batch.import_buffer(tensor, (3, -1)).shape == (3, 2)
+
+
 def test_an_imported_tensor_is_read_as_it_is_at_the_execution(ctx: Context) -> None:
     tensor = ctx.vector(np.ones(6), f32)
     batch = Batch(ctx)

@@ -78,7 +78,7 @@ MISFITS: dict[str, tuple[Callable[[Batch, Any, Any], object], str]] = {
     "dot": (Batch.dot, r"dot: 'a' has shape \(2, 3\) and 'b' has shape \(4,\)"),
     "no matrix": (
         Batch.matmul,
-        r"matmul: 'b' has shape \(4,\); expected a matrix\. Give m=, k= and n=",
+        r"matmul: 'b' has shape \(4,\); expected a matrix\. Give m, k and n to",
     ),
     "inner": (
         lambda b, x, _: b.matmul(x, x),
@@ -94,7 +94,7 @@ MISFITS: dict[str, tuple[Callable[[Batch, Any, Any], object], str]] = {
     ),
     "half given": (
         lambda b, x, _: wrongly(b).matmul(x, x, m=2, n=3),
-        r"given together or not at all; k= is missing",
+        r"given together or not at all; k is missing",
     ),
     "no integer": (
         lambda b, x, _: wrongly(b).matmul(x, x, m=2.0, k=3, n=2),
@@ -156,6 +156,10 @@ def test_buffers_that_cannot_be_imported(ctx: Context) -> None:
         batch.import_buffer(ctx.zeros(3, u32))
     with pytest.raises(ShapeError, match=r"6 elements do not fit the shape \(4,\)"):
         batch.import_buffer(ctx.zeros((2, 3), f32), 4)
+    with pytest.raises(ShapeError, match=r"no negative lengths, got \(-1,\)"):
+        batch.import_buffer(small, -1)
+    with pytest.raises(ShapeError, match=r"a tuple of integers, got 2\.5"):
+        wrongly(batch).import_buffer(ctx.zeros((2, 3), f32), 2.5)
 
 
 def test_what_belongs_to_another_context(ctx: Context) -> None:
@@ -198,7 +202,7 @@ def test_a_failed_execution_runs_nothing_and_loses_nothing() -> None:
             with pytest.raises(LimitError, match="matmul") as caught:
                 batch.execute()
             assert caught.value.__notes__ == [
-                "No operation of the batch has run: all 2 are still queued."
+                "No operation of the batch counts as run: all 2 are still queued."
             ]
             assert (batch.num_operations, batch.num_buffers) == before
             for handle in (x, y, large):
