@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 import kerngen.runtime as gpu
 from kerngen.batch import Batch
 from kerngen.matmul_cache import Layout, MatmulCache
-from kerngen.runtime import Context, Counters, Error, f32
+from kerngen.runtime import Context, Counters, DeviceLost, Error, f32
 from kerngen.train import Trainer
 from kerngen_kernels import elementwise, gemv, matmul
 from tests.conftest import open_software_context
@@ -225,7 +225,7 @@ def test_a_lost_device_is_an_error_of_the_call_that_waits() -> None:
         y = batch.relu(batch.upload(np.ones(3)))
         batch.execute()
         ctx.device.destroy()
-        with pytest.raises(Error):
+        with pytest.raises(DeviceLost):
             batch.read(y)
 
 
