@@ -274,12 +274,7 @@ class Batch:
                 f"{operation}: {name} belongs to another batch. Read it there and upload "
                 f"it here."
             )
-        if value.is_lost:
-            raise StateError(
-                f"{operation}: {name}, of shape {buffer.shape}, was never computed: an "
-                f"error ended the ctx.batch() in which execute() was called. Queue the "
-                f"operations anew."
-            )
+        value.check(f"{operation}: {name}")
         return value
 
     def _map(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 from weakref import ref
 
-from kerngen.runtime import Tensor, f32
+from kerngen.runtime import StateError, Tensor, f32
 from kerngen.runtime.shapes import Shape
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ class Value:
     tell which results nobody can read any more.
     """
 
-    __slots__ = ("_handle", "_recording", "shape", "tensor")
+    __slots__ = ("_handle", "_losses", "shape", "tensor")
 
     def __init__(self, handle: BatchBuffer, tensor: Floats | None = None) -> None:
         """Stand behind a handle; only what is imported has its tensor already."""
         self.shape = handle.shape
         self.tensor = tensor
         self._handle = ref(handle)
-        self._recording: int | None = None
+        self._losses = 0 if tensor is None else tensor.losses
 
     @property
     def is_held(self) -> bool:
@@ -55,11 +55,22 @@ class Value:
     @property
     def is_lost(self) -> bool:
         """Whether an error of its context ended the recording that computes it."""
-        if self.tensor is None or self._recording is None:
-            return False
-        return self.tensor.ctx.backend.is_lost(self._recording)
+        return self.tensor is not None and self.tensor.losses != self._losses
 
-    def settle(self, tensor: Floats, recording: int) -> None:
-        """Have a tensor from now on, which a recording of its context computes."""
+    def settle(self, tensor: Floats, losses: int) -> None:
+        """Have a tensor from now on, which had so many losses when it was recorded."""
         self.tensor = tensor
-        self._recording = recording
+        self._losses = losses
+
+    def check(self, who: str) -> None:
+        """Refuse a value that was lost; `who` asks for it.
+
+        Raises:
+            StateError: If it was.
+        """
+        if self.is_lost:
+            raise StateError(
+                f"{who}, of shape {self.shape}, was never computed: an error ended the "
+                f"ctx.batch() in which execute() was called. Queue the operations anew, "
+                f"on a new batch."
+            )

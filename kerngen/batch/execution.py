@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,9 @@ def run(ctx: Context, uploads: Uploads, operations: Sequence[Operation]) -> None
             _run(operation, made)
             done = (*operation.inputs, *operation.outputs)
             _release(made, (each for each in done if last.get(each, -1) <= number))
-        recording = ctx.backend.recording
-    for value, tensor in made.items():
-        value.settle(tensor, recording)
+        settled = [(value, tensor, tensor.losses) for value, tensor in made.items()]
+    for value, tensor, losses in settled:
+        value.settle(tensor, losses)
 
 
 def _tensor(ctx: Context, array: NDArray[np.float32]) -> Floats:
@@ -50,11 +50,12 @@ def _tensor(ctx: Context, array: NDArray[np.float32]) -> Floats:
 
 
 def _run(operation: Operation, made: Made) -> None:
-    tensors = [_find(value, made) for value in operation.inputs]
+    tensors = [_find(value, made, operation.name) for value in operation.inputs]
     made.update(zip(operation.outputs, operation.run(tensors), strict=True))
 
 
-def _find(value: Value, made: Made) -> Any:
+def _find(value: Value, made: Made, operation: str) -> Floats:
+    value.check(f"{operation}: an argument")
     return made[value] if value.tensor is None else value.tensor
 
 

@@ -58,15 +58,6 @@ class Backend(Protocol):
         ...
 
     @property
-    def recording(self) -> int:
-        """The number of the recording that calls go into now."""
-        ...
-
-    def is_lost(self, recording: int) -> bool:
-        """Return whether an error ended a recording, so that nothing of it ran."""
-        ...
-
-    @property
     def counters(self) -> Counters:
         """What was done so far."""
         ...
@@ -96,8 +87,8 @@ class Backend(Protocol):
         """Return the buffer of a lease for the caller's own use."""
         ...
 
-    def clear(self, lease: Lease[Any]) -> None:
-        """Fill a whole padded lease with zeros."""
+    def clear(self, lease: Lease[Any], offset: int, nbytes: int) -> None:
+        """Fill a range of a lease with zeros."""
         ...
 
     def upload(self, lease: Lease[Any], offset: int, data: Bytes) -> None:

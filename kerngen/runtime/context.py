@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, final, overload
-from weakref import WeakSet
+from weakref import ref
 
 from kerngen.runtime.arrays import (
     Values,
@@ -62,7 +62,7 @@ class Context:
         """Stand in front of a backend; use `kerngen.runtime.open` instead."""
         self.backend = backend
         self.alignment = backend.alignment
-        self._watches: WeakSet[Watch] = WeakSet()
+        self._watches: list[ref[Watch]] = []
 
     # ---- what it is
 
@@ -230,7 +230,7 @@ class Context:
     def zeros(self, shape: int | Sequence[int], element: type[E]) -> Tensor[E, Any]:
         """Return a tensor of zeros."""
         tensor: Tensor[E, Any] = self.empty(tuple(normalise_shape(shape)), element)
-        self.backend.clear(tensor.lease)
+        self.backend.clear(tensor.lease, 0, tensor.nbytes)
         return tensor
 
     def wrap(
@@ -265,12 +265,15 @@ class Context:
         This is how an error that is found on the device gets to its user: at the next
         point that waits anyway.  A check may read tensors itself.
         """
-        self._watches.add(watch)
+        alive = [each for each in self._watches if each() is not None]
+        self._watches = [*alive, ref(watch)]
 
     def check_watches(self) -> None:
         """Run the checks; every read of a tensor does."""
-        for watch in tuple(self._watches):
-            watch.check()
+        for each in self._watches:
+            watch = each()
+            if watch is not None:
+                watch.check()
 
     # ---- copies and submission
 

@@ -116,15 +116,6 @@ class GpuBackend:
         ]
         return {cache.name: cache for cache in caches}
 
-    @property
-    def recording(self) -> int:
-        """The number of the recording that calls go into now."""
-        return self._recorder.serial
-
-    def is_lost(self, recording: int) -> bool:
-        """Return whether an error ended a recording, so that nothing of it ran."""
-        return recording in self._recorder.lost
-
     def lease(self, nbytes: int, least: int = 0) -> Lease[Buffer]:
         """Return padded storage for `nbytes`, with any contents and room for `least`."""
         with self._lock:
@@ -145,11 +136,11 @@ class GpuBackend:
                 self._recorder.submit()
             return self._memory.hand_out(lease)
 
-    def clear(self, lease: Lease[Buffer]) -> None:
-        """Fill a whole padded lease with zeros."""
+    def clear(self, lease: Lease[Buffer], offset: int, nbytes: int) -> None:
+        """Fill a range of a lease with zeros."""
         with self._lock:
             self._check_open()
-            self._transfers.clear(lease)
+            self._transfers.clear(lease, offset, nbytes)
 
     def upload(self, lease: Lease[Buffer], offset: int, data: Bytes) -> None:
         """Write `data` at `offset` bytes of a lease."""

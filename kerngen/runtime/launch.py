@@ -235,6 +235,10 @@ class Launcher:
             block.used_in = serial
             if block.escaped:
                 recorder.escaped.add(block)
+        for slot in plan.written:
+            block = slots[slot].lease.block
+            block.writes += 1
+            recorder.written.add(block)
         self._counters.dispatches += len(groups)
         recorder.dispatches += len(groups)
         recorder.temporary_bytes += plan.inner_bytes

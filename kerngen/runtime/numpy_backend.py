@@ -59,16 +59,6 @@ class NumpyBackend:
         )
         self.caches: Mapping[str, Counted] = {"storage": self._pool}
 
-    @property
-    def recording(self) -> int:
-        """The number of the only recording: every call runs at once."""
-        return 0
-
-    def is_lost(self, recording: int) -> bool:
-        """Return False: what was called has run."""
-        del recording
-        return False
-
     def lease(self, nbytes: int, least: int = 0) -> Lease[Bytes]:
         """Return storage for `nbytes`, with any contents and room for `least`."""
         with self._locked():
@@ -96,16 +86,18 @@ class NumpyBackend:
             f"use numpy()."
         )
 
-    def clear(self, lease: Lease[Bytes]) -> None:
-        """Fill a lease with zeros."""
+    def clear(self, lease: Lease[Bytes], offset: int, nbytes: int) -> None:
+        """Fill a range of a lease with zeros."""
         with self._locked():
-            lease.block.memory.fill(0)
+            lease.block.memory[offset : offset + nbytes] = 0
+            lease.block.writes += 1
             self.counters.copies += 1
 
     def upload(self, lease: Lease[Bytes], offset: int, data: Bytes) -> None:
         """Write `data` at `offset` bytes of a lease."""
         with self._locked():
             lease.block.memory[offset : offset + data.nbytes] = data
+            lease.block.writes += 1
             self.counters.uploads += 1
 
     def download(self, lease: Lease[Bytes], offset: int, nbytes: int) -> Bytes:
@@ -124,6 +116,7 @@ class NumpyBackend:
         """Copy the elements of a tensor to another of the same size."""
         with self._locked():
             _array(target)[...] = _array(source).copy()
+            target.lease.block.writes += 1
             self.counters.copies += 1
 
     def launch(
@@ -143,6 +136,8 @@ class NumpyBackend:
             _check_aliases(kernel, [*tensors, *out])
             check_scalars(kernel, signature.values, scalars)
             results = _run(kernel, tensors, scalars, signature)
+            for spec, tensor in zip(kernel.inputs, tensors, strict=True):
+                tensor.lease.block.writes += spec.access == "update"
             self.counters.calls += 1
             return tuple(
                 self._store(ctx, spec.element, shape, array, tensor)
@@ -193,6 +188,7 @@ class NumpyBackend:
             nbytes = math.prod(shape) * element.DTYPE.itemsize
             tensor = Tensor(ctx, element, shape, self.lease(nbytes))
         _array(tensor)[...] = array
+        tensor.lease.block.writes += 1
         return tensor
 
     def _create(self, nbytes: int) -> Bytes:

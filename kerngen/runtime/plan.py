@@ -76,7 +76,8 @@ class Inner:
 class Plan:
     """A kernel's steps for some shapes.
 
-    Slots number the parameters, then outputs, temporaries and scratch.  `conflicts` are
+    Slots number the parameters, then outputs, temporaries and scratch.  `written` are those
+    of the arguments that a call writes.  `conflicts` are
     the pairs of arguments of which one is written; those in `mixed` may not even lie in
     one buffer, as some dispatch writes the one and reads the other.
     """
@@ -87,6 +88,7 @@ class Plan:
     output_bytes: tuple[int, ...]
     inner: tuple[Inner, ...]
     inner_bytes: int
+    written: tuple[int, ...]
     conflicts: tuple[Pair, ...]
     mixed: frozenset[Pair]
     stride: int

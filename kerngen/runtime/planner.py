@@ -68,6 +68,11 @@ class Planner:
             output_bytes=tuple(item.nbytes for item in outputs),
             inner=inner if steps else (),
             inner_bytes=sum(item.nbytes for item in inner),
+            written=tuple(
+                slot
+                for slot, spec in enumerate(kernel.tensors)
+                if spec.access != "read"
+            ),
             conflicts=_conflicts(kernel),
             mixed=_mixed([dispatch for dispatch, _ in running], kernel),
             stride=self._stride(kernel, steps),

@@ -21,8 +21,8 @@ class Recorder:
 
     `serial` numbers the recordings: a block whose `used_in` equals it is in use by work
     that is not submitted yet.  `compute` is the open pass and `bound` its pipeline;
-    `names` are the kernels of the recording, `escaped` the callers' buffers that it uses;
-    `held` is the depth of open batches, `lost` the recordings that an error ended.
+    `names` are the kernels of the recording, `escaped` the callers' buffers that it uses,
+    `written` the blocks that it writes; `held` is the depth of open batches.
     """
 
     def __init__(
@@ -41,8 +41,8 @@ class Recorder:
         self.bound: CompiledShader | None = None
         self.names: dict[str, None] = {}
         self.escaped: set[Block[Buffer]] = set()
+        self.written: set[Block[Buffer]] = set()
         self.held = 0
-        self.lost: set[int] = set()
         self.dispatches = 0
         self.temporary_bytes = 0
         self._encoder: Encoder | None = None
@@ -76,13 +76,13 @@ class Recorder:
             source.memory, start, target.memory, offset, nbytes
         )
         self.use(source)
-        self.use(target)
+        self.write(target)
         self._counters.copies += 1
 
-    def clear(self, target: Block[Buffer], nbytes: int) -> None:
-        """Record a fill with zeros from the start of a block."""
-        self._open_copies().clear_buffer(target.memory, 0, nbytes)
-        self.use(target)
+    def clear(self, target: Block[Buffer], offset: int, nbytes: int) -> None:
+        """Record a fill with zeros, both numbers being multiples of 4."""
+        self._open_copies().clear_buffer(target.memory, offset, nbytes)
+        self.write(target)
         self._counters.copies += 1
 
     def use(self, block: Block[Buffer]) -> None:
@@ -90,6 +90,12 @@ class Recorder:
         block.used_in = self.serial
         if block.escaped:
             self.escaped.add(block)
+
+    def write(self, block: Block[Buffer]) -> None:
+        """Note that the recording writes a block."""
+        self.use(block)
+        block.writes += 1
+        self.written.add(block)
 
     def stage(self, nbytes: int) -> Block[Buffer]:
         """Return a staging buffer that is free until this recording is submitted."""
@@ -120,15 +126,19 @@ class Recorder:
             self._device.queue.submit([commands])
             self._counters.submits += 1
         except Exception as error:
-            self.lost.add(self.serial)
+            self._count_losses()
             raise translate(error, f"to run {self.describe()}") from error
         finally:
             self._begin_anew()
 
     def lose(self) -> None:
         """Give up what is recorded, because of an error."""
-        self.lost.add(self.serial)
+        self._count_losses()
         self._begin_anew()
+
+    def _count_losses(self) -> None:
+        for block in self.written:
+            block.losses += 1
 
     def _begin_anew(self) -> None:
         self._encoder = None
@@ -138,6 +148,7 @@ class Recorder:
         self.temporary_bytes = 0
         self.names.clear()
         self.escaped.clear()
+        self.written.clear()
         self._arena.reset()
         for block in self._staged:
             self._staging.release(block)

@@ -13,11 +13,21 @@ class Block(Generic[T]):
     """One buffer of a context: `memory` of `capacity` bytes.
 
     `uid` numbers the blocks of a context in the order of their creation.  `used_in` is
-    the number of the recording that last used the block.  A block that has `escaped`
-    to a caller, or came from one, never enters the pool.
+    the number of the recording that last used the block.  `writes` counts the calls that
+    wrote it, `losses` the recordings with such calls that an error ended.  A block that
+    has `escaped` to a caller, or came from one, never enters the pool.
     """
 
-    __slots__ = ("__weakref__", "capacity", "escaped", "memory", "uid", "used_in")
+    __slots__ = (
+        "__weakref__",
+        "capacity",
+        "escaped",
+        "losses",
+        "memory",
+        "uid",
+        "used_in",
+        "writes",
+    )
 
     def __init__(
         self, uid: int, memory: T, capacity: int, *, escaped: bool = False
@@ -28,6 +38,8 @@ class Block(Generic[T]):
         self.capacity = capacity
         self.escaped = escaped
         self.used_in = -1
+        self.writes = 0
+        self.losses = 0
 
 
 Returned: TypeAlias = "deque[Block[T]]"

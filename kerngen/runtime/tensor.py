@@ -126,6 +126,16 @@ class Tensor(Generic[E, R]):
         """
         return self.ctx.backend.hand_out(self.lease)
 
+    @property
+    def writes(self) -> int:
+        """How many calls have written its buffer so far, which views share."""
+        return self.lease.block.writes
+
+    @property
+    def losses(self) -> int:
+        """How many recordings of such calls an error ended, so that nothing was written."""
+        return self.lease.block.losses
+
     def numpy(self) -> NDArray[Any]:
         """Submit what is recorded and return the elements as a new array."""
         data = self.ctx.backend.download(self.lease, self.offset, self.nbytes)
@@ -207,6 +217,10 @@ class Tensor(Generic[E, R]):
         A tensor must have the same element type; an array is converted.
         """
         self.ctx.copy(source, self)
+
+    def clear(self) -> None:
+        """Overwrite the elements with zeros."""
+        self.ctx.backend.clear(self.lease, self.offset, self.nbytes)
 
     def __repr__(self) -> str:
         """Say element type, shape and where the tensor lies; the elements stay there."""

@@ -64,6 +64,7 @@ class Transfers:
         block = lease.block
         if block.used_in != self._recorder.serial:
             self._write(block, offset, data)
+            block.writes += 1
             return
         # The queue would write before the recorded work runs, so copy from staging.
         staged = self._recorder.stage(data.nbytes)
@@ -120,10 +121,13 @@ class Transfers:
         self._recorder.copy(block, start, goal.block, target.offset, words)
         self._recorder.relieve()
 
-    def clear(self, lease: Lease[Buffer]) -> None:
-        """Fill padded storage with zeros."""
-        self._recorder.clear(lease.block, max(round_up(lease.nbytes, 4), 4))
-        self._recorder.relieve()
+    def clear(self, lease: Lease[Buffer], offset: int, nbytes: int) -> None:
+        """Fill a range of a lease with zeros."""
+        if not _covers_words(lease, offset, nbytes):
+            self.upload(lease, offset, np.zeros(nbytes, np.uint8))
+        elif nbytes:
+            self._recorder.clear(lease.block, offset, round_up(nbytes, 4))
+            self._recorder.relieve()
 
     def _with_neighbours(
         self, lease: Lease[Buffer], offset: int, data: Bytes

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -57,19 +59,49 @@ def test_a_watch_goes_with_its_owner(ctx: gpu.Context) -> None:
     ctx.zeros(1, f32).numpy()
 
 
-def test_a_recording_that_an_error_ended_is_known(ctx: gpu.Context) -> None:
-    x = ctx.vector([1.0], f32)
-    buffer = x.buffer
-    elementwise.neg(x)
+def test_what_an_error_undid_is_counted(ctx: gpu.Context) -> None:
+    buffer = ctx.vector([1.0], f32).buffer
+    doomed = ctx.wrap(buffer, 1, f32)
+    y = elementwise.neg(doomed)
+    before = (y.losses, doomed.losses)
     buffer.destroy()
-    doomed = ctx.backend.recording
-    assert not ctx.backend.is_lost(doomed)
     with pytest.raises(gpu.Error):
         ctx.submit()
-    assert ctx.backend.is_lost(doomed)
-    elementwise.neg(ctx.vector([1.0], f32))
+    assert (y.losses, doomed.losses) == (before[0] + 1, before[1])
+    elementwise.neg(ctx.vector([1.0], f32), out=y)
     ctx.submit()
-    assert not ctx.backend.is_lost(ctx.backend.recording - 1)
+    assert y.losses == before[0] + 1
+
+
+@pytest.mark.parametrize("adapter", ["software", "reference"])
+def test_every_write_is_counted(adapter: Literal["software", "reference"]) -> None:
+    with gpu.open(adapter=adapter) as own:
+        x, y = own.vector([1.0, 2.0], f32), own.zeros(2, f32)
+        counts = [y.writes]
+        for write in (
+            lambda: elementwise.neg(x, out=y),
+            lambda: elementwise.axpy(x, y, alpha=1.0),
+            lambda: y.copy_from(x),
+            lambda: y.copy_from([3.0, 4.0]),
+            y.clear,
+            y[1:].clear,
+        ):
+            write()
+            counts.append(y.writes)
+        elementwise.neg(y)
+        y.numpy()
+        assert y.writes == counts[-1]
+        assert [b - a for a, b in pairwise(counts)] == [1] * 6
+        assert x.writes == 1
+
+
+def test_ranges_are_cleared(ctx: gpu.Context) -> None:
+    x = ctx.matrix(np.ones((4, 3)), f32)
+    x[1:3].clear()
+    np.testing.assert_array_equal(x.numpy()[:, 0], [1, 0, 0, 1])
+    half = ctx.vector(np.ones(7), gpu.f16)
+    half[1:4].clear()
+    np.testing.assert_array_equal(half.numpy(), [1, 0, 0, 0, 1, 1, 1])
 
 
 def test_the_largest_tensor_can_be_asked_for() -> None:
