@@ -14,7 +14,6 @@ from kerngen.batch.buffer import BatchBuffer, Floats, Value
 from kerngen.batch.checks import (
     as_rows,
     check_import,
-    check_scalar,
     equal_shapes,
     flat_lengths,
     matrix_lengths,
@@ -32,6 +31,7 @@ from kerngen.runtime import (
 )
 from kerngen.runtime.context import check_context
 from kerngen.runtime.gpu import GPUBuffer
+from kerngen.runtime.scalars import check_number
 from kerngen.runtime.shapes import Shape
 from kerngen.runtime.tensor import is_tensor
 
@@ -298,7 +298,7 @@ class Batch:
         scalars: Mapping[str, float] | None = None,
     ) -> BatchBuffer:
         numbers = {
-            name: check_scalar(operation, name, number)
+            name: check_number(operation, name, number)
             for name, number in (scalars or {}).items()
         }
         handle, result = self._new(shape)

@@ -14,9 +14,7 @@ from kerngen.runtime import Context, ContextError, DtypeError, ShapeError, f32
 from kerngen.runtime.arrays import to_memory
 from kerngen.runtime.foreign import as_array
 from kerngen.runtime.shapes import Shape, normalise_shape
-from kerngen.runtime.struct import fit_of
 from kerngen.runtime.tensor import is_tensor
-from kerngen.runtime.values import Misfit
 
 
 def own_copy(array: ArrayLike) -> NDArray[np.float32]:
@@ -28,14 +26,6 @@ def own_copy(array: ArrayLike) -> NDArray[np.float32]:
         )
     data, _ = to_memory(np.array(as_array(array)), f32)
     return cast("NDArray[np.float32]", data)
-
-
-def check_scalar(operation: str, name: str, number: object) -> float:
-    """Return a number that a float32 can hold."""
-    try:
-        return cast("float", fit_of(f32)(number))
-    except Misfit as misfit:
-        raise misfit.error(name, f"{operation}: scalar argument ") from None
 
 
 def equal_shapes(operation: str, values: Mapping[str, Value]) -> Shape:

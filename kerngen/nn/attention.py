@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kerngen.nn.shapes import check_rank
-from kerngen.nn.variable import AnyTensor, Edge, Value, Variable, as_variable, computed
+from kerngen.nn.variable import (
+    AnyTensor,
+    Value,
+    Variable,
+    as_variable,
+    computed,
+    joint_edge,
+)
 from kerngen.runtime import ShapeError
 from kerngen_kernels import attention as kernels
 from kerngen_kernels import layout
@@ -26,14 +33,15 @@ def attention(
         k: [b, t, e]. The keys.
         v: [b, t, f]. The values.
         heads: How many heads there are; divides e and f.
-        causal: Whether a query sees the keys up to its own place only, the last query
-            being at the last key.
+        causal: Whether a query sees the keys up to its own place only.  The last query
+            is at the last key: with t > s, the first t - s keys are earlier positions.
 
     Returns:
         [b, s, f].
 
     Raises:
-        ShapeError: If a rank or a length does not fit.
+        ShapeError: If a rank or a length does not fit, or if causal queries are more
+            than keys, so that some would see none.
     """
     given = tuple(as_variable(value) for value in (q, k, v))
     for role, variable in zip(("q", "k", "v"), given, strict=True):
@@ -43,6 +51,11 @@ def attention(
                 f"attention: {role} has shape {variable.shape}; expected a last axis "
                 f"that {heads} heads divide."
             )
+    if causal and given[0].shape[1] > given[1].shape[1]:
+        raise ShapeError(
+            f"attention: q has {given[0].shape[1]} positions and k has "
+            f"{given[1].shape[1]}; causal, the first queries would see no key."
+        )
     forward, gradient = _CAUSAL if causal else _FULL
     q4, k4, v4 = (layout.split_heads(each.tensor, heads=heads) for each in given)
 
@@ -50,4 +63,6 @@ def attention(
         found = gradient(q4, k4, v4, layout.split_heads(dy, heads=heads))
         return [layout.merge_heads(each) for each in found]
 
-    return computed(layout.merge_heads(forward(q4, k4, v4)), Edge(given, pull))
+    return computed(
+        layout.merge_heads(forward(q4, k4, v4)), joint_edge(given, pull, q4, k4, v4)
+    )

@@ -6,46 +6,53 @@ are known, and added up, before they are pulled further (Griewank and Walther, 2
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import final
 
-from kerngen.nn.errors import GraphError
-from kerngen.nn.variable import AnyTensor, Edge, Variable
+from kerngen.nn.graph import leading_to, ways
+from kerngen.nn.shapes import vector
+from kerngen.nn.variable import AnyTensor, Edge, Variable, as_variable
 from kerngen.runtime import ShapeError, f32
 from kerngen_kernels import elementwise
 
 
 def backward(
-    loss: Variable, gradient: AnyTensor | None = None, *, accumulate: bool = False
+    loss: Variable,
+    gradient: AnyTensor | None = None,
+    *,
+    parameters: Collection[Variable] | None = None,
+    accumulate: bool = False,
 ) -> list[Variable]:
-    """Write the gradient of `loss`, a scalar, by every parameter behind it.
+    """Write the gradient of `loss`, a scalar, by the parameters behind it.
 
-    The gradients overwrite what is there, or add to it with `accumulate`; they are
-    multiplied by `gradient`, a scalar that is 1 by default.  All is recorded, nothing is
-    read back.  The graph is used up: what it kept for this walk is free again.
+    All is recorded, nothing is read back.  The part of the graph that was walked is used
+    up: what it kept for this is free again.
+
+    Args:
+        loss: A scalar.
+        gradient: A scalar by which all gradients are multiplied; 1 by default.
+        parameters: Whose gradients are written; by default, those of all there are.
+        accumulate: Whether gradients are added to what is there, or overwrite it.
 
     Returns:
         The parameters that were reached, each once; all others' gradients are as before.
 
     Raises:
         ShapeError: If the loss is not a scalar.
-        GraphError: If no parameter is behind it, or its graph is used up.
+        GraphError: If no parameter is behind it, if its graph is used up, or if what it
+            was computed from has been overwritten; nothing is written then.
     """
-    if loss.shape != ():
+    root = as_variable(loss)
+    if root.shape != ():
         raise ShapeError(
-            f"backward: expected a scalar loss, got shape {loss.shape}. Take a mean "
-            f"or a sum first."
+            f"backward: expected a scalar loss, got shape {root.shape}. Take a mean "
+            f"first."
         )
-    if not loss.needs_gradient:
-        raise GraphError(
-            "backward: the loss depends on no parameter. Compute it from a trainer's "
-            "parameters, not from their tensors."
-        )
-    walk = Walk(accumulate)
-    one = loss.tensor.ctx.scalar(1.0, f32) if gradient is None else gradient
-    walk.deliver(loss, one, None)
+    walk = Walk(leading_to(root, parameters), accumulate)
+    one = root.tensor.ctx.scalar(1.0, f32) if gradient is None else gradient
+    walk.deliver(root, one, None)
     while walk.queue:
         walk.visit(walk.take())
     return list(walk.reached)
@@ -56,28 +63,27 @@ def backward(
 class Walk:
     """A walk under way: gradients by values that are still to be visited.
 
-    `queue` holds their numbers, the last computed first; `reached` the parameters that
-    have been written.
+    Only `leading` values are walked to.  `queue` holds the numbers of those that wait,
+    the last computed first; `reached` the parameters that have been written.
     """
 
+    leading: Collection[Variable]
     accumulate: bool
-    queue: list[int] = field(default_factory=list)
-    pending: dict[int, tuple[Variable, AnyTensor]] = field(default_factory=dict)
-    reached: dict[Variable, None] = field(default_factory=dict)
+    queue: list[int] = field(default_factory=list[int])
+    pending: dict[int, tuple[Variable, AnyTensor]] = field(
+        default_factory=dict[int, tuple[Variable, AnyTensor]]
+    )
+    reached: dict[Variable, None] = field(default_factory=dict[Variable, None])
 
     def take(self) -> Variable:
         """Return the last computed of the values with gradients."""
         return self.pending[-heappop(self.queue)][0]
 
-    def visit(self, variable: Variable) -> None:
+    def visit(self, value: Variable) -> None:
         """Pull the gradient by a value on to its inputs."""
-        if variable.spent:
-            raise GraphError(
-                "backward: the graph behind this loss was used up by an earlier "
-                "backward. Compute the loss again."
-            )
-        _, dy = self.pending.pop(variable.number)
-        edges, variable.edges, variable.spent = variable.edges, (), True
+        _, dy = self.pending.pop(value.number)
+        edges = tuple(ways(value, self.leading))
+        value.spend()
         for item in edges:
             places = list(self._places(item))
             gradients = item.pull(dy, places)
@@ -89,18 +95,21 @@ class Walk:
     def _places(self, item: Edge) -> Iterator[AnyTensor | None]:
         """Yield where an edge may write: what is not written yet, each once."""
         taken: set[Variable] = set()
-        for variable in item.inputs:
-            fresh = not self.accumulate and variable not in self.reached
-            yield variable.gradient if fresh and variable not in taken else None
-            taken.add(variable)
+        for value in item.inputs:
+            fresh = value in self.leading and value not in self.reached
+            free = fresh and value not in taken and not self.accumulate
+            yield value.gradient if free else None
+            taken.add(value)
 
     def deliver(
         self, target: Variable, gradient: AnyTensor, place: AnyTensor | None
     ) -> None:
         """Add a gradient to what is known; at `place` it may lie already."""
+        if target not in self.leading:
+            return
         if target.gradient is not None:
             self._write(target, target.gradient, gradient, place)
-        elif target.needs_gradient:
+        else:
             self._add(target, gradient)
 
     def _write(
@@ -110,10 +119,10 @@ class Walk:
         gradient: AnyTensor,
         place: AnyTensor | None,
     ) -> None:
-        if place is None and (self.accumulate or target in self.reached):
-            elementwise.axpy(_flat(gradient), _flat(goal), alpha=1.0)
+        if place is None:
+            elementwise.axpy(vector(gradient), vector(goal), alpha=1.0)
         elif not _same_place(gradient, goal):
-            goal.copy_from(gradient.reshape(goal.shape))
+            goal.copy_from(gradient)
         self.reached[target] = None
 
     def _add(self, target: Variable, gradient: AnyTensor) -> None:
@@ -123,12 +132,8 @@ class Walk:
             self.pending[number] = (target, gradient)
             return
         _, other = self.pending[number]
-        total = elementwise.add(_flat(other), _flat(gradient))
+        total = elementwise.add(vector(other), vector(gradient))
         self.pending[number] = (target, total.reshape(target.shape))
-
-
-def _flat(tensor: AnyTensor) -> AnyTensor:
-    return tensor.reshape(-1)
 
 
 def _same_place(one: AnyTensor, other: AnyTensor) -> bool:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.nn.shapes import check_rank, check_shape, rows, vector, view
+from kerngen.nn.shapes import check_axis, check_rank, check_shape, rows, vector, view
 from kerngen.nn.variable import AnyTensor, Value, Variable, as_variable, computed, edge
 from kerngen.runtime import Context, DtypeError, Tensor, UniformRangeError, u32
 from kerngen.runtime.tensor import is_tensor
 from kerngen_kernels import indexing
 from kerngen_kernels import loss as kernels
 
-Numbers: TypeAlias = "Tensor[u32, Any] | NDArray[np.integer[Any]]"
+Numbers: TypeAlias = (
+    "Tensor[u32, Any] | NDArray[np.integer[Any]] | Sequence[int] | "
+    "Sequence[Sequence[int]]"
+)
 """Numbers from 0: on the device already, or an array, which is checked and uploaded.
 
 On the device nothing checks them: one that is too large counts as the last.
@@ -42,7 +46,7 @@ def embedding(table: Value, ids: Numbers) -> Variable:
         return indexing.embedding_gradient(rows(dy), flat, rows=count, out=out)
 
     y = indexing.embedding(rows_of.tensor, flat)
-    return computed(y.reshape((*numbers.shape, width)), edge(rows_of, pull))
+    return computed(y.reshape((*numbers.shape, width)), edge(rows_of, pull, flat))
 
 
 def cross_entropy(logits: Value, labels: Numbers) -> Variable:
@@ -57,6 +61,7 @@ def cross_entropy(logits: Value, labels: Numbers) -> Variable:
         UniformRangeError: If a label of an array is not a class.
     """
     scores = as_variable(logits)
+    check_axis("cross_entropy", scores)
     flat = rows(scores.tensor)
     context = scores.tensor.ctx
     classes = _upload("cross_entropy", context, labels, scores.shape[-1])
@@ -68,7 +73,9 @@ def cross_entropy(logits: Value, labels: Numbers) -> Variable:
         gradient = kernels.mean_cross_entropy_gradient(flat, right, dy, out=place)
         return gradient.reshape(scores.shape)
 
-    return computed(kernels.mean_cross_entropy(flat, right), edge(scores, pull))
+    return computed(
+        kernels.mean_cross_entropy(flat, right), edge(scores, pull, flat, right)
+    )
 
 
 def _upload(name: str, ctx: Context, numbers: Numbers, count: int) -> Tensor[u32, Any]:

@@ -13,7 +13,7 @@ from kerngen.nn.variable import (
     computed,
     edge,
 )
-from kerngen.runtime import ShapeError
+from kerngen.runtime import ShapeError, UniformRangeError
 from kerngen_kernels import elementwise, layout, nn, random
 
 _RELU = Unary(elementwise.relu, nn.relu_gradient, "input")
@@ -84,7 +84,14 @@ def dropout(x: Value, rate: float, seed: int) -> Variable:
     """Return x / (1 - rate) with probability 1 - rate, else 0 (Srivastava et al., 2014).
 
     The same seed drops the same places: give each step and layer its own.
+
+    Raises:
+        UniformRangeError: If the rate is not from 0 to below 1.
     """
+    if not 0.0 <= rate < 1.0:
+        raise UniformRangeError(
+            f"dropout: the rate is {rate}; expected at least 0 and below 1."
+        )
 
     def forward(t: AnyTensor) -> AnyTensor:
         return random.dropout(t, rate=rate, seed=seed)
@@ -170,7 +177,7 @@ def _times(variable: Variable, factor: AnyTensor) -> Edge:
         product = elementwise.mul(vector(dy), vector(factor), out=place)
         return product.reshape(variable.shape)
 
-    return edge(variable, pull)
+    return edge(variable, pull, factor)
 
 
 def reshape(x: Value, shape: tuple[int, ...]) -> Variable:

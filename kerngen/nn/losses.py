@@ -50,4 +50,4 @@ def _way_back(one: Variable, other: Variable) -> Edge:
         scaled = elementwise.scale_by(gradient, dy, out=view(out, a.shape))
         return scaled.reshape(one.shape)
 
-    return edge(one, pull)
+    return edge(one, pull, a, b)

@@ -36,7 +36,7 @@ def linear(x: Value, weight: Value, bias: Value | None = None) -> Variable:
     def by_weight(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
         return kernels.matmul_tn(rows(dy), x2, out=out)
 
-    edges = (edge(given, by_x), edge(w, by_weight))
+    edges = (edge(given, by_x, w.tensor), edge(w, by_weight, x2))
     if bias is None:
         return computed(kernels.matmul_nt(x2, w.tensor).reshape(shape), *edges)
     b = as_variable(bias)
@@ -71,4 +71,6 @@ def matmul(a: Value, b: Value) -> Variable:
         return kernels.matmul_tn(left.tensor, dy, out=out)
 
     y = kernels.matmul_nn(left.tensor, right.tensor)
-    return computed(y, edge(left, by_left), edge(right, by_right))
+    return computed(
+        y, edge(left, by_left, right.tensor), edge(right, by_right, left.tensor)
+    )

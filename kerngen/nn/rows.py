@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kerngen.nn.shapes import check_features, check_rank, rows, view
+from kerngen.nn.shapes import check_axis, check_features, check_rank, rows, view
 from kerngen.nn.unary import Unary
 from kerngen.nn.variable import (
     AnyTensor,
-    Edge,
     Value,
     Variable,
     as_variable,
     computed,
     edge,
+    joint_edge,
 )
-from kerngen.runtime import ShapeError
 from kerngen_kernels import norm
 from kerngen_kernels import softmax as kernels
 
@@ -51,7 +50,11 @@ def layernorm(x: Value, gain: Value, bias: Value, eps: float = 1e-5) -> Variable
         return norm.layernorm_parameter_gradients(x2, rows(dy), eps=eps, out=place)
 
     y = norm.layernorm(x2, g.tensor, b.tensor, eps=eps)
-    return computed(y.reshape(given.shape), edge(given, by_x), Edge((g, b), by_both))
+    return computed(
+        y.reshape(given.shape),
+        edge(given, by_x, x2, g.tensor),
+        joint_edge((g, b), by_both, x2),
+    )
 
 
 def rmsnorm(x: Value, gain: Value, eps: float = 1e-6) -> Variable:
@@ -78,7 +81,9 @@ def rmsnorm(x: Value, gain: Value, eps: float = 1e-6) -> Variable:
         return norm.rmsnorm_gain_gradient(x2, rows(dy), eps=eps, out=out)
 
     y = norm.rmsnorm(x2, g.tensor, eps=eps)
-    return computed(y.reshape(given.shape), edge(given, by_x), edge(g, by_gain))
+    return computed(
+        y.reshape(given.shape), edge(given, by_x, x2, g.tensor), edge(g, by_gain, x2)
+    )
 
 
 def _check_vectors(name: str, x: Variable, **vectors: Variable) -> None:
@@ -93,16 +98,9 @@ _LOG_SOFTMAX = Unary(kernels.log_softmax, kernels.log_softmax_gradient, "output"
 
 def softmax(x: Value) -> Variable:
     """Return exp(x) / sum(exp(x)), along the last axis."""
-    return _SOFTMAX(_with_last_axis("softmax", x))
+    return _SOFTMAX(check_axis("softmax", as_variable(x)))
 
 
 def log_softmax(x: Value) -> Variable:
     """Return x - log(sum(exp(x))), along the last axis."""
-    return _LOG_SOFTMAX(_with_last_axis("log_softmax", x))
-
-
-def _with_last_axis(name: str, x: Value) -> Variable:
-    variable = as_variable(x)
-    if variable.ndim == 0:
-        raise ShapeError(f"{name}: the input is a scalar; expected an axis at least.")
-    return variable
+    return _LOG_SOFTMAX(check_axis("log_softmax", as_variable(x)))

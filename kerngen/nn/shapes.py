@@ -34,6 +34,13 @@ def check_rank(name: str, role: str, value: Variable, rank: int, axes: str) -> N
         )
 
 
+def check_axis(name: str, value: Variable) -> Variable:
+    """Return an argument that has a last axis, or refuse it."""
+    if value.ndim == 0:
+        raise ShapeError(f"{name}: the input is a scalar; expected an axis at least.")
+    return value
+
+
 def check_features(name: str, value: Variable, expected: int, by: str) -> None:
     """Refuse an argument whose last axis is not as long as `by` says."""
     if not value.shape or value.shape[-1] != expected:

@@ -34,4 +34,4 @@ class Unary:
             place = shapes.view(out, kept.shape)
             return self.gradient(kept, self.view(dy), out=place).reshape(x.shape)
 
-        return computed(y.reshape(x.shape), edge(x, pull))
+        return computed(y.reshape(x.shape), edge(x, pull, kept))

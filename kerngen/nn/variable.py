@@ -34,10 +34,15 @@ _numbers = count()
 @final
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The way back to some inputs, whose gradients are computed together."""
+    """The way back to some inputs, whose gradients are computed together.
+
+    `kept` are the tensors that the pull reads, each with its count of writes when the edge
+    was made: the pull means something only as long as they are as they were.
+    """
 
     inputs: tuple[Variable, ...]
     pull: Pull
+    kept: tuple[tuple[Tensor[Any, Any], int], ...]
 
 
 @final
@@ -80,6 +85,10 @@ class Variable:
         """Whether a parameter is behind it."""
         return self.gradient is not None or bool(self.edges) or self.spent
 
+    def spend(self) -> None:
+        """Let go of the edges, which have been walked."""
+        self.edges, self.spent = (), True
+
     def numpy(self) -> NDArray[np.float32]:
         """Submit what is recorded and return the elements as a new array."""
         return self.tensor.numpy()
@@ -98,8 +107,11 @@ def parameter(tensor: AnyTensor, gradient: AnyTensor) -> Variable:
     """Return a parameter: a tensor, and where `backward` writes its gradient.
 
     Raises:
+        DtypeError: If one is no tensor, or holds other elements than f32.
         GraphError: If their shapes differ.
     """
+    _check_tensor(tensor)
+    _check_tensor(gradient)
     if tensor.shape != gradient.shape:
         raise GraphError(
             f"parameter: the gradient has shape {gradient.shape}; expected "
@@ -134,14 +146,23 @@ def _check_tensor(value: object) -> None:
 
 
 def edge(
-    variable: Variable, pull: Callable[[AnyTensor, AnyTensor | None], AnyTensor]
+    value: Variable,
+    pull: Callable[[AnyTensor, AnyTensor | None], AnyTensor],
+    *kept: Tensor[Any, Any],
 ) -> Edge:
-    """Return the way back to a single input."""
+    """Return the way back to a single input; `kept` is what the pull reads."""
 
     def pull_one(dy: AnyTensor, out: Sequence[AnyTensor | None]) -> Sequence[AnyTensor]:
         return (pull(dy, out[0]),)
 
-    return Edge((variable,), pull_one)
+    return joint_edge((value,), pull_one, *kept)
+
+
+def joint_edge(
+    values: tuple[Variable, ...], pull: Pull, *kept: Tensor[Any, Any]
+) -> Edge:
+    """Return the way back to several inputs at once; `kept` is what the pull reads."""
+    return Edge(values, pull, tuple((tensor, tensor.writes) for tensor in kept))
 
 
 def computed(tensor: AnyTensor, *edges: Edge) -> Variable:

@@ -6,9 +6,11 @@ Their types and ranges are checked here, and they are packed into the uniform st
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from kerngen.runtime.elements import f32
 from kerngen.runtime.errors import DtypeError, UniformRangeError
+from kerngen.runtime.struct import fit_of
 from kerngen.runtime.values import Misfit
 
 if TYPE_CHECKING:
@@ -44,6 +46,19 @@ def _scalar(kernel: Kernel, spec: ScalarSpec, value: object) -> object:
         return spec.fit(value)
     except Misfit as misfit:
         raise misfit.error(spec.name, f"{kernel.name}: scalar argument ") from None
+
+
+def check_number(where: str, name: str, value: object) -> float:
+    """Return a number that an f32 can hold; `where` and `name` say whose it is.
+
+    Raises:
+        DtypeError: If it is no number.
+        UniformRangeError: If it is out of range.
+    """
+    try:
+        return cast("float", fit_of(f32)(value))
+    except Misfit as misfit:
+        raise misfit.error(name, f"{where}: scalar argument ") from None
 
 
 def pack(

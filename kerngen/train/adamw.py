@@ -1,20 +1,36 @@
-"""AdamW's settings, and the sum that decides whether a step is taken."""
+"""AdamW's settings, for all parameters or by their names."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import final
+from typing import Final, TypeAlias, final
 
-from kerngen.runtime import Scalar, UniformRangeError, Vector, f32
-from kerngen_kernels import clip, reduction
+import numpy as np
+
+from kerngen.runtime import DtypeError, ShapeError, UniformRangeError
+from kerngen.runtime.scalars import check_number
+from kerngen.runtime.unknown import unknown_name
+
+Setting: TypeAlias = float | Mapping[str, float]
+"""A number for all parameters, or one for each by name."""
+
+_LEAST: Final = float(np.finfo(np.float32).tiny)
+_RANGES: Final = {
+    "lr": (0.0, math.inf),
+    "beta1": (0.0, 1.0),
+    "beta2": (0.0, 1.0),
+    "eps": (_LEAST, math.inf),
+    "weight_decay": (0.0, math.inf),
+}
+"""The least that a setting may be, and what it must be below."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdamW:
-    """The settings of a step, with the names and ranges of torch.optim.AdamW."""
+    """The settings of a step, with the names of torch.optim.AdamW."""
 
     lr: float
     beta1: float
@@ -23,25 +39,75 @@ class AdamW:
     weight_decay: float
 
     def __post_init__(self) -> None:
-        """Refuse what makes no step: negative or infinite numbers, a beta of 1 or more.
+        """Refuse what makes no step.
 
         Raises:
-            UniformRangeError: If a setting is out of its range.
+            UniformRangeError: If a setting is out of its range, or of f32's.
+            DtypeError: If it is no number.
         """
         for field in fields(self):
-            value = float(getattr(self, field.name))
-            most = 1.0 if field.name.startswith("beta") else math.inf
-            if not 0.0 <= value < most:
-                below = f" and below {most:g}" if most < math.inf else ", and finite"
-                raise UniformRangeError(
-                    f"adamw_step: {field.name} is {value}; expected at least 0{below}."
-                )
+            check_range("adamw_step", field.name, getattr(self, field.name))
 
 
-def sum_squares(parts: Sequence[Vector[f32]]) -> Scalar[f32]:
-    """Return the sum of the squares of all elements, on the device."""
-    first, *rest = parts
-    total = reduction.sum_squares(first)
-    for part in rest:
-        clip.add_sum_squares(total, part)
-    return total
+def check_range(where: str, name: str, value: object) -> None:
+    """Refuse a setting that is no number of f32, or out of its range."""
+    number = check_number(where, name, value)
+    least, below = _RANGES.get(name, (0.0, math.inf))
+    if not least <= number < below:
+        end = f"below {below:g}" if below < math.inf else "finite"
+        raise UniformRangeError(
+            f"{where}: {name} is {value}; expected at least {least:g}, and {end}."
+        )
+
+
+def by_settings(
+    names: Sequence[str],
+    *,
+    lr: Setting,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: Setting,
+) -> dict[AdamW, list[str]]:
+    """Group parameters by their settings.
+
+    Raises:
+        UnknownNameError: If settings by name lack one of the parameters.
+    """
+    groups: dict[AdamW, list[str]] = {}
+    for name in names:
+        settings = AdamW(
+            lr=_of(lr, "lr", name),
+            beta1=beta1,
+            beta2=beta2,
+            eps=eps,
+            weight_decay=_of(weight_decay, "weight_decay", name),
+        )
+        groups.setdefault(settings, []).append(name)
+    return groups
+
+
+def _of(setting: Setting, what: str, name: str) -> float:
+    if not isinstance(setting, Mapping):
+        return setting
+    if name not in setting:
+        raise unknown_name(f"adamw_step: {what}", "parameter", name, setting)
+    return setting[name]
+
+
+def check_names(names: object, known: Sequence[str]) -> list[str]:
+    """Return the parameters that a step is for: those named, or all that are known.
+
+    Raises:
+        DtypeError: If it is no list of names.
+        ShapeError: If it is an empty one.
+    """
+    if names is None:
+        return list(known)
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise DtypeError(
+            f"adamw_step: parameters is {names!r}; expected a list of names."
+        )
+    if not names:
+        raise ShapeError("adamw_step: parameters is an empty list; name one at least.")
+    return list(names)

@@ -171,7 +171,7 @@ class Arena:
     def clear(self) -> None:
         """Overwrite all tensors with zeros."""
         for segment in self.segments:
-            segment.copy_from(np.zeros(segment.shape, np.float32))
+            segment.clear()
 
     def _view(self, place: Place) -> Tensor[f32, Any]:
         segment = self.segments[place.segment]

@@ -1,14 +1,16 @@
 """States of a trainer as files: written whole or not at all, and checked when read.
 
 A checkpoint is a safetensors file.  Its tensors are a state's arrays; its metadata says
-what it is, which step it is of, and a digest over all of it.
+what it is, and a digest over all of it.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
-import tempfile
+import secrets
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,21 +28,50 @@ FORMAT = "kerngen.trainer.1"
 def write_checkpoint(path: Path, state: Mapping[str, NDArray[np.generic]]) -> None:
     """Write a state; an error or a crash leaves the file that was there before.
 
+    Links are followed, and an existing file's permissions are kept.  A process that is
+    killed in the middle may leave a hidden file that ends in `.tmp`.
+
     Raises:
-        OSError: If the file can't be written.
+        OSError: If the file can't be written, or is no regular one.
     """
+    goal = path.resolve()
+    _check_goal(goal)
     metadata = {"format": FORMAT, "digest": _digest(state)}
     data = save({name: _contiguous(array) for name, array in state.items()}, metadata)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = goal.with_name(f".{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        if goal.exists():
+            shutil.copymode(goal, temporary)
+        temporary.replace(goal)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
+    _sync_folder(goal.parent)
+
+
+def _check_goal(goal: Path) -> None:
+    """Refuse what replacing a file would do to other things than files."""
+    if not goal.exists():
+        return
+    if not goal.is_file():
+        raise OSError(errno.EINVAL, "This is no regular file", str(goal))
+    if not os.access(goal, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(goal))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let a new name outlive a crash of the machine, where folders can be synced."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def read_checkpoint(path: Path) -> dict[str, NDArray[np.generic]]:
@@ -50,12 +81,14 @@ def read_checkpoint(path: Path) -> dict[str, NDArray[np.generic]]:
         CheckpointError: If it is no checkpoint, or its contents are not what was written.
         OSError: If the file can't be read.
     """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     path.stat()
     try:
         metadata, state = _open(path)
-    except SafetensorError as error:
+    except (SafetensorError, TypeError, ValueError) as error:
         raise CheckpointError(
-            f"{path} is damaged, or no safetensors file: {error}."
+            f"{path} is damaged, or no safetensors file of ours: {error}."
         ) from error
     if metadata.get("format") != FORMAT:
         raise CheckpointError(

@@ -14,13 +14,16 @@ from kerngen_kernels import clip
 
 @final
 class Guard:
-    """A device's note of the first step that may not be taken; `failed` is read by updates."""
+    """A device's note of the first step that may not be taken.
+
+    Updates read `failed` on the device.  A look costs a readback if steps were noted
+    since the last one, whichever thread it comes from.
+    """
 
     def __init__(self, ctx: Context) -> None:
         """Start with no failed step."""
         self.failed: Scalar[u32] = ctx.zeros((), u32)
         self._armed = False
-        self._looking = False
 
     def note(self, total: Scalar[f32], step: int) -> None:
         """Record that a step fails if the sum of its gradients' squares is not finite."""
@@ -28,21 +31,21 @@ class Guard:
         self._armed = True
 
     def look(self) -> int:
-        """Return the failed step or 0, waiting if steps were noted since the last look.
+        """Return the failed step or 0, waiting if there is something to wait for.
 
-        A look within a look returns 0: to read a tensor is to look, too.
+        It is disarmed before it reads, for to read a tensor is to look, too; and armed
+        again if that fails.  A step that is noted meanwhile arms it anew.
         """
-        if not self._armed or self._looking:
+        if not self._armed:
             return 0
-        self._looking = True
-        try:
-            failed = int(self.failed.item())
-        finally:
-            self._looking = False
         self._armed = False
-        return failed
+        try:
+            return int(self.failed.item())
+        except BaseException:
+            self._armed = True
+            raise
 
     def clear(self) -> None:
         """Let steps be taken again."""
-        self.failed.copy_from(0)
+        self.failed.clear()
         self._armed = False

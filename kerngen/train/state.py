@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kerngen.runtime import DtypeError, ShapeError
+from kerngen.runtime import DtypeError, ShapeError, f32
+from kerngen.runtime.arrays import to_memory
 from kerngen.train.arena import Array
 
 GROUPS: Final = ("parameters", "m", "v")
 """The prefixes of a state's names: the parameters, and AdamW's two moments."""
 
 STEP: Final = "step"
+
+_MOST_STEPS: Final = 1 << 32
+"""Kernels count steps in a u32."""
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -44,6 +48,10 @@ def snapshot_of(state: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> Snapsho
         DtypeError: If an array is not of f32, or the step is no count.
     """
     wanted = {f"{group}.{name}": shapes[name] for group in GROUPS for name in shapes}
+    if not isinstance(state, Mapping):
+        raise DtypeError(
+            f"A state is a mapping from names to arrays, got a {type(state).__name__}."
+        )
     _check_names(state, {STEP, *wanted})
     wrong = [
         f"'{name}' has shape {np.shape(state[name])}, expected {shape}"
@@ -87,8 +95,12 @@ def _f32(state: Arrays, name: str) -> Array:
 
 def _step(value: NDArray[Any]) -> int:
     array = np.asarray(value)
-    if array.shape != () or array.dtype.kind not in "iu" or array < 0:
+    if array.shape != () or array.dtype.kind not in "iu":
         raise DtypeError(f"The state's 'step' is {value!r}; expected a count of steps.")
+    if not 0 <= int(array) < _MOST_STEPS:
+        raise DtypeError(
+            f"The state's 'step' is {int(array)}; expected 0 to {_MOST_STEPS - 1}."
+        )
     return int(array)
 
 
@@ -96,28 +108,37 @@ def as_parameters(arrays: Mapping[str, ArrayLike]) -> dict[str, Array]:
     """Return initial parameters as arrays of f32.
 
     Raises:
-        DtypeError: If a name is no text, or an array holds no real numbers.
+        DtypeError: If it is no mapping, a name is no text, or an array holds no real
+            numbers, or some beyond f32's range.
         ShapeError: If there are none.
     """
+    if not isinstance(arrays, Mapping):
+        raise DtypeError(
+            f"Trainer: expected a mapping from names to arrays, got a "
+            f"{type(arrays).__name__}."
+        )
     if not arrays:
         raise ShapeError("A trainer needs a parameter at least; the mapping is empty.")
-    return {name: _real(name, value) for name, value in _checked(arrays.items())}
+    return {_name(name): _parameter(name, value) for name, value in arrays.items()}
 
 
-def _checked(items: Iterable[tuple[object, ArrayLike]]) -> Iterable[tuple[str, Any]]:
-    for name, value in items:
-        if not isinstance(name, str) or not name:
-            raise DtypeError(f"The parameter name {name!r} is not a text.")
-        yield name, value
-
-
-def _real(name: str, value: ArrayLike) -> Array:
+def _name(name: object) -> str:
+    if not isinstance(name, str):
+        raise DtypeError(f"Trainer: the parameter name {name!r} is no text.")
     try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise ShapeError(f"The parameter '{name}' is no array: {error}.") from error
-    if array.dtype.kind not in "fiu":
+        encoded = name.encode("utf-8")
+    except UnicodeEncodeError as error:
         raise DtypeError(
-            f"The parameter '{name}' is of {array.dtype}; expected real numbers."
-        )
-    return array.astype(np.float32)
+            f"Trainer: the parameter name {name!r} can't be written to a file: {error}."
+        ) from error
+    if not encoded:
+        raise DtypeError("Trainer: a parameter's name is empty.")
+    return name
+
+
+def _parameter(name: str, value: ArrayLike) -> Array:
+    try:
+        array, _ = to_memory(value, f32)
+    except (DtypeError, ShapeError) as error:
+        raise type(error)(f"Trainer: parameter '{name}': {error}") from error
+    return array

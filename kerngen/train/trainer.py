@@ -21,18 +21,21 @@ from kerngen.runtime import (
     Scalar,
     ShapeError,
     Tensor,
-    UniformRangeError,
+    Vector,
     f32,
 )
 from kerngen.runtime.context import check_context
-from kerngen.train.adamw import AdamW, sum_squares
+from kerngen.train.adamw import AdamW, Setting, by_settings, check_names, check_range
 from kerngen.train.arena import Arena, Span, lay_out
 from kerngen.train.checkpoint import read_checkpoint, write_checkpoint
 from kerngen.train.errors import CheckpointError, NonFiniteError, TornStateError
 from kerngen.train.guard import Guard
+from kerngen.train.integrity import Integrity
 from kerngen.train.names import Named
+from kerngen.train.norms import Norm, root, sum_squares
+from kerngen.train.products import left_gradient, product, right_gradient
 from kerngen.train.state import GROUPS, Snapshot, as_parameters, snapshot_of
-from kerngen_kernels import clip, elementwise, matmul, optim
+from kerngen_kernels import clip, optim
 
 
 @final
@@ -46,6 +49,8 @@ class Trainer:
     A step whose gradients are not finite is not taken, and neither are those after it:
     the device skips them.  The next read of any tensor of the context raises
     NonFiniteError, after which the trainer is as it was before that step.
+
+    A trainer belongs to one thread; others may use its context.
     """
 
     def __init__(self, ctx: Context, parameters: Mapping[str, ArrayLike]) -> None:
@@ -57,7 +62,7 @@ class Trainer:
 
         Raises:
             ShapeError: If there are none, or one is empty.
-            DtypeError: If one holds no real numbers.
+            DtypeError: If one holds no real numbers, or some beyond float32's range.
             LimitError: If one is larger than the adapter can bind.
             ContextError: If `ctx` is no context.
         """
@@ -76,10 +81,13 @@ class Trainer:
         self._one = ctx.scalar(1.0, f32)
         self._guard = Guard(ctx)
         self._step = 0
-        self._total: Scalar[f32] | None = None
-        self._torn = ""
-        self._recording = ctx.backend.recording
+        self._norm: Norm | None = None
+        self._stepped_at = -1
+        segments = [s for arena in self._arenas.values() for s in arena.segments]
         self._arenas["parameters"].write(arrays)
+        self._whole = Integrity(segments)
+        self._gradients_whole = Integrity(self._gradients.segments)
+        self._device_lost = ""
         ctx.watch(self)
 
     # ---- what it holds
@@ -119,8 +127,11 @@ class Trainer:
     def matmul_forward(
         self, a: Matrix[f32], b: Matrix[f32], *, out: Matrix[f32] | None = None
     ) -> Matrix[f32]:
-        """Return c = a b, of a [m, k] and b [k, n]."""
-        return matmul.matmul_nn(a, b, out=out)
+        """Return c = a b, of a [m, k] and b [k, n].
+
+        `b` may be larger than the adapter can bind.
+        """
+        return product(a, b, out)
 
     def matmul_backward(
         self,
@@ -135,37 +146,45 @@ class Trainer:
         They are grad_c b^T and a^T grad_c; the transposed factors are read where they
         lie.  `out` may name a gradient: `out=(None, trainer.gradients["weight"])`.
         """
-        grad_a = matmul.matmul_nt(grad_c, b, out=out[0])
-        grad_b = matmul.matmul_tn(a, grad_c, out=out[1])
-        return grad_a, grad_b
+        return left_gradient(b, grad_c, out[0]), right_gradient(a, grad_c, out[1])
 
     def backward(self, loss: nn.Variable, *, accumulate: bool = False) -> None:
         """Write the gradients of a scalar loss by all parameters, or add to them.
 
-        Parameters that the loss does not depend on have a gradient of 0.
+        Parameters that the loss does not depend on have a gradient of 0.  Those of other
+        trainers count as constants: their gradients stay as they are.
 
         Raises:
-            GraphError: If the loss depends on no parameter of this trainer, or its graph
-                is used up.
+            GraphError: If the loss depends on no parameter of this trainer, if its graph
+                is used up, or if what it was computed from has been overwritten.
             ShapeError: If the loss is not a scalar.
         """
-        with self._during("backward"):
-            self._total = None
-            reached = set(nn.backward(loss, self._one, accumulate=accumulate))
-            if reached.isdisjoint(self._parameters.values()):
-                raise nn.GraphError(
-                    "backward: the loss depends on parameters of another trainer only."
+        with self._during("backward", gradients=accumulate):
+            own = frozenset(self._parameters.values())
+            with self._gradients_whole.writing(
+                "a walk back was interrupted", anew=not accumulate
+            ):
+                reached = nn.backward(
+                    loss, self._one, parameters=own, accumulate=accumulate
                 )
-            if accumulate:
-                return
-            for name, variable in self._parameters.items():
-                if variable not in reached:
-                    gradient = self.gradients[name]
-                    gradient.copy_from(np.zeros(gradient.shape, np.float32))
+                if not accumulate:
+                    self._clear_all_but(reached)
+
+    def _clear_all_but(self, reached: Sequence[nn.Variable]) -> None:
+        written = set(reached)
+        names = [n for n, value in self._parameters.items() if value not in written]
+        for span in self._gradients.layout.spans(names):
+            self._gradients.part(span).clear()
+
+    def clear_gradients(self) -> None:
+        """Overwrite all gradients with zeros."""
+        with self._gradients_whole.writing("a clearing was interrupted", anew=True):
+            self._gradients.clear()
 
     def gradient_norm(self) -> Scalar[f32]:
         """Return the Euclidean norm of all gradients together, on the device."""
-        return _root(sum_squares(self._gradients.segments))
+        with self._during("gradient_norm", gradients=True):
+            return root(sum_squares(self._gradients.segments))
 
     def clip_gradients(
         self, max_norm: float, *, error_if_nonfinite: bool = False
@@ -188,64 +207,88 @@ class Trainer:
             NonFiniteError: If asked for; the gradients are as they were.
             UniformRangeError: If `max_norm` is negative or not finite.
         """
-        if not 0.0 <= max_norm < math.inf:
-            raise UniformRangeError(
-                f"clip_gradients: max_norm is {max_norm}; expected at least 0, and "
-                f"finite."
-            )
-        with self._during("clip_gradients"):
+        check_range("clip_gradients", "max_norm", max_norm)
+        with self._during("clip_gradients", gradients=True):
             total = sum_squares(self._gradients.segments)
-            norm = _root(total)
-            if error_if_nonfinite and not math.isfinite(value := norm.item()):
-                raise NonFiniteError(
-                    f"clip_gradients, before step {self._step + 1}: the norm of the "
-                    f"gradients is {value}. {self._culprits()} Nothing was changed."
-                )
-            for segment in self._gradients.segments:
-                clip.clip_by_norm(segment, total, max_norm=max_norm)
-            self._total = total
+            norm = root(total)
+            if error_if_nonfinite:
+                self._expect_finite(norm)
+            with self._gradients_whole.writing("a clip was interrupted"):
+                for segment in self._gradients.segments:
+                    clip.clip_by_norm(segment, total, max_norm=max_norm)
+            self._norm = Norm(total, self._gradients_whole.writes, error_if_nonfinite)
             return norm
+
+    def _expect_finite(self, norm: Scalar[f32]) -> None:
+        value = norm.item()
+        if not math.isfinite(value):
+            raise NonFiniteError(
+                f"clip_gradients, before step {self._step + 1}: the norm of the "
+                f"gradients is {value}. {self._culprits()} Nothing was changed."
+            )
 
     # ---- steps
 
     def adamw_step(
         self,
         *,
-        lr: float,
+        lr: Setting,
         beta1: float = 0.9,
         beta2: float = 0.999,
         eps: float = 1e-8,
-        weight_decay: float = 0.01,
+        weight_decay: Setting = 0.01,
         parameters: Sequence[str] | None = None,
     ) -> None:
         """Take one AdamW step by the gradients (Loshchilov and Hutter, 2019).
 
-        All parameters are updated by one dispatch, or those named, whose gradients alone
-        count then; all have the one count of steps.  The gradients stay as they are.
+        All parameters are updated by one dispatch, and all have the one count of steps.
+        The gradients stay as they are.
+
+        Args:
+            lr: The learning rate, or one for each parameter by name.
+            beta1: How much of the first moment is kept, below 1.
+            beta2: How much of the second moment is kept, below 1.
+            eps: Added to the denominator, above 0.
+            weight_decay: How much of a parameter decays per unit of `lr`, or one for
+                each by name.
+            parameters: The names of those to update; their gradients alone count then.
+                Neighbours of the same settings share a dispatch.
 
         Raises:
             UniformRangeError: If a setting is out of its range.
-            UnknownNameError: If a name is unknown.
-            TornStateError: If an error left an earlier step half taken.
+            DtypeError: If a setting is no number, or `parameters` no list.
+            UnknownNameError: If a name is unknown, or settings by name lack one.
+            TornStateError: If an error left an earlier step half taken, or the
+                gradients half written.
         """
-        settings = AdamW(
-            lr=lr, beta1=beta1, beta2=beta2, eps=eps, weight_decay=weight_decay
-        )
         layout = self._gradients.layout
-        names = list(layout.places) if parameters is None else list(parameters)
-        spans = layout.spans(names)
-        with self._during("adamw_step"):
-            self._update(spans, settings)
+        names = check_names(parameters, list(layout.places))
+        groups = by_settings(
+            names, lr=lr, beta1=beta1, beta2=beta2, eps=eps, weight_decay=weight_decay
+        )
+        updates = [
+            (settings, span)
+            for settings, group in groups.items()
+            for span in layout.spans(group)
+        ]
+        parts = [self._gradients.part(span) for span in layout.spans(names)]
+        with self._during("adamw_step", gradients=True), self.ctx.batch():
+            self._decide(parts, whole=parameters is None)
+            self._update(updates)
+        self._stepped_at = self._gradients_whole.writes
 
-    def _update(self, spans: Sequence[Span], settings: AdamW) -> None:
+    def _decide(self, parts: Sequence[Vector[f32]], *, whole: bool) -> None:
+        """Let the device decide whether the next step is taken, by these gradients."""
+        norm = self._norm
+        if norm is None or norm.writes != self._gradients_whole.writes or not whole:
+            norm = Norm(sum_squares(parts), self._gradients_whole.writes, False)
+        if not norm.is_finite:
+            self._guard.note(norm.total, self._step + 1)
+
+    def _update(self, updates: Sequence[tuple[AdamW, Span]]) -> None:
         step = self._step + 1
-        total = self._total
-        self._total = None
-        with self.ctx.batch():
-            if total is None:
-                total = sum_squares([self._gradients.part(span) for span in spans])
-            self._guard.note(total, step)
-            for span in spans:
+        with self._whole.writing(f"step {step} reached some of the parameters only"):
+            for settings, span in updates:
                 optim.adamw_unless(
                     self._arenas["parameters"].part(span),
                     self._gradients.part(span),
@@ -259,10 +302,7 @@ class Trainer:
                     weight_decay=settings.weight_decay,
                     step=step,
                 )
-                self._torn = f"Step {step} reached some of the parameters only"
-            self._recording = self.ctx.backend.recording
-        self._step = step
-        self._torn = ""
+            self._step = step
 
     def check(self) -> None:
         """Wait for the steps that were recorded, if any were since the last check.
@@ -275,22 +315,26 @@ class Trainer:
         failed = self._guard.look()
         if not failed:
             return
-        last, self._step = self._step, failed - 1
+        last, self._step = max(self._step, failed), failed - 1
         self._guard.clear()
         skipped = "It was" if failed == last else f"Steps {failed} to {last} were"
-        culprits = (
-            self._culprits()
-            if failed == last
-            else "Later gradients have replaced them since; with "
-            "clip_gradients(..., error_if_nonfinite=True) the step that fails says more."
-        )
         raise NonFiniteError(
-            f"Step {failed}: the gradients are not finite. {culprits} {skipped} not "
-            f"taken: parameters and moments are those after step {failed - 1}."
+            f"Step {failed}: the gradients are not finite. {self._findings(failed, last)} "
+            f"{skipped} not taken: parameters and moments are those after step "
+            f"{failed - 1}."
+        )
+
+    def _findings(self, failed: int, last: int) -> str:
+        """Name the parameters whose gradients made a step fail, if they are still there."""
+        if failed == last and self._gradients_whole.writes == self._stepped_at:
+            return self._culprits()
+        return (
+            "Other gradients have replaced them since; "
+            "clip_gradients(..., error_if_nonfinite=True) would name the parameters."
         )
 
     def _culprits(self) -> str:
-        """Name the parameters whose gradients are not finite; this waits."""
+        """Name the parameters whose gradients are not finite now; this waits."""
         wrong = {
             name: int(np.count_nonzero(~np.isfinite(gradient)))
             for name, gradient in self._gradients.read().items()
@@ -302,7 +346,10 @@ class Trainer:
 
     def reset(self) -> None:
         """Forget the steps: their count is 0 and the moments are zeros again."""
-        with self._during("reset"):
+        with (
+            self._during("reset"),
+            self._whole.writing("a reset was interrupted"),
+        ):
             for group in ("m", "v"):
                 self._arenas[group].clear()
             self._guard.clear()
@@ -328,20 +375,23 @@ class Trainer:
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a state, as if it had just been reached: bit for bit.
 
+        The gradients are zeros then.
+
         Raises:
             ShapeError: If it is of other parameters.
-            DtypeError: If an array is not of float32.
+            DtypeError: If it is no state, or an array is not of float32.
         """
         shapes = {name: tensor.shape for name, tensor in self.tensors.items()}
         snapshot = snapshot_of(state, shapes)
-        self._torn = "A state was loaded in part"
-        for group, arena in self._arenas.items():
-            arena.write(snapshot.groups[group])
-        self._guard.clear()
-        self._total = None
-        self._step = snapshot.step
-        self._recording = self.ctx.backend.recording
-        self._torn = ""
+        with (
+            self._explaining("load_state"),
+            self._whole.writing("a state was loaded in part", anew=True),
+        ):
+            for group, arena in self._arenas.items():
+                arena.write(snapshot.groups[group])
+            self.clear_gradients()
+            self._guard.clear()
+            self._step = snapshot.step
 
     def save(self, path: str | PathLike[str]) -> None:
         """Wait, and write the state to a safetensors file, whole or not at all.
@@ -368,23 +418,33 @@ class Trainer:
     # ---- errors
 
     @contextmanager
-    def _during(self, what: str) -> Generator[None, None, None]:
-        """Refuse to go on from a half-taken step, and say what a lost device means."""
-        if self.ctx.backend.is_lost(self._recording):
-            self._torn = "The last step was lost with an error"
-        if self._torn:
+    def _during(
+        self, what: str, *, gradients: bool = False
+    ) -> Generator[None, None, None]:
+        """Refuse to go on from what is not whole, the gradients too if they are used."""
+        if self._device_lost:
+            raise DeviceLost(self._device_lost)
+        if fault := self._whole.fault:
             raise TornStateError(
-                f"{what}: {self._torn}, so that the parameters are of no certain step. "
-                f"Load a state, or a checkpoint."
+                f"{what}: {fault}, so that the parameters are of no certain step. Load a "
+                f"state, or a checkpoint."
             )
+        if gradients and (fault := self._gradients_whole.fault):
+            raise TornStateError(
+                f"{what}: {fault}, so that the gradients are of no single loss. Compute "
+                f"the loss again and walk back, or clear them."
+            )
+        with self._explaining(what):
+            yield
+
+    @contextmanager
+    def _explaining(self, what: str) -> Generator[None, None, None]:
+        """Say of a lost device what it means for training."""
         try:
             yield
         except DeviceLost as error:
-            raise DeviceLost(
+            self._device_lost = (
                 f"{what}, after {self._step} steps: the parameters went with their "
                 f"device. Open a context, make a trainer and load a checkpoint. {error}"
-            ) from error
-
-
-def _root(total: Scalar[f32]) -> Scalar[f32]:
-    return elementwise.sqrt(total.reshape(1)).reshape(())
+            )
+            raise DeviceLost(self._device_lost) from error

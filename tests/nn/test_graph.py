@@ -67,13 +67,13 @@ def test_a_graph_of_which_a_part_is_used_up(trainer: Trainer) -> None:
 def test_a_loss_without_parameters(trainer: Trainer) -> None:
     w = nn.tanh(trainer.tensors["w"])
     loss = nn.mean_squared_error(w, trainer.ctx.zeros((3, 4), f32))
-    with pytest.raises(nn.GraphError, match="depends on no parameter"):
+    with pytest.raises(nn.GraphError, match="depends on no parameter whose"):
         trainer.backward(loss)
 
 
 def test_a_loss_of_another_trainer(trainer: Trainer, ctx: gpu.Context) -> None:
     other = Trainer(ctx, {"w": np.ones((3, 4)), "b": np.ones(3)})
-    with pytest.raises(nn.GraphError, match="another trainer"):
+    with pytest.raises(nn.GraphError, match="no parameter whose gradient is wanted"):
         trainer.backward(loss_of(other))
 
 

@@ -30,7 +30,7 @@ SYSTEMS = {
     "batch": {"runtime"},
     "matmul_cache": {"runtime"},
     "nn": {"runtime"},
-    "train": {"runtime", "nn"},
+    "train": {"runtime", "nn", "matmul_cache"},
 }
 """What is built on the generated kernels, and what of ours it may import."""
 

@@ -62,7 +62,7 @@ def test_a_step_that_stops_halfway(
     monkeypatch.undo()
     for call in (trainer.state, lambda: trainer.adamw_step(lr=0.1)):
         with pytest.raises(
-            TornStateError, match=r"Step 1 reached some .* Load a state"
+            TornStateError, match=r"step 1 reached some .* Load a state"
         ):
             call()
     trainer.load_state(state)

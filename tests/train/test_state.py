@@ -122,7 +122,9 @@ def test_files_that_are_no_checkpoints(ctx: gpu.Context, tmp_path: Path) -> None
     with pytest.raises(CheckpointError, match="no checkpoint of a trainer"):
         trainer.load(tmp_path / "other.safetensors")
     (tmp_path / "text").write_text("hello", encoding="utf-8")
-    with pytest.raises(CheckpointError, match="damaged, or no safetensors file"):
+    with pytest.raises(
+        CheckpointError, match="damaged, or no safetensors file of ours"
+    ):
         trainer.load(tmp_path / "text")
     with pytest.raises(FileNotFoundError):
         trainer.load(tmp_path / "missing")

@@ -206,7 +206,7 @@ def test_training_without_an_adapter() -> None:
     [
         (-1.0, 0.9, 0.0, "lr is -1.0; expected at least 0, and finite"),
         (math.nan, 0.9, 0.0, "lr is nan"),
-        (0.1, 1.0, 0.0, "beta1 is 1.0; expected at least 0 and below 1"),
+        (0.1, 1.0, 0.0, "beta1 is 1.0; expected at least 0, and below 1"),
         (0.1, 0.9, math.inf, "weight_decay is inf"),
     ],
 )
@@ -231,7 +231,7 @@ def test_names_shapes_and_types_that_are_wrong(ctx: gpu.Context) -> None:
         Trainer(cast("gpu.Context", None), {"a": np.zeros(2)})
     with pytest.raises(gpu.ShapeError, match="the mapping is empty"):
         Trainer(ctx, {})
-    with pytest.raises(gpu.DtypeError, match="'a' is of complex128"):
+    with pytest.raises(gpu.DtypeError, match="'a': An array of complex128"):
         Trainer(ctx, {"a": np.zeros(2, complex)})
     with pytest.raises(gpu.ShapeError, match="'a' is no array"):
         Trainer(ctx, {"a": [[1.0], [1.0, 2.0]]})

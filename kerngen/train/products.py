@@ -1,0 +1,65 @@
+"""A product of matrices and its gradients, the transposed factors read where they lie.
+
+The right factor may be larger than the adapter can bind: it is taken in ranges of rows
+then, as `MatmulCache` does it, and nothing leaves the device.
+"""
+
+from __future__ import annotations
+
+from kerngen.matmul_cache.layouts import Layout
+from kerngen.matmul_cache.plan import make_plan
+from kerngen.matmul_cache.products import multiply
+from kerngen.runtime import Matrix, f32
+from kerngen_kernels import layout, matmul
+
+
+def product(a: Matrix[f32], b: Matrix[f32], out: Matrix[f32] | None) -> Matrix[f32]:
+    """Return a b, of a [m, k] and b [k, n]."""
+    if _fits(b):
+        return matmul.matmul_nn(a, b, out=out)
+    return _by_rows(a, b, "kn", out)
+
+
+def left_gradient(
+    b: Matrix[f32], grad_c: Matrix[f32], out: Matrix[f32] | None
+) -> Matrix[f32]:
+    """Return grad_c b^T, of b [k, n] and grad_c [m, n]."""
+    if _fits(b):
+        return matmul.matmul_nt(grad_c, b, out=out)
+    return _by_rows(grad_c, b, "nk", out)
+
+
+def right_gradient(
+    a: Matrix[f32], grad_c: Matrix[f32], out: Matrix[f32] | None
+) -> Matrix[f32]:
+    """Return a^T grad_c, of a [m, k] and grad_c [m, n]."""
+    k, n = a.shape[1], grad_c.shape[1]
+    ctx = a.ctx
+    if out is None:
+        out = ctx.empty((k, n), f32)
+    if _fits(out):
+        return matmul.matmul_tn(a, grad_c, out=out)
+    for part in make_plan(ctx, a.shape[0], k, n, "kn").parts:
+        columns = layout.slice_columns(
+            a, start=part.start, count=part.stop - part.start
+        )
+        matmul.matmul_tn(columns, grad_c, out=out.rows(part.start, part.stop))
+    return out
+
+
+def _fits(matrix: Matrix[f32]) -> bool:
+    return matrix.nbytes <= matrix.ctx.max_tensor_bytes
+
+
+def _by_rows(
+    x: Matrix[f32], weight: Matrix[f32], order: Layout, out: Matrix[f32] | None
+) -> Matrix[f32]:
+    """Return x times a weight of a layout, by ranges of the weight's rows."""
+    rows, columns = weight.shape
+    k, n = (rows, columns) if order == "kn" else (columns, rows)
+    plan = make_plan(x.ctx, x.shape[0], k, n, order)
+    if out is None:
+        out = x.ctx.empty((x.shape[0], n), f32)
+    parts = [weight.rows(part.start, part.stop) for part in plan.parts]
+    multiply(plan, parts, x, out)
+    return out
