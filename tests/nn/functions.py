@@ -17,7 +17,7 @@ Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 Ours: TypeAlias = Callable[..., nn.Variable]
 Theirs: TypeAlias = Callable[..., torch.Tensor]
 
-IDS = np.array([[0, 3, 3], [6, 1, 0]])
+IDS = [[0, 3, 3], [6, 1, 0]]
 LABELS = np.array([4, 0, 2, 2, 1])
 
 

@@ -64,11 +64,66 @@ def test_a_graph_of_which_a_part_is_used_up(trainer: Trainer) -> None:
         trainer.backward(other)
 
 
+def test_a_graph_that_is_used_up_changes_no_gradient(trainer: Trainer) -> None:
+    hidden = nn.tanh(trainer.parameters["w"])
+    zeros = trainer.ctx.zeros((3, 4), f32)
+    trainer.backward(nn.mean_squared_error(hidden, zeros))
+    b = nn.mean_squared_error(trainer.parameters["b"], trainer.ctx.zeros(3, f32))
+    writes = trainer.gradients["b"].writes
+    with pytest.raises(nn.GraphError, match="used up"):
+        trainer.backward(nn.add(b, nn.mean_squared_error(hidden, zeros)))
+    assert trainer.gradients["b"].writes == writes
+    trainer.gradient_norm()
+
+
+def test_weights_that_move_before_the_walk_back(trainer: Trainer) -> None:
+    def compute() -> nn.Variable:
+        w = trainer.parameters["w"]
+        return nn.mean(nn.linear(nn.tanh(w), w))
+
+    later = compute()
+    trainer.backward(compute())
+    trainer.adamw_step(lr=0.1)
+    with pytest.raises(nn.GraphError, match="has been overwritten since"):
+        trainer.backward(later)
+    trainer.backward(compute())
+
+
+def test_inputs_that_change_before_the_walk_back(trainer: Trainer) -> None:
+    x = trainer.ctx.matrix(np.ones((2, 4)), f32)
+    loss = nn.mean(nn.linear(x, trainer.parameters["w"]))
+    x.copy_from(np.zeros((2, 4)))
+    with pytest.raises(nn.GraphError, match=r"f32\[2, 4\].* has been overwritten"):
+        trainer.backward(loss)
+    kept_by_none = nn.mean(nn.add(trainer.parameters["w"], trainer.ctx.zeros(4, f32)))
+    trainer.adamw_step(lr=0.1)
+    trainer.backward(kept_by_none)
+
+
+def test_parameters_of_other_trainers_are_constants(ctx: gpu.Context) -> None:
+    one, other = (Trainer(ctx, {"w": np.full(3, 2.0)}) for _ in range(2))
+    other.gradients["w"].copy_from([7.0, 8.0, 9.0])
+    product = nn.mul(one.parameters["w"], other.parameters["w"])
+    one.backward(nn.mean(product))
+    np.testing.assert_allclose(one.gradients["w"].numpy(), 2 / 3, rtol=1e-6)
+    np.testing.assert_array_equal(other.gradients["w"].numpy(), [7.0, 8.0, 9.0])
+
+
+def test_a_walk_to_some_parameters(trainer: Trainer) -> None:
+    p = trainer.parameters
+    trainer.clear_gradients()
+    reached = nn.backward(loss_of(trainer), parameters=[p["b"]])
+    assert reached == [p["b"]]
+    assert not trainer.gradients["w"].numpy().any()
+    assert trainer.gradients["b"].numpy().any()
+
+
 def test_a_loss_without_parameters(trainer: Trainer) -> None:
     w = nn.tanh(trainer.tensors["w"])
     loss = nn.mean_squared_error(w, trainer.ctx.zeros((3, 4), f32))
-    with pytest.raises(nn.GraphError, match="depends on no parameter whose"):
-        trainer.backward(loss)
+    for nothing in (loss, loss.tensor):
+        with pytest.raises(nn.GraphError, match="depends on no parameter whose"):
+            trainer.backward(wrong(nothing))
 
 
 def test_a_loss_of_another_trainer(trainer: Trainer, ctx: gpu.Context) -> None:
@@ -117,6 +172,33 @@ def test_dropout_drops_the_same_places_both_ways(ctx: gpu.Context) -> None:
 
 
 MISUSE: list[tuple[Callable[[Trainer], object], type[Exception], str]] = [
+    (
+        lambda t: nn.attention(
+            *(t.ctx.zeros((1, s, 6), f32) for s in (3, 2, 2)), heads=2, causal=True
+        ),
+        gpu.ShapeError,
+        "q has 3 positions and k has 2; causal",
+    ),
+    (
+        lambda t: nn.cross_entropy(t.ctx.zeros((), f32), [0]),
+        gpu.ShapeError,
+        "cross_entropy: the input is a scalar",
+    ),
+    (
+        lambda t: nn.dropout(t.parameters["w"], 1.0, seed=0),
+        gpu.UniformRangeError,
+        r"dropout: the rate is 1\.0",
+    ),
+    (
+        lambda t: nn.parameter(wrong(np.zeros(3)), t.ctx.zeros(3, f32)),
+        gpu.DtypeError,
+        "got a ndarray",
+    ),
+    (
+        lambda t: t.backward(wrong(None)),
+        gpu.DtypeError,
+        "Expected a Variable or a Tensor, got a NoneType",
+    ),
     (
         lambda t: nn.linear(t.ctx.zeros((2, 5), f32), t.parameters["w"]),
         gpu.ShapeError,

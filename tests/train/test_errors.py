@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 import kerngen.runtime as gpu
 from kerngen.runtime import f32
 from kerngen.train import TornStateError, Trainer
-from kerngen_kernels import elementwise, optim
+from kerngen_kernels import clip, elementwise, optim
 
 from .networks import initial, loss_of, take_step
 
@@ -38,6 +39,9 @@ def test_a_device_that_is_lost_in_a_step(tmp_path: Path) -> None:
         gpu.DeviceLost, match=r"adamw_step, after 1 steps: .* load a checkpoint"
     ):
         trainer.adamw_step(lr=0.1)
+    for call in (trainer.state, trainer.gradient_norm):
+        with pytest.raises(gpu.DeviceLost, match="load a checkpoint"):
+            call()
     with gpu.open(adapter="software") as other:
         again = Trainer(other, initial())
         again.load(tmp_path / "saved")
@@ -70,6 +74,79 @@ def test_a_step_that_stops_halfway(
     assert trainer.step_count == 1
 
 
+def test_an_interrupt_right_after_an_update_was_recorded(
+    fresh: gpu.Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = Trainer(fresh, {"a": np.ones(8)})
+    real = optim.adamw_unless
+
+    def interrupted(*tensors: Any, **scalars: Any) -> None:
+        real(*tensors, **scalars)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(optim, "adamw_unless", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.adamw_step(lr=0.1)
+    with pytest.raises(TornStateError, match="step 1 reached some"):
+        trainer.state()
+
+
+def test_a_clip_that_is_interrupted(
+    fresh: gpu.Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = Trainer(fresh, {"a": np.ones(200), "b": np.ones(200)})
+    real, calls = clip.clip_by_norm, count(1)
+
+    def interrupted(*tensors: Any, **scalars: Any) -> None:
+        if next(calls) == 2:
+            raise KeyboardInterrupt
+        real(*tensors, **scalars)
+
+    monkeypatch.setattr(clip, "clip_by_norm", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.clip_gradients(1.0)
+    monkeypatch.undo()
+    with pytest.raises(TornStateError, match=r"a clip was interrupted.*clear them"):
+        trainer.adamw_step(lr=0.1)
+    trainer.clear_gradients()
+    trainer.adamw_step(lr=0.1)
+    assert trainer.step_count == 1
+
+
+@contextmanager
+def lost(ctx: gpu.Context) -> Generator[None, None, None]:
+    """Let what is recorded in the block end with another kernel's error."""
+    doomed = ctx.vector([1.0], f32)
+    buffer = doomed.buffer
+    yield
+    elementwise.neg(doomed)
+    buffer.destroy()
+    with pytest.raises(gpu.Error):
+        ctx.submit()
+
+
+def test_gradients_that_are_lost_make_no_step(fresh: gpu.Context) -> None:
+    trainer = Trainer(fresh, initial())
+    take_step(trainer)
+    with lost(fresh):
+        trainer.backward(loss_of(trainer, 1))
+        trainer.clip_gradients(1.0)
+    with pytest.raises(TornStateError, match=r"lost with an error.* of no single loss"):
+        trainer.adamw_step(lr=0.1)
+    trainer.backward(loss_of(trainer, 1))
+    trainer.adamw_step(lr=0.1)
+    assert trainer.state()["step"] == 2
+
+
+def test_a_reset_that_is_lost(fresh: gpu.Context) -> None:
+    trainer = Trainer(fresh, initial())
+    take_step(trainer)
+    with lost(fresh):
+        trainer.reset()
+    with pytest.raises(TornStateError, match="lost with an error"):
+        trainer.adamw_step(lr=0.1)
+
+
 def test_a_step_that_is_lost_with_other_work(fresh: gpu.Context) -> None:
     """Another kernel of the same recording fails, and takes the step along."""
     trainer = Trainer(fresh, {"a": np.ones(8)})
@@ -89,12 +166,8 @@ def test_a_step_that_is_lost_with_other_work(fresh: gpu.Context) -> None:
 def test_work_that_is_lost_after_a_step_does_no_harm(fresh: gpu.Context) -> None:
     trainer = Trainer(fresh, {"a": np.ones(8)})
     trainer.adamw_step(lr=0.1)
-    doomed = fresh.vector([1.0], f32)
-    buffer = doomed.buffer
-    elementwise.neg(doomed)
-    buffer.destroy()
-    with pytest.raises(gpu.Error):
-        fresh.submit()
+    with lost(fresh):
+        pass
     assert trainer.state()["step"] == 1
 
 

@@ -147,6 +147,66 @@ def test_an_error_at_once_if_asked_for(trainer: Trainer, ctx: gpu.Context) -> No
     assert (ctx.counters - before).readbacks == 1
 
 
+def test_a_clip_does_not_vouch_for_what_comes_after(trainer: Trainer) -> None:
+    before = contents(trainer)
+    trainer.clip_gradients(1.0, error_if_nonfinite=True)
+    poison(trainer)
+    trainer.adamw_step(lr=0.1)
+    with pytest.raises(NonFiniteError, match=r"'out\.bias' \(1\)"):
+        trainer.check()
+    assert_unchanged(trainer, before)
+
+
+def test_a_clip_of_all_does_not_speak_for_some(trainer: Trainer) -> None:
+    poison(trainer, "out.bias")
+    trainer.clip_gradients(1e9)
+    trainer.gradients["out.weight"].clear()
+    trainer.adamw_step(lr=0.1, parameters=["out.weight"])
+    trainer.check()
+    assert trainer.step_count == 3
+
+
+def test_gradients_that_are_gone_are_not_named(trainer: Trainer) -> None:
+    poison(trainer)
+    trainer.adamw_step(lr=0.1)
+    trainer.backward(loss_of(trainer, 0))
+    with pytest.raises(NonFiniteError, match="Other gradients have replaced them"):
+        trainer.check()
+
+
+def test_waiting_for_the_norm_is_one_readback_a_step(
+    trainer: Trainer, ctx: gpu.Context
+) -> None:
+    trainer.check()
+    before = ctx.counters.snapshot()
+    for _ in range(3):
+        trainer.backward(loss_of(trainer, 0))
+        trainer.clip_gradients(1.0, error_if_nonfinite=True)
+        trainer.adamw_step(lr=0.1)
+    assert (ctx.counters - before).readbacks == 3
+
+
+def test_a_step_that_is_noted_while_another_thread_looks(
+    trainer: Trainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The look reads the number as it was before the note, and must not forget it."""
+    trainer.adamw_step(lr=0.1)
+    guard = trainer._guard
+    read = type(guard.failed).item
+
+    def note_while_reading(tensor: gpu.Scalar[gpu.u32]) -> int:
+        value = int(read(tensor))
+        monkeypatch.undo()
+        poison(trainer)
+        trainer.adamw_step(lr=0.1)
+        return value
+
+    monkeypatch.setattr(type(guard.failed), "item", note_while_reading)
+    trainer.check()
+    with pytest.raises(NonFiniteError, match="Step 4"):
+        trainer.check()
+
+
 def test_a_norm_that_overflows(trainer: Trainer) -> None:
     poison(trainer, "out.bias", 3e38)
     trainer.adamw_step(lr=0.1)

@@ -97,6 +97,32 @@ def test_a_write_that_fails_leaves_the_old_file(
     assert list(checkpoint.parent.iterdir()) == [checkpoint]
 
 
+def test_a_checkpoint_keeps_what_its_path_was(ctx: gpu.Context, tmp_path: Path) -> None:
+    trainer, path, link = trained(ctx, 1), tmp_path / "run", tmp_path / "link"
+    os.umask(mask := os.umask(0))
+    trainer.save(path)
+    assert path.stat().st_mode & 0o777 == 0o666 & ~mask
+    path.chmod(0o640)
+    link.symlink_to(path)
+    trainer.save(link)
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o640
+    for other in (tmp_path, Path("/dev/null")):
+        with pytest.raises(OSError, match=r"no regular file"):
+            trainer.save(other)
+    with pytest.raises(IsADirectoryError):
+        trainer.load(tmp_path)
+    trainer.save(tmp_path / ("n" * 250))
+
+
+def test_a_foreign_element_type(ctx: gpu.Context, tmp_path: Path) -> None:
+    header = b'{"a":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}'
+    content = len(header).to_bytes(8, "little") + header + b"\0\0"
+    (tmp_path / "bf16").write_bytes(content)
+    with pytest.raises(CheckpointError, match="bf16"):
+        trained(ctx, 0).load(tmp_path / "bf16")
+
+
 @settings(max_examples=60)
 @given(st.data())
 def test_damage_is_noticed(
@@ -148,6 +174,7 @@ def test_a_checkpoint_of_other_parameters(ctx: gpu.Context, checkpoint: Path) ->
         ("step", np.array(-1), gpu.DtypeError, "'step' is"),
         ("step", np.array(1.5), gpu.DtypeError, "'step' is"),
         ("m.out.bias", np.zeros(4), gpu.DtypeError, "is of float64; expected float32"),
+        ("step", np.array(1 << 40), gpu.DtypeError, "'step' is 1099511627776"),
         ("extra", np.zeros(4), gpu.ShapeError, "'extra' is unknown"),
     ],
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 
 import kerngen.runtime as gpu
+from kerngen import nn
 from kerngen.runtime import f32
 from kerngen.train import Trainer
 
@@ -130,6 +131,62 @@ def test_some_parameters_can_be_left_out(ctx: gpu.Context) -> None:
     assert trainer.step_count == 1
 
 
+def test_settings_by_name_are_those_of_torchs_groups(ctx: gpu.Context) -> None:
+    arrays = many(6)
+    trainer = Trainer(ctx, arrays)
+    theirs = {n: torch.tensor(a, requires_grad=True) for n, a in arrays.items()}
+    rates = {name: 0.01 * (1 + number) for number, name in enumerate(arrays)}
+    decays = {name: 0.3 * (number % 2) for number, name in enumerate(arrays)}
+    groups = [
+        {"params": [p], "lr": rates[n], "weight_decay": decays[n]}
+        for n, p in theirs.items()
+    ]
+    optimizer = torch.optim.AdamW(groups)
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        for name, parameter in theirs.items():
+            gradient = rng.normal(size=parameter.shape).astype(np.float32)
+            parameter.grad = torch.tensor(gradient)
+            trainer.gradients[name].copy_from(gradient)
+        optimizer.step()  # pyright: ignore[reportUnknownMemberType]  # annotated in part
+        trainer.adamw_step(lr=rates, weight_decay=decays)
+    assert trainer.step_count == 5
+    for name, parameter in theirs.items():
+        np.testing.assert_allclose(
+            trainer.tensors[name].numpy(), parameter.detach().numpy(), rtol=3e-6
+        )
+    with pytest.raises(gpu.UnknownNameError, match="weight_decay: no parameter is"):
+        trainer.adamw_step(lr=0.1, weight_decay={"p0": 0.0})
+
+
+def test_parameters_without_influence_cost_one_copy(ctx: gpu.Context) -> None:
+    trainer = Trainer(ctx, many(30))
+    costs: list[gpu.Counters] = []
+    for _ in range(2):
+        loss = nn.mean(trainer.parameters["p0"])
+        before = ctx.counters.snapshot()
+        trainer.backward(loss)
+        costs.append(ctx.counters - before)
+    assert (costs[1].copies, costs[1].uploads) == (1, 0)
+
+
+def test_products_larger_than_the_adapter_binds(small: gpu.Context) -> None:
+    rng = np.random.default_rng(0)
+    for m, k, n in ((3, 40, 20), (1, 40, 20), (5, 7, 50)):
+        a, b, dc = (rng.normal(size=s) for s in ((m, k), (k, n), (m, n)))
+        trainer = Trainer(small, {"unused": np.zeros(1)})
+        given, weight = small.matrix(a, f32), small.matrix(b, f32)
+        assert weight.nbytes > small.max_tensor_bytes
+        before = small.counters.snapshot()
+        c = trainer.matmul_forward(given, weight)
+        da, db = trainer.matmul_backward(given, weight, small.matrix(dc, f32))
+        done = small.counters - before
+        assert (done.readbacks, done.uploads) == (0, 1)
+        np.testing.assert_allclose(c.numpy(), a @ b, atol=2e-5)
+        np.testing.assert_allclose(da.numpy(), dc @ b.T, atol=2e-5)
+        np.testing.assert_allclose(db.numpy(), a.T @ dc, atol=2e-5)
+
+
 def test_neighbours_are_updated_by_one_dispatch(ctx: gpu.Context) -> None:
     trainer = Trainer(ctx, many(6))
     costs: list[int] = []
@@ -233,5 +290,38 @@ def test_names_shapes_and_types_that_are_wrong(ctx: gpu.Context) -> None:
         Trainer(ctx, {})
     with pytest.raises(gpu.DtypeError, match="'a': An array of complex128"):
         Trainer(ctx, {"a": np.zeros(2, complex)})
-    with pytest.raises(gpu.ShapeError, match="'a' is no array"):
+    with pytest.raises(gpu.ShapeError, match="'a': "):
         Trainer(ctx, {"a": [[1.0], [1.0, 2.0]]})
+    with pytest.raises(gpu.DtypeError, match=r"'a': .*beyond the range of f32"):
+        Trainer(ctx, {"a": np.array([1e300])})
+    with pytest.raises(gpu.DtypeError, match="can't be written to a file"):
+        Trainer(ctx, {"\udc80": np.zeros(2)})
+    with pytest.raises(
+        gpu.DtypeError, match="a mapping from names to arrays, got a list"
+    ):
+        Trainer(ctx, cast("dict[str, float]", [1.0]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "says"),
+    [
+        ({"lr": None}, gpu.DtypeError, "adamw_step: scalar argument 'lr'"),
+        ({"lr": 1e39}, gpu.UniformRangeError, "'lr'"),
+        (
+            {"lr": 0.1, "eps": 0.0},
+            gpu.UniformRangeError,
+            "eps is 0.0; expected at least",
+        ),
+        ({"lr": 0.1, "eps": 1e-60}, gpu.UniformRangeError, "eps is 1e-60"),
+        ({"lr": 0.1, "parameters": []}, gpu.ShapeError, "is an empty list"),
+        ({"lr": 0.1, "parameters": "ab"}, gpu.DtypeError, "'ab'; expected a list"),
+    ],
+)
+def test_settings_of_wrong_types(
+    ctx: gpu.Context, settings: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    trainer = Trainer(ctx, {"a": np.zeros(2), "b": np.zeros(2)})
+    with pytest.raises(error, match=says):
+        trainer.adamw_step(**settings)
+    trainer.check()
+    assert trainer.step_count == 0
