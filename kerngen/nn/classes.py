@@ -16,8 +16,10 @@ from kerngen_kernels import indexing
 from kerngen_kernels import loss as kernels
 
 Numbers: TypeAlias = (
-    "Tensor[u32, Any] | NDArray[np.integer[Any]] | Sequence[int] | "
-    "Sequence[Sequence[int]]"
+    Tensor[u32, Any]
+    | NDArray[np.integer[Any]]
+    | Sequence[int]
+    | Sequence[Sequence[int]]
 )
 """Numbers from 0: on the device already, or an array, which is checked and uploaded.
 

@@ -95,7 +95,7 @@ def _of(setting: Setting, what: str, name: str) -> float:
     return setting[name]
 
 
-def check_names(names: object, known: Sequence[str]) -> list[str]:
+def check_names(names: Sequence[str] | None, known: Sequence[str]) -> list[str]:
     """Return the parameters that a step is for: those named, or all that are known.
 
     Raises:
@@ -104,10 +104,14 @@ def check_names(names: object, known: Sequence[str]) -> list[str]:
     """
     if names is None:
         return list(known)
-    if isinstance(names, str) or not isinstance(names, Sequence):
+    if not _is_list(names):
         raise DtypeError(
             f"adamw_step: parameters is {names!r}; expected a list of names."
         )
     if not names:
         raise ShapeError("adamw_step: parameters is an empty list; name one at least.")
     return list(names)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)

@@ -48,10 +48,7 @@ def snapshot_of(state: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> Snapsho
         DtypeError: If an array is not of f32, or the step is no count.
     """
     wanted = {f"{group}.{name}": shapes[name] for group in GROUPS for name in shapes}
-    if not isinstance(state, Mapping):
-        raise DtypeError(
-            f"A state is a mapping from names to arrays, got a {type(state).__name__}."
-        )
+    _check_mapping("load_state", state)
     _check_names(state, {STEP, *wanted})
     wrong = [
         f"'{name}' has shape {np.shape(state[name])}, expected {shape}"
@@ -112,14 +109,18 @@ def as_parameters(arrays: Mapping[str, ArrayLike]) -> dict[str, Array]:
             numbers, or some beyond f32's range.
         ShapeError: If there are none.
     """
-    if not isinstance(arrays, Mapping):
-        raise DtypeError(
-            f"Trainer: expected a mapping from names to arrays, got a "
-            f"{type(arrays).__name__}."
-        )
+    _check_mapping("Trainer", arrays)
     if not arrays:
         raise ShapeError("A trainer needs a parameter at least; the mapping is empty.")
     return {_name(name): _parameter(name, value) for name, value in arrays.items()}
+
+
+def _check_mapping(where: str, value: object) -> None:
+    if not isinstance(value, Mapping):
+        raise DtypeError(
+            f"{where}: expected a mapping from names to arrays, got a "
+            f"{type(value).__name__}."
+        )
 
 
 def _name(name: object) -> str:
