@@ -9,7 +9,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, final
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kerngen import nn
@@ -21,7 +20,6 @@ from kerngen.runtime import (
     Scalar,
     ShapeError,
     Tensor,
-    Vector,
     f32,
 )
 from kerngen.runtime.context import check_context
@@ -29,13 +27,13 @@ from kerngen.train.adamw import AdamW, Setting, by_settings, check_names, check_
 from kerngen.train.arena import Arena, Span, lay_out
 from kerngen.train.checkpoint import read_checkpoint, write_checkpoint
 from kerngen.train.errors import CheckpointError, NonFiniteError, TornStateError
+from kerngen.train.gradients import Gradients, root
 from kerngen.train.guard import Guard
 from kerngen.train.integrity import Integrity
 from kerngen.train.names import Named
-from kerngen.train.norms import Norm, root, sum_squares
 from kerngen.train.products import left_gradient, product, right_gradient
 from kerngen.train.state import GROUPS, Snapshot, as_parameters, snapshot_of
-from kerngen_kernels import clip, optim
+from kerngen_kernels import optim
 
 
 @final
@@ -71,22 +69,19 @@ class Trainer:
         shapes = {name: array.shape for name, array in arrays.items()}
         layout = lay_out(shapes, ctx.max_tensor_bytes)
         self._arenas = {group: Arena(ctx, layout) for group in GROUPS}
-        self._gradients = Arena(ctx, layout)
+        self._gradients = Gradients(ctx, layout)
         self._parameters = Named(
             {
                 name: nn.parameter(self.tensors[name], self.gradients[name])
                 for name in shapes
             }
         )
-        self._one = ctx.scalar(1.0, f32)
         self._guard = Guard(ctx)
         self._step = 0
-        self._norm: Norm | None = None
         self._stepped_at = -1
         segments = [s for arena in self._arenas.values() for s in arena.segments]
         self._arenas["parameters"].write(arrays)
         self._whole = Integrity(segments)
-        self._gradients_whole = Integrity(self._gradients.segments)
         self._device_lost = ""
         ctx.watch(self)
 
@@ -105,7 +100,7 @@ class Trainer:
     @property
     def gradients(self) -> Named[Tensor[f32, Any]]:
         """The gradients, which `backward` writes, or the caller."""
-        return self._gradients.tensors
+        return self._gradients.arena.tensors
 
     @property
     def m(self) -> Named[Tensor[f32, Any]]:
@@ -160,31 +155,17 @@ class Trainer:
             ShapeError: If the loss is not a scalar.
         """
         with self._during("backward", gradients=accumulate):
-            own = frozenset(self._parameters.values())
-            with self._gradients_whole.writing(
-                "a walk back was interrupted", anew=not accumulate
-            ):
-                reached = nn.backward(
-                    loss, self._one, parameters=own, accumulate=accumulate
-                )
-                if not accumulate:
-                    self._clear_all_but(reached)
-
-    def _clear_all_but(self, reached: Sequence[nn.Variable]) -> None:
-        written = set(reached)
-        names = [n for n, value in self._parameters.items() if value not in written]
-        for span in self._gradients.layout.spans(names):
-            self._gradients.part(span).clear()
+            self._gradients.backward(loss, self._parameters, accumulate=accumulate)
 
     def clear_gradients(self) -> None:
         """Overwrite all gradients with zeros."""
-        with self._gradients_whole.writing("a clearing was interrupted", anew=True):
+        with self._explaining("clear_gradients"):
             self._gradients.clear()
 
     def gradient_norm(self) -> Scalar[f32]:
         """Return the Euclidean norm of all gradients together, on the device."""
         with self._during("gradient_norm", gradients=True):
-            return root(sum_squares(self._gradients.segments))
+            return root(self._gradients.sum_squares())
 
     def clip_gradients(
         self, max_norm: float, *, error_if_nonfinite: bool = False
@@ -209,14 +190,11 @@ class Trainer:
         """
         check_range("clip_gradients", "max_norm", max_norm)
         with self._during("clip_gradients", gradients=True):
-            total = sum_squares(self._gradients.segments)
+            total = self._gradients.sum_squares()
             norm = root(total)
             if error_if_nonfinite:
                 self._expect_finite(norm)
-            with self._gradients_whole.writing("a clip was interrupted"):
-                for segment in self._gradients.segments:
-                    clip.clip_by_norm(segment, total, max_norm=max_norm)
-            self._norm = Norm(total, self._gradients_whole.writes, error_if_nonfinite)
+            self._gradients.clip(total, max_norm, is_finite=error_if_nonfinite)
             return norm
 
     def _expect_finite(self, norm: Scalar[f32]) -> None:
@@ -224,7 +202,7 @@ class Trainer:
         if not math.isfinite(value):
             raise NonFiniteError(
                 f"clip_gradients, before step {self._step + 1}: the norm of the "
-                f"gradients is {value}. {self._culprits()} Nothing was changed."
+                f"gradients is {value}. {self._gradients.culprits()} Nothing was changed."
             )
 
     # ---- steps
@@ -261,7 +239,7 @@ class Trainer:
             TornStateError: If an error left an earlier step half taken, or the
                 gradients half written.
         """
-        layout = self._gradients.layout
+        layout = self._gradients.arena.layout
         names = check_names(parameters, list(layout.places))
         groups = by_settings(
             names, lr=lr, beta1=beta1, beta2=beta2, eps=eps, weight_decay=weight_decay
@@ -271,19 +249,12 @@ class Trainer:
             for settings, group in groups.items()
             for span in layout.spans(group)
         ]
-        parts = [self._gradients.part(span) for span in layout.spans(names)]
         with self._during("adamw_step", gradients=True), self.ctx.batch():
-            self._decide(parts, whole=parameters is None)
+            norm = self._gradients.norm_of(names)
+            if not norm.is_finite:
+                self._guard.note(norm.total, self._step + 1)
             self._update(updates)
-        self._stepped_at = self._gradients_whole.writes
-
-    def _decide(self, parts: Sequence[Vector[f32]], *, whole: bool) -> None:
-        """Let the device decide whether the next step is taken, by these gradients."""
-        norm = self._norm
-        if norm is None or norm.writes != self._gradients_whole.writes or not whole:
-            norm = Norm(sum_squares(parts), self._gradients_whole.writes, False)
-        if not norm.is_finite:
-            self._guard.note(norm.total, self._step + 1)
+        self._stepped_at = self._gradients.writes
 
     def _update(self, updates: Sequence[tuple[AdamW, Span]]) -> None:
         step = self._step + 1
@@ -291,7 +262,7 @@ class Trainer:
             for settings, span in updates:
                 optim.adamw_unless(
                     self._arenas["parameters"].part(span),
-                    self._gradients.part(span),
+                    self._gradients.arena.part(span),
                     self._arenas["m"].part(span),
                     self._arenas["v"].part(span),
                     self._guard.failed,
@@ -326,23 +297,12 @@ class Trainer:
 
     def _findings(self, failed: int, last: int) -> str:
         """Name the parameters whose gradients made a step fail, if they are still there."""
-        if failed == last and self._gradients_whole.writes == self._stepped_at:
-            return self._culprits()
+        if failed == last and self._gradients.writes == self._stepped_at:
+            return self._gradients.culprits()
         return (
             "Other gradients have replaced them since; "
             "clip_gradients(..., error_if_nonfinite=True) would name the parameters."
         )
-
-    def _culprits(self) -> str:
-        """Name the parameters whose gradients are not finite now; this waits."""
-        wrong = {
-            name: int(np.count_nonzero(~np.isfinite(gradient)))
-            for name, gradient in self._gradients.read().items()
-        }
-        found = [f"'{name}' ({count})" for name, count in wrong.items() if count]
-        if not found:
-            return "All are finite, but not the sum of their squares."
-        return f"Not finite are elements of {', '.join(found)}."
 
     def reset(self) -> None:
         """Forget the steps: their count is 0 and the moments are zeros again."""
@@ -429,7 +389,7 @@ class Trainer:
                 f"{what}: {fault}, so that the parameters are of no certain step. Load a "
                 f"state, or a checkpoint."
             )
-        if gradients and (fault := self._gradients_whole.fault):
+        if gradients and (fault := self._gradients.fault):
             raise TornStateError(
                 f"{what}: {fault}, so that the gradients are of no single loss. Compute "
                 f"the loss again and walk back, or clear them."

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -191,10 +193,11 @@ def test_a_step_that_is_noted_while_another_thread_looks(
     ctx: gpu.Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The look reads the number as it was before the note, and must not forget it."""
-    guard, read = Guard(ctx), gpu.Tensor.item
+    guard = Guard(ctx)
+    read = cast("Callable[[gpu.Scalar[gpu.u32]], int]", gpu.Tensor.item)
     fine, bad = ctx.scalar(1.0, f32), ctx.scalar(np.nan, f32)
 
-    def note_while_reading(tensor: gpu.Scalar[gpu.u32]) -> float:
+    def note_while_reading(tensor: gpu.Scalar[gpu.u32]) -> int:
         value = read(tensor)
         monkeypatch.undo()
         guard.note(bad, 2)
