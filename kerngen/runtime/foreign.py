@@ -33,8 +33,9 @@ def as_array(values: object) -> NDArray[Any]:
             f"A {kind} forms no array; expected rows of one length. NumPy says: {error}"
         ) from error
     except (RuntimeError, TypeError) as error:
+        reason = str(error).rstrip(".")
         raise DtypeError(
-            f"A {kind} does not convert to an array: {error} Of a PyTorch tensor, give "
+            f"A {kind} does not convert to an array: {reason}. Of a PyTorch tensor, give "
             f"tensor.detach().cpu(), and .float() of that where it is bfloat16."
         ) from error
 
@@ -43,7 +44,9 @@ def _hides(values: object) -> bool:
     """Return whether a mask hides elements, which NumPy would forget about."""
     if isinstance(values, list | tuple):
         parts = cast("Sequence[object]", values)
-        return any(_hides(each) for each in parts if isinstance(each, _NESTED))
+        # Types first, since there may be millions of numbers.
+        nested = any(issubclass(kind, _NESTED) for kind in set(map(type, parts)))
+        return nested and any(map(_hides, parts))
     if not isinstance(values, np.ma.MaskedArray):
         return False
     # A record has a flag for each field.
@@ -51,4 +54,4 @@ def _hides(values: object) -> bool:
     return bool(mask.reshape(-1).view(np.bool_).any())
 
 
-_NESTED = (list, tuple, np.ma.MaskedArray)
+_NESTED: tuple[type, ...] = (list, tuple, np.ma.MaskedArray)

@@ -32,7 +32,7 @@ REFUSED: Mapping[str, tuple[Any, type[Exception], str]] = {
     "bfloat16": (
         torch.ones(2, 2, dtype=torch.bfloat16),
         DtypeError,
-        r"BFloat16 Of a PyTorch tensor, .*\.float\(\) .* bfloat16",
+        r"BFloat16\. Of a PyTorch tensor, .*\.float\(\) .* bfloat16",
     ),
     "masked": (MASKED, DtypeError, r"the MaskedArray are masked.*array\.filled\("),
     "masked rows": ([*MASKED], DtypeError, "of the list are masked"),

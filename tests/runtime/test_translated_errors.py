@@ -28,6 +28,10 @@ def submitting(ctx: Context) -> None:
     ctx.submit()
 
 
+def allocating(ctx: Context) -> None:
+    ctx.zeros(77_777, f32)
+
+
 @pytest.mark.parametrize(
     "error", [InterruptedByUserError("now"), TimeoutError("now"), LateError("now")]
 )
@@ -37,7 +41,7 @@ def submitting(ctx: Context) -> None:
         ("create_command_encoder", submitting),
         ("create_compute_pipeline", submitting),
         ("create_bind_group", submitting),
-        ("create_buffer", lambda ctx: ctx.zeros(77_777, f32)),
+        ("create_buffer", allocating),
     ],
 )
 def test_what_a_signal_handler_raises_stays_what_it_is(
