@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeAlias, final, overload
@@ -14,7 +14,14 @@ from kerngen.matmul_cache.buffers import GrowingBuffer
 from kerngen.matmul_cache.layouts import Layout, check_layout
 from kerngen.matmul_cache.plan import MatmulPlan, make_plan
 from kerngen.matmul_cache.products import multiply
-from kerngen.matmul_cache.weights import Weight, check_name, named, naming, upload
+from kerngen.matmul_cache.weights import (
+    Weight,
+    check_name,
+    check_string,
+    named,
+    naming,
+    upload,
+)
 from kerngen.runtime import (
     Context,
     ContextError,
@@ -22,6 +29,7 @@ from kerngen.runtime import (
     LimitError,
     ShapeError,
     Tensor,
+    UnknownNameError,
     f32,
 )
 from kerngen.runtime.caches import Cache
@@ -100,15 +108,17 @@ class MatmulCache:
         """Forget a weight; its memory goes back to the context's pool.
 
         Raises:
+            ArgumentError: If the name is no string.
             UnknownNameError: If there is none of that name.
         """
-        self._find(name)
-        del self._weights[name]
+        check_string(name)
+        if self._weights.pop(name, None) is None:
+            raise self._unknown(name)
 
     @property
     def weight_names(self) -> tuple[str, ...]:
         """The names of the weights, in the order of their first upload."""
-        return tuple(self._weights)
+        return tuple(self._held())
 
     @property
     def weight_count(self) -> int:
@@ -118,7 +128,7 @@ class MatmulCache:
     @property
     def weight_bytes(self) -> int:
         """The bytes of all weights, 4 to an element."""
-        return sum(weight.nbytes for weight in self._weights.values())
+        return sum(weight.nbytes for weight in self._held().values())
 
     # ---- products
 
@@ -136,6 +146,7 @@ class MatmulCache:
         share, and the result is read from another one.
 
         Raises:
+            ArgumentError: If the name is no string.
             UnknownNameError: If no weight has the name.
             ShapeError: If x is not of rank 1 or 2, or has another k than the weight.
             DtypeError: If x does not hold numbers, or f32 elements if it is a tensor.
@@ -179,11 +190,19 @@ class MatmulCache:
 
     # ---- inside
 
+    def _held(self) -> Mapping[str, Weight]:
+        """Return the weights as they are now: other threads may change the dictionary."""
+        return self._weights.copy()
+
     def _find(self, name: str) -> Weight:
+        check_string(name)
         weight = self._weights.get(name)
         if weight is None:
-            raise unknown_name("MatmulCache", "weight", name, self.weight_names)
+            raise self._unknown(name)
         return weight
+
+    def _unknown(self, name: str) -> UnknownNameError:
+        return unknown_name("MatmulCache", "weight", name, self.weight_names)
 
     def _plan(self, m: int, k: int, n: int, layout: Layout) -> MatmulPlan:
         key = (m, k, n, layout)

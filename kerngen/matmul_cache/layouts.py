@@ -68,9 +68,9 @@ LAYOUTS: Mapping[Layout, LayoutKernels] = {
 }
 
 
-def check_layout(layout: str) -> Layout:
-    """Return a layout that is one; raises ArgumentError for another word."""
-    if layout not in LAYOUTS:
+def check_layout(layout: object) -> Layout:
+    """Return a layout that is one; raises ArgumentError for what is none."""
+    if not isinstance(layout, str) or layout not in LAYOUTS:
         raise ArgumentError(
             f"MatmulCache: the layout of a weight is 'nk' (one row per output, as "
             f"PyTorch's Linear stores it) or 'kn', got {layout!r}."

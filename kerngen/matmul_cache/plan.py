@@ -16,7 +16,7 @@ from kerngen.runtime import Choice, Context, LimitError
 from kerngen.runtime.shapes import round_up
 from kerngen.runtime.tensor import STORAGE_ALIGNMENT
 
-ScheduleName: TypeAlias = Literal["gemv", "skinny", "tiled", "reference"]
+ScheduleName: TypeAlias = Literal["gemv", "skinny", "tiled", "reference", "empty"]
 
 
 @final
@@ -39,10 +39,10 @@ class MatmulPlan:
     """How `[m, k]` times a weight with k inputs and n outputs runs.
 
     `schedule` is 'gemv' (a matrix times a vector), 'skinny' (a few rows, no tiles),
-    'tiled', or 'reference' where NumPy stands in for a device; it is that of the first
-    part, and only a last, shorter part may differ.  `kernel` is `module.kernel` of
-    `kerngen_kernels`.  `axis` is what a weight of several parts is split along, None
-    for one part.  `why` is a sentence.
+    'tiled', 'reference' where NumPy stands in for a device, or 'empty' where the result
+    is; it is that of the first part, and only a last, shorter part may differ.
+    `kernel` is `module.kernel` of `kerngen_kernels`.  `axis` is what a weight of several
+    parts is split along, None for one part.  `why` is a sentence.
     """
 
     m: int
@@ -61,6 +61,7 @@ _REASONS: Mapping[ScheduleName, str] = {
     "skinny": "so few rows fill no tile, and share each weight that is read",
     "tiled": "the rows share tiles of the weight",
     "reference": "there is no device, and NumPy runs the kernel's reference",
+    "empty": "the result has no elements, and nothing runs",
 }
 
 _JOINED: Mapping[Axis, str] = {
@@ -136,7 +137,9 @@ def _choices(
 
 
 def _name(strategy: str, m: int, n: int) -> ScheduleName:
-    """Name what the runtime chose."""
+    """Name what the runtime chose, if there is anything to run."""
+    if 0 in {m, n}:
+        return "empty"
     match strategy.partition("_")[0]:
         case "reference":
             return "reference"

@@ -36,8 +36,7 @@ def split_weight(layout: Layout, k: int, n: int, most: int) -> Sequence[RowRange
     """
     rows, columns = weight_shape(layout, k, n)
     row_bytes = columns * F32_BYTES
-    # Storage is padded to 16 bytes, and all of it is bound.
-    room = most // STORAGE_ALIGNMENT * STORAGE_ALIGNMENT
+    room = _room(most)
     if rows * row_bytes <= room:
         return ((0, rows),)
     fitting = room // row_bytes
@@ -50,6 +49,11 @@ def split_weight(layout: Layout, k: int, n: int, most: int) -> Sequence[RowRange
     return tuple((start, min(start + length, rows)) for start in range(0, rows, length))
 
 
+def _room(most: int) -> int:
+    """Return how many bytes of elements can be bound: storage is padded to 16 bytes."""
+    return most // STORAGE_ALIGNMENT * STORAGE_ALIGNMENT
+
+
 def _ceil(value: int, divisor: int) -> int:
     return -(-value // divisor)
 
@@ -58,10 +62,12 @@ def _row_too_long(layout: Layout, k: int, n: int, most: int) -> LimitError:
     rows, columns = weight_shape(layout, k, n)
     across = "k" if LAYOUTS[layout].axis == "n" else "n"
     other = "kn" if layout == "nk" else "nk"
+    across_bytes = rows * F32_BYTES
+    transpose = f"the transpose with layout='{other}', whose rows take {across_bytes} bytes, or "
     return LimitError(
         f"One row of a weight of shape {(rows, columns)} (layout "
         f"'{layout}') takes {columns * F32_BYTES} bytes, and the adapter binds at most "
-        f"{most}; rows are never cut. Upload the transpose with layout='{other}', whose "
-        f"rows take {rows * F32_BYTES} bytes, or several weights with a part of {across} "
-        f"each."
+        f"{most}; rows are never cut. Upload "
+        f"{transpose * (across_bytes <= _room(most))}several weights with a part of "
+        f"{across} each."
     )

@@ -56,12 +56,17 @@ def named(error: NamedError, what: str) -> NamedError:
     return type(error)(f"MatmulCache: {what}: {error}")
 
 
+def check_string(name: object) -> str:
+    """Return a name that is a string; raises ArgumentError for what is none."""
+    if isinstance(name, str):
+        return name
+    raise ArgumentError(f"MatmulCache: a weight's name is a string, got {name!r}.")
+
+
 def check_name(name: object) -> None:
     """Raises ArgumentError unless a name is a string of something."""
-    if not isinstance(name, str) or not name.strip():
-        raise ArgumentError(
-            f"MatmulCache: a weight's name is a string that is not blank, got {name!r}."
-        )
+    if not check_string(name).strip():
+        raise ArgumentError(f"MatmulCache: a weight's name is not blank, got {name!r}.")
 
 
 def upload(ctx: Context, name: str, array: ArrayLike, layout: Layout) -> Weight:

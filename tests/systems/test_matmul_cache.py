@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from threading import Thread
 from typing import Any, assert_type, get_args
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen.matmul_cache import Layout, MatmulCache, MemoryUse
+from kerngen.matmul_cache.weights import Weight
 from kerngen.runtime import Context, Matrix, Vector, f16, f32
 from tests.project.test_readme import block
 from tests.project.tree import ROOT
@@ -185,6 +187,50 @@ def test_a_refused_upload_leaves_the_old_weight(cache: MatmulCache) -> None:
     np.testing.assert_array_equal(cache.matmul("w", [2.0]), [6.0])
 
 
+def test_an_upload_while_the_bytes_are_counted(
+    cache: MatmulCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"late {number}" for number in range(3)]
+
+    def count(weight: Weight) -> int:
+        """Return the bytes of a weight, once another thread has uploaded one."""
+        if names:
+            upload = Thread(target=cache.upload_weight, args=(names.pop(), [[1.0]]))
+            upload.start()
+            upload.join()
+        return 4 * weight.k * weight.n
+
+    for number in range(3):
+        cache.upload_weight(f"early {number}", np.ones((2, 2)))
+    monkeypatch.setattr(Weight, "nbytes", property(count))
+    assert cache.memory.weights == 3 * 16
+    assert cache.weight_bytes == 3 * (16 + 4)
+
+
+def test_a_removal_between_look_up_and_removal(cache: MatmulCache) -> None:
+    class Name(str):
+        """A name at whose second look-up another thread removes the weight."""
+
+        __slots__ = ("looks",)
+        looks: int
+
+        def __hash__(self) -> int:
+            self.looks += 1
+            if self.looks == 2:
+                thread = Thread(target=cache.remove_weight, args=(str(self),))
+                thread.start()
+                thread.join()
+            return hash(str(self))
+
+    name = Name("w")
+    name.looks = 0
+    cache.upload_weight("w", [[1.0]])
+    cache.remove_weight(name)
+    assert cache.weight_count == 0
+    with pytest.raises(gpu.UnknownNameError):
+        cache.remove_weight("w")
+
+
 def test_memory_is_reported_and_released(cache: MatmulCache) -> None:
     cache.upload_weight("w", np.ones((6, 4)))
     assert cache.memory == MemoryUse(weights=96, inputs=0, outputs=0)
@@ -260,6 +306,14 @@ REFUSED: list[tuple[Refused, type[Exception], str]] = [
     (lambda c: c.matmul("w", np.full(4, 1e39)), gpu.DtypeError, "x: The array"),
     (lambda c: c.plan(-1, 2, 3), gpu.ShapeError, "negative"),
     (lambda c: c.plan(1, 2, 3, "km"), gpu.ArgumentError, "got 'km'"),
+    (lambda c: c.plan(1, 2, 3, ["nk"]), gpu.ArgumentError, r"got \['nk'\]"),
+    (
+        lambda c: c.upload_weight("w", np.ones((1, 1)), layout=["nk"]),
+        gpu.ArgumentError,
+        r"got \['nk'\]",
+    ),
+    (lambda c: c.matmul(["w"], np.ones(4)), gpu.ArgumentError, r"string, got \['w'\]"),
+    (lambda c: c.remove_weight(["w"]), gpu.ArgumentError, r"string, got \['w'\]"),
 ]
 
 

@@ -125,6 +125,17 @@ def test_the_schedule_follows_m(ctx: Context) -> None:
             assert plan.why.endswith("131072 bytes are bound as a whole.")
 
 
+@pytest.mark.parametrize("layout", get_args(Layout))
+@pytest.mark.parametrize(("m", "n"), [(0, 7), (3, 0), (1, 0), (0, 1), (0, 0)])
+def test_an_empty_product_is_called_so(
+    ctx: Context, m: int, n: int, layout: Layout
+) -> None:
+    plan = MatmulCache(ctx).plan(m, 5, n, layout)
+    assert plan.schedule == "empty"
+    assert labels(plan) == []
+    assert "the result has no elements, and nothing runs" in plan.why
+
+
 def test_a_product_goes_by_the_plan_that_is_shown(
     ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -115,6 +115,9 @@ def test_limits_are_told(narrow: Context) -> None:
     )
     with pytest.raises(gpu.LimitError, match=message):
         cache.upload_weight("w", np.ones((2, 4097)))
+    message = "never cut. Upload several weights with a part of k each"
+    with pytest.raises(gpu.LimitError, match=message):
+        cache.upload_weight("w", np.ones((4097, 4097), np.int8))
     assert cache.weight_count == 0
     cache.upload_weight("w", np.ones((2, 4097)).T, layout="kn")
     with pytest.raises(gpu.LimitError, match=r"'w': x of shape \(1, 4097\).*smaller w"):
@@ -130,17 +133,23 @@ def test_limits_are_told(narrow: Context) -> None:
     assert (done.uploads, done.dispatches, done.buffers_created) == (0, 0, 0)
 
 
-def test_a_weight_beyond_the_adapters_own_limit(ctx: Context) -> None:
+@pytest.mark.parametrize(
+    "layout", ["nk", pytest.param("kn", marks=pytest.mark.nightly)]
+)
+def test_a_weight_beyond_the_adapters_own_limit(ctx: Context, layout: Layout) -> None:
     """Small integers: float32 holds every sum of them exactly, in any order."""
-    k = 4099
-    n = ctx.max_tensor_bytes // (4 * k) + 70
+    columns = 4099
+    rows = ctx.max_tensor_bytes // (4 * columns) + 70
+    k, n = (columns, rows) if layout == "nk" else (rows, columns)
     rng, cache = np.random.default_rng(1), MatmulCache(ctx)
-    weight = rng.integers(-3, 4, size=(n, k), dtype=np.int8)
+    weight = rng.integers(-3, 4, size=(rows, columns), dtype=np.int8)
     x = rng.integers(-3, 4, size=(3, k), dtype=np.int8)
-    cache.upload_weight("w", weight)
+    cache.upload_weight("w", weight, layout)
     assert cache.weight_bytes > ctx.max_tensor_bytes
-    assert len(cache.plan(3, k, n).parts) == 2
-    expected = x.astype(np.float32) @ weight.astype(np.float32).T
+    plan = cache.plan(3, k, n, layout)
+    assert (len(plan.parts), plan.axis) == (2, "n" if layout == "nk" else "k")
+    factor = weight.astype(np.float32)
+    expected = x.astype(np.float32) @ (factor.T if layout == "nk" else factor)
     np.testing.assert_array_equal(cache.matmul("w", x), expected)
     np.testing.assert_array_equal(cache.matmul("w", x[1:2]), expected[1:2])
     cache.remove_weight("w")
