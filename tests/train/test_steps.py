@@ -46,9 +46,11 @@ def steps_of(ctx: gpu.Context, count: int) -> gpu.Counters:
 
 
 def test_a_step_costs_the_same_however_many_parameters(ctx: gpu.Context) -> None:
-    assert steps_of(ctx, 2) == steps_of(ctx, 90)
-    assert steps_of(ctx, 90).dispatches <= 6
-    assert steps_of(ctx, 90).submits == 1
+    costs = [steps_of(ctx, count) for count in (2, 90)]
+    assert [c.dispatches for c in costs] == [6, 6]
+    assert [(c.submits, c.copies, c.uploads, c.readbacks) for c in costs] == [
+        (1, 0, 0, 0)
+    ] * 2
 
 
 def test_nothing_is_read_back_in_a_step(ctx: gpu.Context) -> None:
@@ -153,7 +155,7 @@ def test_settings_by_name_are_those_of_torchs_groups(ctx: gpu.Context) -> None:
     assert trainer.step_count == 5
     for name, parameter in theirs.items():
         np.testing.assert_allclose(
-            trainer.tensors[name].numpy(), parameter.detach().numpy(), rtol=3e-6
+            trainer.tensors[name].numpy(), parameter.detach().numpy(), 3e-6, 3e-6
         )
     with pytest.raises(gpu.UnknownNameError, match="weight_decay: no parameter is"):
         trainer.adamw_step(lr=0.1, weight_decay={"p0": 0.0})
