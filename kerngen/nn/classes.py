@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kerngen.nn.shapes import check_axis, check_rank, check_shape, rows, vector, view
 from kerngen.nn.variable import AnyTensor, Value, Variable, as_variable, computed, edge
 from kerngen.runtime import Context, DtypeError, Tensor, UniformRangeError, u32
+from kerngen.runtime.foreign import as_array
 from kerngen.runtime.tensor import is_tensor
 from kerngen_kernels import indexing
 from kerngen_kernels import loss as kernels
@@ -88,7 +89,7 @@ def _upload(name: str, ctx: Context, numbers: Numbers, count: int) -> Tensor[u32
                 f"expected u32."
             )
         return numbers
-    array = np.asarray(numbers)
+    array = as_array(numbers)
     if array.dtype.kind not in "iu":
         raise DtypeError(f"{name}: expected integers, got {array.dtype}.")
     wrong = np.argwhere((array < 0) | (array >= count))

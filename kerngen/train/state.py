@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kerngen.runtime import DtypeError, ShapeError, f32
 from kerngen.runtime.arrays import to_memory
+from kerngen.runtime.foreign import as_array
 from kerngen.train.arena import Array
 
 GROUPS: Final = ("parameters", "m", "v")
@@ -82,7 +83,7 @@ def _some(faults: list[str]) -> str:
 
 
 def _f32(state: Arrays, name: str) -> Array:
-    array = np.asarray(state[name])
+    array = as_array(state[name])
     if array.dtype != np.float32:
         raise DtypeError(
             f"'{name}' of the state is of {array.dtype}; expected float32."
@@ -91,7 +92,7 @@ def _f32(state: Arrays, name: str) -> Array:
 
 
 def _step(value: NDArray[Any]) -> int:
-    array = np.asarray(value)
+    array = as_array(value)
     if array.shape != () or array.dtype.kind not in "iu":
         raise DtypeError(f"The state's 'step' is {value!r}; expected a count of steps.")
     if not 0 <= int(array) < _MOST_STEPS:
