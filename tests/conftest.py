@@ -10,6 +10,9 @@ import pytest
 from hypothesis import settings
 
 import kerngen.runtime as gpu
+from tests.without_triton import hide_triton
+
+hide_triton()
 
 # Mesa's software adapter compiles what the tests run once: optimising takes longer than
 # it saves, and so do wide vectors.  Both are read when the adapter is first opened.
