@@ -260,9 +260,9 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "a stage that is skipped behind those that run together",
-        "kerngen.runtime.planner:Planner._choose_variants",
-        "position += covers",
-        "position += covers + (covers > 1)",
+        "kerngen.runtime.planner:Planner._choose",
+        "position += schedule.covers",
+        "position += schedule.covers + (schedule.covers > 1)",
     ),
     PlantedFault(
         "padding behind a member that the shader leaves out",

@@ -77,7 +77,7 @@ def test_released_buffers_serve_others(ctx: Context) -> None:
     del other
 
 
-def test_ten_thousand_products_hold_no_more_memory(ctx: Context) -> None:
+def test_thousands_of_products_hold_no_more_memory(ctx: Context) -> None:
     cache = MatmulCache(ctx)
     cache.upload_weight("w", np.ones((4, 4)))
     arrays = [np.ones((m, 4), np.float32) for m in (1, 2, 9)]
@@ -97,7 +97,7 @@ def test_ten_thousand_products_hold_no_more_memory(ctx: Context) -> None:
     blocks = repeat(500)
     before = ctx.counters.snapshot()
     memory = cache.memory
-    grown = repeat(10_000) - blocks
+    grown = repeat(3_000) - blocks
     assert created(ctx.counters - before) == (0, 0, 0)
     assert cache.memory == memory
     assert grown < 1000, f"{grown} blocks more"
