@@ -103,19 +103,25 @@ class Run:
             while not (self.is_done or interrupted()):
                 self.training.take_step()
                 self._look(shown)
+            if self.training.unread:
+                self._read(shown)
             if self.step > first:
                 self.save()
 
     def _look(self, shown: Display) -> None:
         """Read, show and save what is due after a step."""
-        if self.is_done or self.step % READ_EVERY == 0:
-            loss = self.training.read_loss()
-            self.curve.train.append((self.step, loss))
-            shown.show_loss(self.step, loss)
+        saves = self.step % self.options.save_every == 0
+        if self.is_done or saves or self.step % READ_EVERY == 0:
+            self._read(shown)
         if self.is_done or self.step % self.options.validate_every == 0:
             self._validate(shown)
-        if not self.is_done and self.step % self.options.save_every == 0:
+        if not self.is_done and saves:
             self.save()
+
+    def _read(self, shown: Display) -> None:
+        loss = self.training.read_loss()
+        self.curve.train.append((self.step, loss))
+        shown.show_loss(self.step, loss)
 
     def _validate(self, shown: Display) -> None:
         loss = self.training.validate()

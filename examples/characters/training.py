@@ -87,6 +87,11 @@ class Training:
         self.ctx.submit()
         self.readbacks += (self.ctx.counters - before).readbacks
 
+    @property
+    def unread(self) -> int:
+        """Of how many steps the loss was not read yet; a checkpoint knows nothing of it."""
+        return self._summed
+
     def read_loss(self) -> float:
         """Wait, and return the mean loss of the steps since the last call, in nats.
 
