@@ -21,7 +21,7 @@ from .domains import Dims
 from .tolerance import SUMMATIONS, Summation, shader_arithmetic
 
 STEPS = (1, 4, 128)
-MOST = (5000, 4096, 2048, 1024, 512, 128, 32)
+MOST = (5000, 4096, 2048, 1024, 512, 128, 32, 16, 8)
 """Sizes that are multiples of a step and not above a limit suit most variants."""
 
 TRIES = 20
