@@ -11,9 +11,16 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import final
 
-from kerngen.nn.graph import leading_to, ways
+from kerngen.nn.graph import Graph, graph_of
 from kerngen.nn.shapes import vector
-from kerngen.nn.variable import AnyTensor, Edge, Variable, as_variable
+from kerngen.nn.variable import (
+    AnyTensor,
+    Edge,
+    Variable,
+    Walked,
+    as_variable,
+    check_tensor,
+)
 from kerngen.runtime import ShapeError, f32
 from kerngen_kernels import elementwise
 
@@ -43,6 +50,7 @@ def backward(
         ShapeError: If the loss is not a scalar.
         GraphError: If no parameter is behind it, if its graph is used up, or if what it
             was computed from has been overwritten; nothing is written then.
+        DtypeError: If the loss or `gradient` is no tensor of f32.
     """
     root = as_variable(loss)
     if root.shape != ():
@@ -50,9 +58,10 @@ def backward(
             f"backward: expected a scalar loss, got shape {root.shape}. Take a mean "
             f"first."
         )
-    walk = Walk(leading_to(root, parameters), accumulate)
     one = root.tensor.ctx.scalar(1.0, f32) if gradient is None else gradient
-    walk.deliver(root, one, None)
+    check_tensor(one)
+    walk = Walk(graph_of(root, parameters), accumulate)
+    walk.deliver(root, one, None if accumulate else root.gradient)
     while walk.queue:
         walk.visit(walk.take())
     return list(walk.reached)
@@ -63,11 +72,11 @@ def backward(
 class Walk:
     """A walk under way: gradients by values that are still to be visited.
 
-    Only `leading` values are walked to.  `queue` holds the numbers of those that wait,
-    the last computed first; `reached` the parameters that have been written.
+    `queue` holds the numbers of those that wait, the last computed first; `reached` the
+    parameters that have been written.
     """
 
-    leading: Collection[Variable]
+    graph: Graph
     accumulate: bool
     queue: list[int] = field(default_factory=list[int])
     pending: dict[int, tuple[Variable, AnyTensor]] = field(
@@ -82,8 +91,9 @@ class Walk:
     def visit(self, value: Variable) -> None:
         """Pull the gradient by a value on to its inputs."""
         _, dy = self.pending.pop(value.number)
-        edges = tuple(ways(value, self.leading))
-        value.spend()
+        edges = self.graph.ways(value)
+        walked = Walked(self.graph.parameters, value in self.graph.others)
+        value.spend(edges, walked)
         for item in edges:
             places = list(self._places(item))
             gradients = item.pull(dy, places)
@@ -96,7 +106,7 @@ class Walk:
         """Yield where an edge may write: what is not written yet, each once."""
         taken: set[Variable] = set()
         for value in item.inputs:
-            fresh = value in self.leading and value not in self.reached
+            fresh = value in self.graph.leading and value not in self.reached
             free = fresh and value not in taken and not self.accumulate
             yield value.gradient if free else None
             taken.add(value)
@@ -105,7 +115,7 @@ class Walk:
         self, target: Variable, gradient: AnyTensor, place: AnyTensor | None
     ) -> None:
         """Add a gradient to what is known; at `place` it may lie already."""
-        if target not in self.leading:
+        if target not in self.graph.leading:
             return
         if target.gradient is not None:
             self._write(target, target.gradient, gradient, place)

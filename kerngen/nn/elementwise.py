@@ -14,6 +14,7 @@ from kerngen.nn.variable import (
     edge,
 )
 from kerngen.runtime import ShapeError, UniformRangeError
+from kerngen.runtime.scalars import check_number
 from kerngen_kernels import elementwise, layout, nn, random
 
 _RELU = Unary(elementwise.relu, nn.relu_gradient, "input")
@@ -72,12 +73,10 @@ def scale(x: Value, alpha: float) -> Variable:
     def forward(t: AnyTensor) -> AnyTensor:
         return elementwise.scale(t, alpha=alpha)
 
-    def gradient(
-        _: AnyTensor, dy: AnyTensor, out: AnyTensor | None = None
-    ) -> AnyTensor:
+    def gradient(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
         return elementwise.scale(dy, alpha=alpha, out=out)
 
-    return Unary(forward, gradient, "input")(x)
+    return Unary(forward, gradient, "neither")(x)
 
 
 def dropout(x: Value, rate: float, seed: int) -> Variable:
@@ -88,7 +87,7 @@ def dropout(x: Value, rate: float, seed: int) -> Variable:
     Raises:
         UniformRangeError: If the rate is not from 0 to below 1.
     """
-    if not 0.0 <= rate < 1.0:
+    if not 0.0 <= check_number("dropout", "rate", rate) < 1.0:
         raise UniformRangeError(
             f"dropout: the rate is {rate}; expected at least 0 and below 1."
         )
@@ -96,12 +95,10 @@ def dropout(x: Value, rate: float, seed: int) -> Variable:
     def forward(t: AnyTensor) -> AnyTensor:
         return random.dropout(t, rate=rate, seed=seed)
 
-    def gradient(
-        _: AnyTensor, dy: AnyTensor, out: AnyTensor | None = None
-    ) -> AnyTensor:
+    def gradient(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
         return random.dropout(dy, rate=rate, seed=seed, out=out)
 
-    return Unary(forward, gradient, "input")(x)
+    return Unary(forward, gradient, "neither")(x)
 
 
 def add(a: Value, b: Value) -> Variable:

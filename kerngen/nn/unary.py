@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Literal, TypeAlias, final
 
 from kerngen.nn import shapes
 from kerngen.nn.variable import AnyTensor, Value, Variable, as_variable, computed, edge
+
+Kept: TypeAlias = Literal["input", "output", "neither"]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """A kernel, and that of its gradient, which is called with what it is a function of.
+    """A kernel, and that of its gradient, called with what it is a function of, and dy.
 
-    Both take the tensor as `view` shows it: as a vector, or as a matrix of rows.
+    Both take tensors as `view` shows them: as a vector, or as a matrix of rows.
     """
 
     forward: Callable[[AnyTensor], AnyTensor]
     gradient: Callable[..., AnyTensor]
-    of: Literal["input", "output"]
+    of: Kept
     view: Callable[[AnyTensor], AnyTensor] = shapes.vector
 
     def __call__(self, value: Value) -> Variable:
@@ -28,10 +30,11 @@ class Unary:
         x = as_variable(value)
         seen = self.view(x.tensor)
         y = self.forward(seen)
-        kept = seen if self.of == "input" else y
+        shape = seen.shape
+        kept = {"input": (seen,), "output": (y,), "neither": ()}[self.of]
 
         def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
-            place = shapes.view(out, kept.shape)
-            return self.gradient(kept, self.view(dy), out=place).reshape(x.shape)
+            place = shapes.view(out, shape)
+            return self.gradient(*kept, self.view(dy), out=place).reshape(x.shape)
 
-        return computed(y.reshape(x.shape), edge(x, pull, kept))
+        return computed(y.reshape(x.shape), edge(x, pull, *kept))

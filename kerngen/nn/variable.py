@@ -7,7 +7,7 @@ gradients by those inputs.  `backward` walks the edges from a loss to the parame
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypeAlias, final
@@ -33,16 +33,50 @@ _numbers = count()
 
 @final
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """A tensor, and how often it had been written, and lost, up to some moment."""
+
+    tensor: Tensor[Any, Any]
+    writes: int
+    losses: int
+
+    @property
+    def is_same(self) -> bool:
+        """Whether its contents are still those of that moment."""
+        now = (self.tensor.writes, self.tensor.losses)
+        return now == (self.writes, self.losses)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """What is known of edges that a walk has used up.
+
+    They led to some of `parameters`, or to any if None, and perhaps to `others`, too.
+    """
+
+    parameters: Collection[Variable] | None
+    others: bool
+
+    def led_to(self, wanted: Collection[Variable] | None) -> bool:
+        """Return whether they may have led to wanted parameters, any if None."""
+        if wanted is None or self.parameters is None or self.others:
+            return True
+        return any(each in wanted for each in self.parameters)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class Edge:
     """The way back to some inputs, whose gradients are computed together.
 
-    `kept` are the tensors that the pull reads, each with its count of writes when the edge
+    `kept` are the tensors that the pull reads, with what was known of them when the edge
     was made: the pull means something only as long as they are as they were.
     """
 
     inputs: tuple[Variable, ...]
     pull: Pull
-    kept: tuple[tuple[Tensor[Any, Any], int], ...]
+    kept: tuple[Kept, ...]
 
 
 @final
@@ -54,7 +88,7 @@ class Variable:
     a constant.  Variables are numbered in the order in which they were computed.
     """
 
-    __slots__ = ("edges", "gradient", "number", "spent", "tensor")
+    __slots__ = ("edges", "gradient", "number", "tensor", "walked")
 
     def __init__(
         self,
@@ -68,7 +102,7 @@ class Variable:
         self.gradient = gradient
         self.edges = edges
         self.number = next(_numbers)
-        self.spent = False
+        self.walked: tuple[Walked, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -83,11 +117,12 @@ class Variable:
     @property
     def needs_gradient(self) -> bool:
         """Whether a parameter is behind it."""
-        return self.gradient is not None or bool(self.edges) or self.spent
+        return self.gradient is not None or bool(self.edges or self.walked)
 
-    def spend(self) -> None:
-        """Let go of the edges, which have been walked."""
-        self.edges, self.spent = (), True
+    def spend(self, edges: Collection[Edge], walked: Walked) -> None:
+        """Let go of edges that have been walked."""
+        self.edges = tuple(each for each in self.edges if each not in edges)
+        self.walked = (*self.walked, walked)
 
     def numpy(self) -> NDArray[np.float32]:
         """Submit what is recorded and return the elements as a new array."""
@@ -110,8 +145,8 @@ def parameter(tensor: AnyTensor, gradient: AnyTensor) -> Variable:
         DtypeError: If one is no tensor, or holds other elements than f32.
         GraphError: If their shapes differ.
     """
-    _check_tensor(tensor)
-    _check_tensor(gradient)
+    check_tensor(tensor)
+    check_tensor(gradient)
     if tensor.shape != gradient.shape:
         raise GraphError(
             f"parameter: the gradient has shape {gradient.shape}; expected "
@@ -128,11 +163,12 @@ def as_variable(value: Value) -> Variable:
     """
     if isinstance(value, Variable):
         return value
-    _check_tensor(value)
+    check_tensor(value)
     return Variable(value)
 
 
-def _check_tensor(value: object) -> None:
+def check_tensor(value: object) -> None:
+    """Refuse what is no tensor of f32."""
     if not is_tensor(value):
         raise DtypeError(
             f"Expected a Variable or a Tensor, got a {type(value).__name__}. Make a "
@@ -162,7 +198,8 @@ def joint_edge(
     values: tuple[Variable, ...], pull: Pull, *kept: Tensor[Any, Any]
 ) -> Edge:
     """Return the way back to several inputs at once; `kept` is what the pull reads."""
-    return Edge(values, pull, tuple((tensor, tensor.writes) for tensor in kept))
+    known = (Kept(tensor, tensor.writes, tensor.losses) for tensor in kept)
+    return Edge(values, pull, tuple(known))
 
 
 def computed(tensor: AnyTensor, *edges: Edge) -> Variable:

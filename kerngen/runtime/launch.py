@@ -223,12 +223,24 @@ class Launcher:
     ) -> None:
         recorder = self._recorder
         recorder.names[kernel.name] = None
+        self._mark(plan, slots)
         try:
             self._dispatch(plan.steps, groups, (offset,))
-        except Exception as error:
+        except BaseException as error:
+            # An interrupt, too, may have left a part of the kernel out.
             names = recorder.describe()
             recorder.lose()
-            raise translate(error, f"to record {names}") from error
+            if isinstance(error, Exception):
+                raise translate(error, f"to record {names}") from error
+            raise
+        self._counters.dispatches += len(groups)
+        recorder.dispatches += len(groups)
+        recorder.temporary_bytes += plan.inner_bytes
+        recorder.relieve()
+
+    def _mark(self, plan: Plan, slots: Sequence[AnyTensor]) -> None:
+        """Note which blocks the recording uses, and which of them it writes."""
+        recorder = self._recorder
         serial = recorder.serial
         for tensor in slots:
             block: Block[Buffer] = tensor.lease.block
@@ -239,10 +251,6 @@ class Launcher:
             block = slots[slot].lease.block
             block.writes += 1
             recorder.written.add(block)
-        self._counters.dispatches += len(groups)
-        recorder.dispatches += len(groups)
-        recorder.temporary_bytes += plan.inner_bytes
-        recorder.relieve()
 
     def _dispatch(
         self, steps: Sequence[Step], groups: Sequence[BindGroup], offsets: tuple[int]

@@ -125,11 +125,14 @@ class Recorder:
             self._arena.upload(self._device.queue)
             self._device.queue.submit([commands])
             self._counters.submits += 1
-        except Exception as error:
-            self._count_losses()
-            raise translate(error, f"to run {self.describe()}") from error
-        finally:
-            self._begin_anew()
+        except BaseException as error:
+            # An interrupt, too: whether the device got it all, nobody knows then.
+            names = self.describe()
+            self.lose()
+            if isinstance(error, Exception):
+                raise translate(error, f"to run {names}") from error
+            raise
+        self._begin_anew()
 
     def lose(self) -> None:
         """Give up what is recorded, because of an error."""

@@ -128,7 +128,7 @@ class Tensor(Generic[E, R]):
 
     @property
     def writes(self) -> int:
-        """How many calls have written its buffer so far, which views share."""
+        """How many calls of its context have written its buffer, which views share."""
         return self.lease.block.writes
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias, cast, final
 
 import numpy as np
 
@@ -114,4 +114,6 @@ def check_names(names: Sequence[str] | None, known: Sequence[str]) -> list[str]:
 
 
 def _is_list(value: object) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str)
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return False
+    return all(isinstance(each, str) for each in cast("Sequence[object]", value))

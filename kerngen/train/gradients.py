@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -11,6 +11,7 @@ import numpy as np
 from kerngen import nn
 from kerngen.runtime import Context, Scalar, Vector, f32
 from kerngen.train.arena import Arena, Layout
+from kerngen.train.errors import TornStateError
 from kerngen.train.integrity import Integrity
 from kerngen.train.names import Named
 from kerngen_kernels import clip, elementwise, reduction
@@ -38,7 +39,7 @@ class Gradients:
         """Start with zeros."""
         self.arena = Arena(ctx, layout)
         self._whole = Integrity(self.arena.segments)
-        self._one = ctx.scalar(1.0, f32)
+        self.one = ctx.scalar(1.0, f32)
         self._clipped: Norm | None = None
 
     @property
@@ -63,7 +64,7 @@ class Gradients:
             reached = set(
                 nn.backward(
                     loss,
-                    self._one,
+                    self.one,
                     parameters=frozenset(parameters.values()),
                     accumulate=accumulate,
                 )
@@ -81,16 +82,31 @@ class Gradients:
         with self._whole.writing("a clearing was interrupted", anew=True):
             self.arena.clear()
 
-    def sum_squares(self) -> Scalar[f32]:
-        """Return the sum of the squares of all elements, on the device."""
-        return sum_squares(self.arena.segments)
+    def norm(self) -> Scalar[f32]:
+        """Return the norm of all, on the device."""
+        return _root(_sum_squares(self.arena.segments))
 
-    def clip(self, total: Scalar[f32], max_norm: float, *, is_finite: bool) -> None:
-        """Scale all, whose sum of squares is `total`, to a norm of `max_norm` at most."""
+    def clip(
+        self, max_norm: float, check: Callable[[Scalar[f32]], None] | None
+    ) -> Scalar[f32]:
+        """Scale all to a norm of `max_norm` at most, and return the norm before.
+
+        `check` is called with it before anything is changed; what it lets pass is finite.
+        """
+        total = _sum_squares(self.arena.segments)
+        losses, norm = total.losses, _root(total)
+        if check is not None:
+            check(norm)
         with self._whole.writing("a clip was interrupted"):
             for segment in self.arena.segments:
                 clip.clip_by_norm(segment, total, max_norm=max_norm)
-        self._clipped = Norm(total, self.writes, is_finite)
+            if total.losses != losses:
+                raise TornStateError(
+                    "clip_gradients: the norm was lost with an error of another thread. "
+                    "Compute the loss again and walk back."
+                )
+        self._clipped = Norm(total, self.writes, is_finite=check is not None)
+        return norm
 
     def norm_of(self, names: Sequence[str]) -> Norm:
         """Return the norm that decides whether a step by these gradients is taken.
@@ -103,7 +119,7 @@ class Gradients:
         if whole and clipped is not None and clipped.writes == self.writes:
             return clipped
         parts = [self.arena.part(span) for span in spans]
-        return Norm(sum_squares(parts), self.writes, is_finite=False)
+        return Norm(_sum_squares(parts), self.writes, is_finite=False)
 
     def culprits(self) -> str:
         """Name the parameters whose gradients are not finite now; this waits."""
@@ -117,7 +133,7 @@ class Gradients:
         return f"Not finite are elements of {', '.join(found)}."
 
 
-def sum_squares(parts: Sequence[Vector[f32]]) -> Scalar[f32]:
+def _sum_squares(parts: Sequence[Vector[f32]]) -> Scalar[f32]:
     """Return the sum of the squares of all elements, on the device."""
     first, *rest = parts
     total = reduction.sum_squares(first)
@@ -126,6 +142,6 @@ def sum_squares(parts: Sequence[Vector[f32]]) -> Scalar[f32]:
     return total
 
 
-def root(total: Scalar[f32]) -> Scalar[f32]:
+def _root(total: Scalar[f32]) -> Scalar[f32]:
     """Return the square root of a scalar, on the device."""
     return elementwise.sqrt(total.reshape(1)).reshape(())

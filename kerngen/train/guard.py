@@ -6,6 +6,9 @@ that nobody has to wait; the host looks at it when it waits anyway.
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from threading import get_ident
 from typing import final
 
 from kerngen.runtime import Context, Scalar, f32, u32
@@ -16,34 +19,39 @@ from kerngen_kernels import clip
 class Guard:
     """A device's note of the first step that may not be taken.
 
-    Updates read `failed` on the device.  A look costs a readback if steps were noted
-    since the last one, whichever thread it comes from.
+    Updates read `failed` on the device.  It is armed from a note on, until a look has
+    found nothing or it is cleared; looks count in the thread that noted, which trains.
     """
 
     def __init__(self, ctx: Context) -> None:
         """Start with no failed step."""
         self.failed: Scalar[u32] = ctx.zeros((), u32)
+        self._thread = get_ident()
         self._armed = False
+        self._looking = False
 
     def note(self, total: Scalar[f32], step: int) -> None:
         """Record that a step fails if the sum of its gradients' squares is not finite."""
-        clip.note_nonfinite(self.failed, total, step=step)
+        self._thread = get_ident()
         self._armed = True
+        clip.note_nonfinite(self.failed, total, step=step)
 
-    def look(self) -> int:
-        """Return the failed step or 0, waiting if there is something to wait for.
+    @contextmanager
+    def look(self) -> Generator[int, None, None]:
+        """Yield the failed step or 0, waiting if there is something to wait for.
 
-        It is disarmed before it reads, for to read a tensor is to look, too; and armed
-        again if that fails.  A step that is noted meanwhile arms it anew.
+        To read a tensor is to look, too: a look within a look yields 0.
         """
-        if not self._armed:
-            return 0
-        self._armed = False
+        if self._looking or not self._armed or self._thread != get_ident():
+            yield 0
+            return
+        self._looking = True
         try:
-            return int(self.failed.item())
-        except BaseException:
-            self._armed = True
-            raise
+            failed = int(self.failed.item())
+            yield failed
+            self._armed = False
+        finally:
+            self._looking = False
 
     def clear(self) -> None:
         """Let steps be taken again."""

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import final
+from typing import Any, final
 
-from kerngen.runtime import Error, Vector, f32
+from kerngen.runtime import Error, Tensor
 
 
 @final
 class Integrity:
-    """Knows of segments that are always written together whether they are whole."""
+    """Knows of tensors that belong together whether they are whole."""
 
-    def __init__(self, segments: Sequence[Vector[f32]]) -> None:
+    def __init__(self, tensors: Sequence[Tensor[Any, Any]]) -> None:
         """Take them for whole."""
-        self._segments = segments
+        self._tensors = tensors
         self._fault = ""
         self._losses = self._count_losses()
 
@@ -34,7 +34,7 @@ class Integrity:
     @property
     def writes(self) -> int:
         """How many calls have written them."""
-        return sum(segment.writes for segment in self._segments)
+        return sum(tensor.writes for tensor in self._tensors)
 
     @contextmanager
     def writing(
@@ -58,4 +58,4 @@ class Integrity:
             self._losses = self._count_losses()
 
     def _count_losses(self) -> int:
-        return sum(segment.losses for segment in self._segments)
+        return sum(tensor.losses for tensor in self._tensors)

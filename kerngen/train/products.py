@@ -10,6 +10,7 @@ from kerngen.matmul_cache.layouts import Layout
 from kerngen.matmul_cache.plan import make_plan
 from kerngen.matmul_cache.products import multiply
 from kerngen.runtime import Matrix, f32
+from kerngen.runtime.tensor import is_tensor
 from kerngen_kernels import layout, matmul
 
 
@@ -48,7 +49,8 @@ def right_gradient(
 
 
 def _fits(matrix: Matrix[f32]) -> bool:
-    return matrix.nbytes <= matrix.ctx.max_tensor_bytes
+    """Return whether a kernel takes it, or refuses it for another reason."""
+    return not is_tensor(matrix) or matrix.nbytes <= matrix.ctx.max_tensor_bytes
 
 
 def _by_rows(

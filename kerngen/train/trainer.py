@@ -27,7 +27,7 @@ from kerngen.train.adamw import AdamW, Setting, by_settings, check_names, check_
 from kerngen.train.arena import Arena, Span, lay_out
 from kerngen.train.checkpoint import read_checkpoint, write_checkpoint
 from kerngen.train.errors import CheckpointError, NonFiniteError, TornStateError
-from kerngen.train.gradients import Gradients, root
+from kerngen.train.gradients import Gradients
 from kerngen.train.guard import Guard
 from kerngen.train.integrity import Integrity
 from kerngen.train.names import Named
@@ -45,8 +45,8 @@ class Trainer:
     work and return; none waits for the device but those that say so.
 
     A step whose gradients are not finite is not taken, and neither are those after it:
-    the device skips them.  The next read of any tensor of the context raises
-    NonFiniteError, after which the trainer is as it was before that step.
+    the device skips them.  The next read of any tensor of the context, by the thread that
+    trains, raises NonFiniteError, after which the trainer is as it was before that step.
 
     A trainer belongs to one thread; others may use its context.
     """
@@ -79,9 +79,9 @@ class Trainer:
         self._guard = Guard(ctx)
         self._step = 0
         self._stepped_at = -1
-        segments = [s for arena in self._arenas.values() for s in arena.segments]
         self._arenas["parameters"].write(arrays)
-        self._whole = Integrity(segments)
+        segments = [s for arena in self._arenas.values() for s in arena.segments]
+        self._whole = Integrity([*segments, self._guard.failed, self._gradients.one])
         self._device_lost = ""
         ctx.watch(self)
 
@@ -165,7 +165,7 @@ class Trainer:
     def gradient_norm(self) -> Scalar[f32]:
         """Return the Euclidean norm of all gradients together, on the device."""
         with self._during("gradient_norm", gradients=True):
-            return root(self._gradients.sum_squares())
+            return self._gradients.norm()
 
     def clip_gradients(
         self, max_norm: float, *, error_if_nonfinite: bool = False
@@ -190,12 +190,8 @@ class Trainer:
         """
         check_range("clip_gradients", "max_norm", max_norm)
         with self._during("clip_gradients", gradients=True):
-            total = self._gradients.sum_squares()
-            norm = root(total)
-            if error_if_nonfinite:
-                self._expect_finite(norm)
-            self._gradients.clip(total, max_norm, is_finite=error_if_nonfinite)
-            return norm
+            check = self._expect_finite if error_if_nonfinite else None
+            return self._gradients.clip(max_norm, check)
 
     def _expect_finite(self, norm: Scalar[f32]) -> None:
         value = norm.item()
@@ -278,19 +274,23 @@ class Trainer:
     def check(self) -> None:
         """Wait for the steps that were recorded, if any were since the last check.
 
-        Every read of a tensor of the context does this.
+        Every read of a tensor of the context does this, in the thread that trains.
 
         Raises:
             NonFiniteError: If a step was not taken since its gradients were not finite.
         """
-        failed = self._guard.look()
-        if not failed:
-            return
+        with self._guard.look() as failed:
+            if failed:
+                self._go_back(failed)
+
+    def _go_back(self, failed: int) -> None:
+        """Be as before a step that was not taken, and say so."""
         last, self._step = max(self._step, failed), failed - 1
+        findings = self._findings(failed, last)
         self._guard.clear()
         skipped = "It was" if failed == last else f"Steps {failed} to {last} were"
         raise NonFiniteError(
-            f"Step {failed}: the gradients are not finite. {self._findings(failed, last)} "
+            f"Step {failed}: the gradients are not finite. {findings} "
             f"{skipped} not taken: parameters and moments are those after step "
             f"{failed - 1}."
         )
@@ -349,7 +349,8 @@ class Trainer:
         ):
             for group, arena in self._arenas.items():
                 arena.write(snapshot.groups[group])
-            self.clear_gradients()
+            self._gradients.one.copy_from(1.0)
+            self._gradients.clear()
             self._guard.clear()
             self._step = snapshot.step
 

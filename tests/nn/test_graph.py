@@ -84,7 +84,7 @@ def test_weights_that_move_before_the_walk_back(trainer: Trainer) -> None:
     later = compute()
     trainer.backward(compute())
     trainer.adamw_step(lr=0.1)
-    with pytest.raises(nn.GraphError, match="has been overwritten since"):
+    with pytest.raises(nn.GraphError, match="overwritten or lost since"):
         trainer.backward(later)
     trainer.backward(compute())
 
@@ -98,6 +98,52 @@ def test_inputs_that_change_before_the_walk_back(trainer: Trainer) -> None:
     kept_by_none = nn.mean(nn.add(trainer.parameters["w"], trainer.ctx.zeros(4, f32)))
     trainer.adamw_step(lr=0.1)
     trainer.backward(kept_by_none)
+
+
+def test_a_forward_that_was_lost(ctx: gpu.Context) -> None:
+    trainer = Trainer(ctx, {"w": np.ones(3)})
+    buffer = ctx.vector([1.0], f32).buffer
+    doomed = ctx.wrap(buffer, 1, f32)
+    loss = nn.mean(nn.tanh(trainer.parameters["w"]))
+    nn.scale(doomed, 2.0)
+    buffer.destroy()
+    with pytest.raises(gpu.Error):
+        ctx.submit()
+    with pytest.raises(nn.GraphError, match="overwritten or lost since"):
+        trainer.backward(loss)
+
+
+def test_what_no_gradient_reads_may_change(trainer: Trainer) -> None:
+    w = trainer.parameters["w"]
+    loss = nn.mean(nn.dropout(nn.scale(nn.add(w, w), 2.0), 0.5, seed=1))
+    trainer.adamw_step(lr=0.1)
+    trainer.backward(loss)
+
+
+def test_gradients_may_not_stand_in_their_own_way(trainer: Trainer) -> None:
+    p, g = trainer.parameters, trainer.gradients
+    loss = nn.mean(nn.mul(p["w"], g["w"]))
+    with pytest.raises(nn.GraphError, match="lies in a buffer of the gradients"):
+        trainer.backward(loss)
+
+
+def test_a_parameter_is_a_loss(ctx: gpu.Context) -> None:
+    trainer = Trainer(ctx, {"a": 3.0})
+    for accumulate, expected in ((False, 1), (False, 1), (True, 2)):
+        trainer.backward(trainer.parameters["a"], accumulate=accumulate)
+        assert trainer.gradients["a"].item() == expected
+
+
+def test_a_trunk_of_another_trainer_may_be_used_up(ctx: gpu.Context) -> None:
+    maker, critic = (Trainer(ctx, {"w": np.full(3, 2.0)}) for _ in range(2))
+    fake = nn.tanh(maker.parameters["w"])
+    losses = [nn.mean(nn.mul(fake, critic.parameters["w"])) for _ in range(2)]
+    maker.backward(losses[0])
+    critic.backward(losses[1])
+    np.testing.assert_allclose(critic.gradients["w"].numpy(), np.tanh(2) / 3, rtol=1e-6)
+    again = nn.mean(nn.mul(fake, critic.parameters["w"]))
+    with pytest.raises(nn.GraphError, match="used up"):
+        maker.backward(again)
 
 
 def test_parameters_of_other_trainers_are_constants(ctx: gpu.Context) -> None:

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
+from kerngen import nn
 from kerngen.runtime import f32
+from kerngen.runtime.launch import Launcher
 from kerngen.train import TornStateError, Trainer
 from kerngen_kernels import clip, elementwise, optim
 
@@ -133,6 +135,70 @@ def test_gradients_that_are_lost_make_no_step(fresh: gpu.Context) -> None:
         trainer.clip_gradients(1.0)
     with pytest.raises(TornStateError, match=r"lost with an error.* of no single loss"):
         trainer.adamw_step(lr=0.1)
+    trainer.backward(loss_of(trainer, 1))
+    trainer.adamw_step(lr=0.1)
+    assert trainer.state()["step"] == 2
+
+
+def test_a_loss_that_is_lost_makes_no_gradients(fresh: gpu.Context) -> None:
+    trainer = Trainer(fresh, initial())
+    with lost(fresh):
+        loss = loss_of(trainer, 1)
+    with pytest.raises(nn.GraphError, match="overwritten or lost"):
+        trainer.backward(loss)
+    trainer.backward(loss_of(trainer, 1))
+    trainer.adamw_step(lr=0.1)
+
+
+def test_a_state_restores_whatever_was_lost(fresh: gpu.Context) -> None:
+    """The scalars that a trainer begins with are staged where their buffers are in use."""
+    with lost(fresh):
+        for value in (-5.0, 7.0):
+            elementwise.neg(fresh.vector([value] * 4, f32))
+        trainer = Trainer(fresh, initial())
+    with pytest.raises(TornStateError, match="lost with an error"):
+        trainer.state()
+    good = Trainer(fresh, initial())
+    trainer.load_state(good.state())
+    for _ in range(2):
+        take_step(trainer)
+        take_step(good)
+    for name, array in good.state().items():
+        np.testing.assert_array_equal(trainer.state()[name], array)
+
+
+def test_an_interrupted_submission_counts_as_lost(
+    fresh: gpu.Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = Trainer(fresh, initial())
+    take_step(trainer)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fresh.device.queue, "submit", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            take_step(trainer)
+    with pytest.raises(TornStateError, match="lost with an error"):
+        trainer.state()
+
+
+def test_an_interrupted_dispatch_is_not_taken_for_whole(
+    fresh: gpu.Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = Trainer(fresh, initial())
+    take_step(trainer)
+    real = Launcher._dispatch
+
+    def interrupt(*arguments: Any) -> None:
+        real(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Launcher, "_dispatch", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            trainer.backward(loss_of(trainer, 1))
     trainer.backward(loss_of(trainer, 1))
     trainer.adamw_step(lr=0.1)
     assert trainer.state()["step"] == 2

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 import kerngen.runtime as gpu
 from kerngen.runtime import f32
 from kerngen.train import NonFiniteError, Trainer
-from kerngen.train.guard import Guard
 
 from .networks import initial, loss_of, poison, take_step
 
@@ -189,23 +187,34 @@ def test_waiting_for_the_norm_is_one_readback_a_step(
     assert (ctx.counters - before).readbacks == 3
 
 
-def test_a_step_that_is_noted_while_another_thread_looks(
-    ctx: gpu.Context, monkeypatch: pytest.MonkeyPatch
+def test_other_threads_read_without_being_told(
+    trainer: Trainer, ctx: gpu.Context
 ) -> None:
-    """The look reads the number as it was before the note, and must not forget it."""
-    guard = Guard(ctx)
-    read = cast("Callable[[gpu.Scalar[gpu.u32]], int]", gpu.Tensor.item)
-    fine, bad = ctx.scalar(1.0, f32), ctx.scalar(np.nan, f32)
+    x = ctx.vector([1.0], f32)
+    poison(trainer)
+    trainer.adamw_step(lr=0.1)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(x.numpy).result() == [1.0]
+    with pytest.raises(NonFiniteError, match="Step 3"):
+        x.numpy()
 
-    def note_while_reading(tensor: gpu.Scalar[gpu.u32]) -> int:
-        value = read(tensor)
-        monkeypatch.undo()
-        guard.note(bad, 2)
-        return value
 
-    guard.note(fine, 1)
-    monkeypatch.setattr(gpu.Tensor, "item", note_while_reading)
-    assert [guard.look() for _ in range(3)] == [0, 2, 0]
+def test_an_interrupt_while_the_device_is_asked(
+    trainer: Trainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poison(trainer)
+    trainer.adamw_step(lr=0.1)
+
+    def interrupted(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Trainer, "_findings", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.check()
+    monkeypatch.undo()
+    with pytest.raises(NonFiniteError, match="Step 3"):
+        trainer.state()
+    assert trainer.state()["step"] == 2
 
 
 def test_a_norm_that_overflows(trainer: Trainer) -> None:

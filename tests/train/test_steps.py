@@ -317,6 +317,11 @@ def test_names_shapes_and_types_that_are_wrong(ctx: gpu.Context) -> None:
         ({"lr": 0.1, "eps": 1e-60}, gpu.UniformRangeError, "eps is 1e-60"),
         ({"lr": 0.1, "parameters": []}, gpu.ShapeError, "is an empty list"),
         ({"lr": 0.1, "parameters": "ab"}, gpu.DtypeError, "'ab'; expected a list"),
+        (
+            {"lr": 0.1, "parameters": [["a"]]},
+            gpu.DtypeError,
+            "expected a list of names",
+        ),
     ],
 )
 def test_settings_of_wrong_types(
