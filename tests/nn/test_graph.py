@@ -104,6 +104,7 @@ def test_a_forward_that_was_lost(ctx: gpu.Context) -> None:
     trainer = Trainer(ctx, {"w": np.ones(3)})
     buffer = ctx.vector([1.0], f32).buffer
     doomed = ctx.wrap(buffer, 1, f32)
+    ctx.submit()
     loss = nn.mean(nn.tanh(trainer.parameters["w"]))
     nn.scale(doomed, 2.0)
     buffer.destroy()

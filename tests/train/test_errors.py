@@ -14,7 +14,7 @@ import pytest
 import kerngen.runtime as gpu
 from kerngen import nn
 from kerngen.runtime import f32
-from kerngen.runtime.launch import Launcher
+from kerngen.runtime.recorder import Recorder
 from kerngen.train import TornStateError, Trainer
 from kerngen_kernels import clip, elementwise, optim
 
@@ -142,6 +142,7 @@ def test_gradients_that_are_lost_make_no_step(fresh: gpu.Context) -> None:
 
 def test_a_loss_that_is_lost_makes_no_gradients(fresh: gpu.Context) -> None:
     trainer = Trainer(fresh, initial())
+    take_step(trainer)
     with lost(fresh):
         loss = loss_of(trainer, 1)
     with pytest.raises(nn.GraphError, match="overwritten or lost"):
@@ -189,14 +190,12 @@ def test_an_interrupted_dispatch_is_not_taken_for_whole(
 ) -> None:
     trainer = Trainer(fresh, initial())
     take_step(trainer)
-    real = Launcher._dispatch
 
-    def interrupt(*arguments: Any) -> None:
-        real(*arguments)
+    def interrupt(_: Recorder) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Launcher, "_dispatch", interrupt)
+        patch.setattr(Recorder, "open_pass", interrupt)
         with pytest.raises(KeyboardInterrupt):
             trainer.backward(loss_of(trainer, 1))
     trainer.backward(loss_of(trainer, 1))
