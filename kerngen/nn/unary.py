@@ -9,7 +9,8 @@ from typing import Literal, TypeAlias, final
 from kerngen.nn import shapes
 from kerngen.nn.variable import AnyTensor, Value, Variable, as_variable, computed, edge
 
-Kept: TypeAlias = Literal["input", "output", "neither"]
+Side: TypeAlias = Literal["input", "output", "neither"]
+"""What the gradient of a function is a function of, beside the gradient by its output."""
 
 
 @final
@@ -22,7 +23,7 @@ class Unary:
 
     forward: Callable[[AnyTensor], AnyTensor]
     gradient: Callable[..., AnyTensor]
-    of: Kept
+    of: Side
     view: Callable[[AnyTensor], AnyTensor] = shapes.vector
 
     def __call__(self, value: Value) -> Variable:
