@@ -74,25 +74,29 @@ def by_settings(
     Raises:
         UnknownNameError: If settings by name lack one of the parameters.
     """
+    if not isinstance(lr, Mapping) and not isinstance(weight_decay, Mapping):
+        settings = AdamW(
+            lr=lr, beta1=beta1, beta2=beta2, eps=eps, weight_decay=weight_decay
+        )
+        return {settings: list(names)}
+    known: dict[tuple[float, float], AdamW] = {}
     groups: dict[AdamW, list[str]] = {}
     for name in names:
-        settings = AdamW(
-            lr=_of(lr, "lr", name),
-            beta1=beta1,
-            beta2=beta2,
-            eps=eps,
-            weight_decay=_of(weight_decay, "weight_decay", name),
-        )
-        groups.setdefault(settings, []).append(name)
+        pair = _of(lr, "lr", name), _of(weight_decay, "weight_decay", name)
+        if pair not in known:
+            known[pair] = AdamW(
+                lr=pair[0], beta1=beta1, beta2=beta2, eps=eps, weight_decay=pair[1]
+            )
+        groups.setdefault(known[pair], []).append(name)
     return groups
 
 
 def _of(setting: Setting, what: str, name: str) -> float:
     if not isinstance(setting, Mapping):
-        return setting
+        return check_number("adamw_step", what, setting)
     if name not in setting:
         raise unknown_name(f"adamw_step: {what}", "parameter", name, setting)
-    return setting[name]
+    return check_number("adamw_step", f"{what}['{name}']", setting[name])
 
 
 def check_names(names: Sequence[str] | None, known: Sequence[str]) -> list[str]:

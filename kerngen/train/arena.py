@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -65,6 +66,11 @@ class Layout:
     places: Mapping[str, Place]
     segments: tuple[int, ...]
 
+    @cached_property
+    def whole(self) -> list[Span]:
+        """The spans of all tensors: the segments."""
+        return [Span(n, 0, length) for n, length in enumerate(self.segments)]
+
     def spans(self, names: Sequence[str]) -> list[Span]:
         """Return what holds the named tensors, as few spans as possible.
 
@@ -78,6 +84,8 @@ class Layout:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise ShapeError(f"The parameter '{twice}' is named twice.")
+        if len(names) == len(self.places):
+            return self.whole
         chosen = set(names)
         return _joined(p for name, p in self.places.items() if name in chosen)
 

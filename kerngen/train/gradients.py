@@ -115,8 +115,11 @@ class Gradients:
         """
         layout, clipped = self.arena.layout, self._clipped
         spans = layout.spans(names)
-        whole = spans == layout.spans(list(layout.places))
-        if whole and clipped is not None and clipped.writes == self.writes:
+        if (
+            spans == layout.whole
+            and clipped is not None
+            and clipped.writes == self.writes
+        ):
             return clipped
         parts = [self.arena.part(span) for span in spans]
         return Norm(_sum_squares(parts), self.writes, is_finite=False)
