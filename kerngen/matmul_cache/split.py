@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from kerngen.matmul_cache.layouts import LAYOUTS, Layout, weight_shape
-from kerngen.runtime import LimitError
+from kerngen.runtime import LimitError, f32
+from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.tensor import STORAGE_ALIGNMENT
 
 RowRange: TypeAlias = tuple[int, int]
 """The first row, and the one after the last."""
 
-F32_BYTES = 4
+F32_BYTES = f32.DTYPE.itemsize
 
 ROW_STEP = 64
 """Parts start at multiples of it: results at 4 bytes a row then start at multiples of
@@ -44,18 +45,14 @@ def split_weight(layout: Layout, k: int, n: int, most: int) -> Sequence[RowRange
         raise _row_too_long(layout, k, n, most)
     step = ROW_STEP if fitting >= ROW_STEP else 1
     fitting -= fitting % step
-    parts = _ceil(rows, fitting)
-    length = _ceil(_ceil(rows, parts), step) * step
+    parts = ceil_div(rows, fitting)
+    length = ceil_div(ceil_div(rows, parts), step) * step
     return tuple((start, min(start + length, rows)) for start in range(0, rows, length))
 
 
 def _room(most: int) -> int:
     """Return how many bytes of elements can be bound: storage is padded to 16 bytes."""
     return most // STORAGE_ALIGNMENT * STORAGE_ALIGNMENT
-
-
-def _ceil(value: int, divisor: int) -> int:
-    return -(-value // divisor)
 
 
 def _row_too_long(layout: Layout, k: int, n: int, most: int) -> LimitError:

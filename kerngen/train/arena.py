@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.runtime import Context, LimitError, ShapeError, Tensor, Vector, f32
+from kerngen.runtime.shapes import round_up
 from kerngen.runtime.unknown import unknown_name
 from kerngen.train.names import Named
 
@@ -25,7 +26,7 @@ Array: TypeAlias = NDArray[np.float32]
 ALIGNMENT = 64
 """Tensors start at multiples of so many elements: 256 bytes."""
 
-_BYTES = 4
+_BYTES = f32.DTYPE.itemsize
 
 
 @final
@@ -45,7 +46,7 @@ class Place:
     @property
     def stop(self) -> int:
         """Where the next tensor may start."""
-        return self.start + _aligned(self.length)
+        return self.start + round_up(self.length, ALIGNMENT)
 
 
 @final
@@ -107,7 +108,7 @@ def lay_out(shapes: Mapping[str, tuple[int, ...]], most_bytes: int) -> Layout:
     for name, shape in shapes.items():
         length = math.prod(shape)
         _check_length(name, shape, length, most)
-        if segments[-1] + _aligned(length) > most:
+        if segments[-1] + round_up(length, ALIGNMENT) > most:
             segments.append(0)
         place = Place(len(segments) - 1, segments[-1], shape)
         places[name], segments[-1] = place, place.stop
@@ -117,15 +118,11 @@ def lay_out(shapes: Mapping[str, tuple[int, ...]], most_bytes: int) -> Layout:
 def _check_length(name: str, shape: tuple[int, ...], length: int, most: int) -> None:
     if not length:
         raise ShapeError(f"The parameter '{name}' has shape {shape}: it is empty.")
-    if _aligned(length) > most:
+    if round_up(length, ALIGNMENT) > most:
         raise LimitError(
             f"The parameter '{name}' of shape {shape} takes {length * _BYTES} bytes; "
             f"the adapter binds at most {most * _BYTES}. Split it into several."
         )
-
-
-def _aligned(length: int) -> int:
-    return -(-length // ALIGNMENT) * ALIGNMENT
 
 
 def _joined(places: Iterator[Place]) -> list[Span]:

@@ -59,7 +59,7 @@ def test_the_example_of_layouts_runs(ctx: Context, tmp_path: Path) -> None:
     assert any(block("wgsl", LAYOUT) in file.read_text("utf-8") for file in shaders)
 
 
-@pytest.mark.parametrize("name", ["kernels", "batch", "matmul_cache", "training"])
+@pytest.mark.parametrize("name", ["kernels", "batch", "training"])
 def test_the_examples_of_other_pages_run(
     name: str, ctx: Context, tmp_path: Path
 ) -> None:

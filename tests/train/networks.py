@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen import nn
 from kerngen.runtime import f32
 from kerngen.train import Trainer
+from kerngen_kernels import elementwise
 
 INPUTS, HIDDEN, CLASSES, BATCH = 6, 9, 4, 8
 
@@ -49,3 +54,15 @@ def poison(trainer: Trainer, name: str = "out.bias", value: float = np.nan) -> N
     array = np.zeros(gradient.shape, np.float32)
     array.flat[-1] = value
     gradient.copy_from(array)
+
+
+@contextmanager
+def lost(ctx: gpu.Context) -> Generator[None, None, None]:
+    """Let what is recorded in the block end with another kernel's error."""
+    doomed = ctx.vector([1.0], f32)
+    buffer = doomed.buffer
+    yield
+    elementwise.neg(doomed)
+    buffer.destroy()
+    with pytest.raises(gpu.Error):
+        ctx.submit()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from kerngen.runtime.recorder import Recorder
 from kerngen.train import TornStateError, Trainer
 from kerngen_kernels import clip, elementwise, optim
 
-from .networks import initial, loss_of, take_step
+from .networks import initial, loss_of, lost, take_step
 
 
 @pytest.fixture
@@ -113,18 +112,6 @@ def test_a_clip_that_is_interrupted(
     trainer.clear_gradients()
     trainer.adamw_step(lr=0.1)
     assert trainer.step_count == 1
-
-
-@contextmanager
-def lost(ctx: gpu.Context) -> Generator[None, None, None]:
-    """Let what is recorded in the block end with another kernel's error."""
-    doomed = ctx.vector([1.0], f32)
-    buffer = doomed.buffer
-    yield
-    elementwise.neg(doomed)
-    buffer.destroy()
-    with pytest.raises(gpu.Error):
-        ctx.submit()
 
 
 def test_gradients_that_are_lost_make_no_step(fresh: gpu.Context) -> None:
