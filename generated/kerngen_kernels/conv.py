@@ -251,7 +251,7 @@ _CONV1D = Kernel(
             "y",
             schedules=(
                 Schedule(
-                    "gemm",
+                    "gemm_tile32x32x16_micro4x4",
                     when=lambda d, _: d["o"] >= 8
                     and d["c"] * d["s"] >= 16
                     and d["w"] >= 8 * d["stride"],
@@ -260,7 +260,7 @@ _CONV1D = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "conv.conv1d.gemm.edge",
+                                    "conv.conv1d.gemm_tile32x32x16_micro4x4.edge",
                                     (
                                         Binding("x"),
                                         Binding("k"),
@@ -585,7 +585,7 @@ _CONV2D = Kernel(
             "y",
             schedules=(
                 Schedule(
-                    "gemm",
+                    "gemm_tile32x32x16_micro4x4",
                     when=lambda d, _: d["o"] >= 8
                     and d["c"] * d["r"] * d["s"] >= 16
                     and d["w"] >= 8 * d["stride"],
@@ -594,7 +594,7 @@ _CONV2D = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "conv.conv2d.gemm.edge",
+                                    "conv.conv2d.gemm_tile32x32x16_micro4x4.edge",
                                     (
                                         Binding("x"),
                                         Binding("k"),
@@ -942,7 +942,7 @@ _CONV2D_BIAS = Kernel(
             "y",
             schedules=(
                 Schedule(
-                    "gemm",
+                    "gemm_tile32x32x16_micro4x4",
                     when=lambda d, _: d["o"] >= 8
                     and d["c"] * d["r"] * d["s"] >= 16
                     and d["w"] >= 8 * d["stride"],
@@ -951,7 +951,7 @@ _CONV2D_BIAS = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "conv.conv2d_bias.gemm.edge",
+                                    "conv.conv2d_bias.gemm_tile32x32x16_micro4x4.edge",
                                     (
                                         Binding("x"),
                                         Binding("k"),
@@ -2024,7 +2024,7 @@ _CONV2D_INPUT_GRADIENT = Kernel(
             "dx",
             schedules=(
                 Schedule(
-                    "gemm",
+                    "gemm_tile32x32x16_micro4x4",
                     when=lambda d, _: d["c"] >= 8
                     and d["o"] * d["r"] * d["s"] >= 16
                     and d["width"] >= 8,
@@ -2033,7 +2033,7 @@ _CONV2D_INPUT_GRADIENT = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "conv.conv2d_input_gradient.gemm.edge",
+                                    "conv.conv2d_input_gradient.gemm_tile32x32x16_micro4x4.edge",
                                     (
                                         Binding("dy"),
                                         Binding("k"),

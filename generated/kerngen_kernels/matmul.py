@@ -268,7 +268,7 @@ _MATMUL_NN = Kernel(
                     invocations=256,
                 ),
                 Schedule(
-                    "gemv_2",
+                    "gemv_rows2",
                     when=lambda d, _: d["m"] <= 2,
                     variants=(
                         Variant(
@@ -276,7 +276,7 @@ _MATMUL_NN = Kernel(
                             when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nn.gemv_2",
+                                    "matmul.matmul_nn.gemv_rows2",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -301,7 +301,7 @@ _MATMUL_NN = Kernel(
                                     ),
                                 ),
                                 Dispatch(
-                                    "matmul.matmul_nn.gemv_2.finish",
+                                    "matmul.matmul_nn.gemv_rows2.finish",
                                     (Binding("c", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["m"] * d["n"], 64),
                                     turns=lambda d: hostmath.minimum(
@@ -324,7 +324,7 @@ _MATMUL_NN = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nn.gemv_2.edge",
+                                    "matmul.matmul_nn.gemv_rows2.edge",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -349,7 +349,7 @@ _MATMUL_NN = Kernel(
                                     ),
                                 ),
                                 Dispatch(
-                                    "matmul.matmul_nn.gemv_2.finish",
+                                    "matmul.matmul_nn.gemv_rows2.finish",
                                     (Binding("c", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["m"] * d["n"], 64),
                                     turns=lambda d: hostmath.minimum(
@@ -373,7 +373,7 @@ _MATMUL_NN = Kernel(
                     invocations=256,
                 ),
                 Schedule(
-                    "gemv_3",
+                    "gemv_rows4",
                     when=lambda d, _: d["m"] <= 4,
                     variants=(
                         Variant(
@@ -381,7 +381,7 @@ _MATMUL_NN = Kernel(
                             when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nn.gemv_3",
+                                    "matmul.matmul_nn.gemv_rows4",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -406,7 +406,7 @@ _MATMUL_NN = Kernel(
                                     ),
                                 ),
                                 Dispatch(
-                                    "matmul.matmul_nn.gemv_3.finish",
+                                    "matmul.matmul_nn.gemv_rows4.finish",
                                     (Binding("c", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["m"] * d["n"], 64),
                                     turns=lambda d: hostmath.minimum(
@@ -429,7 +429,7 @@ _MATMUL_NN = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nn.gemv_3.edge",
+                                    "matmul.matmul_nn.gemv_rows4.edge",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -454,7 +454,7 @@ _MATMUL_NN = Kernel(
                                     ),
                                 ),
                                 Dispatch(
-                                    "matmul.matmul_nn.gemv_3.finish",
+                                    "matmul.matmul_nn.gemv_rows4.finish",
                                     (Binding("c", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["m"] * d["n"], 64),
                                     turns=lambda d: hostmath.minimum(
@@ -478,7 +478,7 @@ _MATMUL_NN = Kernel(
                     invocations=256,
                 ),
                 Schedule(
-                    "gemv_4",
+                    "gemv_rows8",
                     when=lambda d, _: d["m"] <= 8,
                     variants=(
                         Variant(
@@ -486,7 +486,7 @@ _MATMUL_NN = Kernel(
                             when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nn.gemv_4",
+                                    "matmul.matmul_nn.gemv_rows8",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -511,7 +511,7 @@ _MATMUL_NN = Kernel(
                                     ),
                                 ),
                                 Dispatch(
-                                    "matmul.matmul_nn.gemv_4.finish",
+                                    "matmul.matmul_nn.gemv_rows8.finish",
                                     (Binding("c", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["m"] * d["n"], 64),
                                     turns=lambda d: hostmath.minimum(
@@ -534,7 +534,7 @@ _MATMUL_NN = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nn.gemv_4.edge",
+                                    "matmul.matmul_nn.gemv_rows8.edge",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -559,7 +559,7 @@ _MATMUL_NN = Kernel(
                                     ),
                                 ),
                                 Dispatch(
-                                    "matmul.matmul_nn.gemv_4.finish",
+                                    "matmul.matmul_nn.gemv_rows8.finish",
                                     (Binding("c", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["m"] * d["n"], 64),
                                     turns=lambda d: hostmath.minimum(
@@ -861,7 +861,7 @@ _MATMUL_NN_BIAS = Kernel(
                     invocations=256,
                 ),
                 Schedule(
-                    "gemv_2",
+                    "gemv_rows2",
                     when=lambda d, _: d["m"] <= 2,
                     variants=(
                         Variant(
@@ -869,7 +869,7 @@ _MATMUL_NN_BIAS = Kernel(
                             when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nn_bias.gemv_2",
+                                    "matmul.matmul_nn_bias.gemv_rows2",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -894,7 +894,7 @@ _MATMUL_NN_BIAS = Kernel(
                                     ),
                                 ),
                                 Dispatch(
-                                    "matmul.matmul_nn_bias.gemv_2.finish",
+                                    "matmul.matmul_nn_bias.gemv_rows2.finish",
                                     (
                                         Binding("bias"),
                                         Binding("c", writes=True),
@@ -921,7 +921,7 @@ _MATMUL_NN_BIAS = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nn_bias.gemv_2.edge",
+                                    "matmul.matmul_nn_bias.gemv_rows2.edge",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -946,7 +946,7 @@ _MATMUL_NN_BIAS = Kernel(
                                     ),
                                 ),
                                 Dispatch(
-                                    "matmul.matmul_nn_bias.gemv_2.finish",
+                                    "matmul.matmul_nn_bias.gemv_rows2.finish",
                                     (
                                         Binding("bias"),
                                         Binding("c", writes=True),
@@ -974,7 +974,7 @@ _MATMUL_NN_BIAS = Kernel(
                     invocations=256,
                 ),
                 Schedule(
-                    "gemv_3",
+                    "gemv_rows4",
                     when=lambda d, _: d["m"] <= 4,
                     variants=(
                         Variant(
@@ -982,7 +982,7 @@ _MATMUL_NN_BIAS = Kernel(
                             when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nn_bias.gemv_3",
+                                    "matmul.matmul_nn_bias.gemv_rows4",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -1007,7 +1007,7 @@ _MATMUL_NN_BIAS = Kernel(
                                     ),
                                 ),
                                 Dispatch(
-                                    "matmul.matmul_nn_bias.gemv_3.finish",
+                                    "matmul.matmul_nn_bias.gemv_rows4.finish",
                                     (
                                         Binding("bias"),
                                         Binding("c", writes=True),
@@ -1034,7 +1034,7 @@ _MATMUL_NN_BIAS = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nn_bias.gemv_3.edge",
+                                    "matmul.matmul_nn_bias.gemv_rows4.edge",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -1059,7 +1059,7 @@ _MATMUL_NN_BIAS = Kernel(
                                     ),
                                 ),
                                 Dispatch(
-                                    "matmul.matmul_nn_bias.gemv_3.finish",
+                                    "matmul.matmul_nn_bias.gemv_rows4.finish",
                                     (
                                         Binding("bias"),
                                         Binding("c", writes=True),
@@ -1087,7 +1087,7 @@ _MATMUL_NN_BIAS = Kernel(
                     invocations=256,
                 ),
                 Schedule(
-                    "gemv_4",
+                    "gemv_rows8",
                     when=lambda d, _: d["m"] <= 8,
                     variants=(
                         Variant(
@@ -1095,7 +1095,7 @@ _MATMUL_NN_BIAS = Kernel(
                             when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nn_bias.gemv_4",
+                                    "matmul.matmul_nn_bias.gemv_rows8",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -1120,7 +1120,7 @@ _MATMUL_NN_BIAS = Kernel(
                                     ),
                                 ),
                                 Dispatch(
-                                    "matmul.matmul_nn_bias.gemv_4.finish",
+                                    "matmul.matmul_nn_bias.gemv_rows8.finish",
                                     (
                                         Binding("bias"),
                                         Binding("c", writes=True),
@@ -1147,7 +1147,7 @@ _MATMUL_NN_BIAS = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nn_bias.gemv_4.edge",
+                                    "matmul.matmul_nn_bias.gemv_rows8.edge",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -1172,7 +1172,7 @@ _MATMUL_NN_BIAS = Kernel(
                                     ),
                                 ),
                                 Dispatch(
-                                    "matmul.matmul_nn_bias.gemv_4.finish",
+                                    "matmul.matmul_nn_bias.gemv_rows8.finish",
                                     (
                                         Binding("bias"),
                                         Binding("c", writes=True),
@@ -2006,7 +2006,7 @@ _MATMUL_NT = Kernel(
                     invocations=128,
                 ),
                 Schedule(
-                    "gemv_2",
+                    "gemv_rows2",
                     when=lambda d, _: d["m"] <= 2,
                     variants=(
                         Variant(
@@ -2014,7 +2014,7 @@ _MATMUL_NT = Kernel(
                             when=lambda d: d["k"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt.gemv_2",
+                                    "matmul.matmul_nt.gemv_rows2",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -2029,7 +2029,7 @@ _MATMUL_NT = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt.gemv_2.edge",
+                                    "matmul.matmul_nt.gemv_rows2.edge",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -2045,7 +2045,7 @@ _MATMUL_NT = Kernel(
                     invocations=128,
                 ),
                 Schedule(
-                    "gemv_3",
+                    "gemv_rows4",
                     when=lambda d, _: d["m"] <= 4,
                     variants=(
                         Variant(
@@ -2053,7 +2053,7 @@ _MATMUL_NT = Kernel(
                             when=lambda d: d["k"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt.gemv_3",
+                                    "matmul.matmul_nt.gemv_rows4",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -2068,7 +2068,7 @@ _MATMUL_NT = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt.gemv_3.edge",
+                                    "matmul.matmul_nt.gemv_rows4.edge",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -2084,7 +2084,7 @@ _MATMUL_NT = Kernel(
                     invocations=128,
                 ),
                 Schedule(
-                    "gemv_4",
+                    "gemv_rows8",
                     when=lambda d, _: d["m"] <= 8,
                     variants=(
                         Variant(
@@ -2092,7 +2092,7 @@ _MATMUL_NT = Kernel(
                             when=lambda d: d["k"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt.gemv_4",
+                                    "matmul.matmul_nt.gemv_rows8",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -2107,7 +2107,7 @@ _MATMUL_NT = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt.gemv_4.edge",
+                                    "matmul.matmul_nt.gemv_rows8.edge",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -2370,7 +2370,7 @@ _MATMUL_NT_BIAS = Kernel(
                     invocations=128,
                 ),
                 Schedule(
-                    "gemv_2",
+                    "gemv_rows2",
                     when=lambda d, _: d["m"] <= 2,
                     variants=(
                         Variant(
@@ -2378,7 +2378,7 @@ _MATMUL_NT_BIAS = Kernel(
                             when=lambda d: d["k"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt_bias.gemv_2",
+                                    "matmul.matmul_nt_bias.gemv_rows2",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -2394,7 +2394,7 @@ _MATMUL_NT_BIAS = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt_bias.gemv_2.edge",
+                                    "matmul.matmul_nt_bias.gemv_rows2.edge",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -2411,7 +2411,7 @@ _MATMUL_NT_BIAS = Kernel(
                     invocations=128,
                 ),
                 Schedule(
-                    "gemv_3",
+                    "gemv_rows4",
                     when=lambda d, _: d["m"] <= 4,
                     variants=(
                         Variant(
@@ -2419,7 +2419,7 @@ _MATMUL_NT_BIAS = Kernel(
                             when=lambda d: d["k"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt_bias.gemv_3",
+                                    "matmul.matmul_nt_bias.gemv_rows4",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -2435,7 +2435,7 @@ _MATMUL_NT_BIAS = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt_bias.gemv_3.edge",
+                                    "matmul.matmul_nt_bias.gemv_rows4.edge",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -2452,7 +2452,7 @@ _MATMUL_NT_BIAS = Kernel(
                     invocations=128,
                 ),
                 Schedule(
-                    "gemv_4",
+                    "gemv_rows8",
                     when=lambda d, _: d["m"] <= 8,
                     variants=(
                         Variant(
@@ -2460,7 +2460,7 @@ _MATMUL_NT_BIAS = Kernel(
                             when=lambda d: d["k"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt_bias.gemv_4",
+                                    "matmul.matmul_nt_bias.gemv_rows8",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -2476,7 +2476,7 @@ _MATMUL_NT_BIAS = Kernel(
                             "edge",
                             dispatches=(
                                 Dispatch(
-                                    "matmul.matmul_nt_bias.gemv_4.edge",
+                                    "matmul.matmul_nt_bias.gemv_rows8.edge",
                                     (
                                         Binding("a"),
                                         Binding("b"),

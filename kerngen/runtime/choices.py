@@ -20,9 +20,9 @@ KernelFunction: TypeAlias = Callable[..., object]
 class Choice:
     """What runs a stage, and those right after that its schedule covers.
 
-    `strategy` is the schedule's: 'gemv', 'gemm', ..., numbered where a stage has several
-    of it, as in 'gemv_2'; or 'reference', where NumPy runs the kernel.  `shaders` name
-    the WGSL files that are dispatched, in order, without those that would have no
+    `strategy` is the schedule's, with the options that were asked for: 'gemv',
+    'gemv_rows4', 'gemm', ...; or 'reference', where NumPy runs the kernel.  `shaders`
+    name the WGSL files that are dispatched, in order, without those that would have no
     workgroups.
     """
 

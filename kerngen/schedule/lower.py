@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from itertools import chain, count
 from typing import Final, TypeAlias, final
 
 from kerngen.ir.nodes import Function, Kernel, Module, Schedule
 from kerngen.ir.stages import Stage, StagedKernel, computed_by
+from kerngen.ir.strategies import OPTIONS
 from kerngen.layout.struct import uniform_layout
 from kerngen.schedule.choice import Choice, default_choices
 from kerngen.schedule.faults import (
@@ -183,14 +185,28 @@ def _schedule(
     options = choice.options
     key = choice.strategy, tiling_of(options), rows_of(options), covers
     if key not in made:
-        count = 1 + sum(strategy.name == name for name, *_ in made)
-        label = strategy.name if count == 1 else f"{strategy.name}_{count}"
+        label = _label(choice, {schedule.label for schedule in made.values()})
         lowered = strategy.lower(replace(task, label=label), choice.options)
         variants = tuple(_up_to_any_size(lowered))
         made[key] = ScheduledStage(
             strategy.name, label, choice.guard, variants, choice.reason, covers
         )
     return replace(made[key], guard=choice.guard, reason=choice.reason)
+
+
+def _label(choice: Choice, taken: AbstractSet[str]) -> str:
+    """Name a schedule by its options: `gemv_rows4`, `gemm_tile128x64x16_micro8x4`.
+
+    Those that differ by how many stages they run alone are numbered.
+    """
+    given = (
+        name + "x".join(map(str, choice.options[name]))
+        for name in OPTIONS[choice.strategy]
+        if name in choice.options
+    )
+    label = "_".join((choice.strategy, *given))
+    names = chain((label,), (f"{label}_{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def _up_to_any_size(variants: Iterable[Variant]) -> Iterator[Variant]:

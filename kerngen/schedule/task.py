@@ -23,9 +23,9 @@ Options = dict[str, tuple[int, ...]]
 class Task:
     """One stage of a kernel, to be scheduled.
 
-    `stem` begins the names of its files, and `label` (the strategy's name, numbered
-    where one stands twice) goes on; `origin` names the source and its hash.  `reach` is
-    how many stages a strategy may run together, from this one on.
+    `stem` begins the names of its files, and `label` (the strategy's name with its
+    options) goes on; `origin` names the source and its hash.  `reach` is how many stages
+    a strategy may run together, from this one on.
     """
 
     staged: StagedKernel

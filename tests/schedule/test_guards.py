@@ -28,6 +28,7 @@ PRODUCT = """kernel f(a: f32[m, k], b: f32[n, k]) -> c: f32[m, n] {
 }
 """
 LARGE = "gemm tile(256, 128, 16) micro(8, 8)"
+NAMED = "gemm_tile256x128x16_micro8x8"
 SCHEDULES: Mapping[str, tuple[str, dict[str, list[str]]]] = {
     "a guard holds everywhere or nowhere": (
         f"{SOFTMAX} schedule f when n < 8 {{ generic }}",
@@ -69,13 +70,22 @@ SCHEDULES: Mapping[str, tuple[str, dict[str, list[str]]]] = {
         f"{PRODUCT} schedule f when n == 1 {{ gemv }}",
         {"c": ["gemv when", "gemv when", "gemm"]},
     ),
+    "one strategy may run more stages or fewer": (
+        f"{SOFTMAX} schedule f when m < 8 {{ rows }}\n"
+        + "schedule f.total when n < 8 { generic }",
+        {
+            "top": ["rows when", "reduce when", "rows_2"],
+            "total": ["generic when", "reduce when", "rows"],
+            "y": ["map"],
+        },
+    ),
     "nothing stands behind what always runs": (
         f"{PRODUCT} schedule f {{ generic }}",
         {"c": ["generic"]},
     ),
     "an adapter may be too small": (
         f"{PRODUCT} schedule f when m > 8 {{ {LARGE} }} schedule f {{ {LARGE} }}",
-        {"c": ["gemm when", "gemm", "gemv when", "gemm_2"]},
+        {"c": [f"{NAMED} when", NAMED, "gemv when", "gemm"]},
     ),
 }
 
