@@ -24,6 +24,7 @@ from kerngen.runtime.errors import (
     AbiError,
     AliasError,
     ArgumentError,
+    CheckedShadersWarning,
     ContextError,
     DeviceLost,
     DtypeError,
@@ -82,6 +83,7 @@ from kerngen.runtime.leaves import (
 )
 from kerngen.runtime.struct import Struct
 from kerngen.runtime.tensor import Matrix, Scalar, Tensor, Tensor3, Tensor4, Vector
+from kerngen.runtime.timing import Span
 
 __all__ = [
     "ABI",
@@ -89,6 +91,7 @@ __all__ = [
     "AbiError",
     "AliasError",
     "ArgumentError",
+    "CheckedShadersWarning",
     "Choice",
     "Context",
     "ContextError",
@@ -114,6 +117,7 @@ __all__ = [
     "ReferenceFallbackWarning",
     "Scalar",
     "ShapeError",
+    "Span",
     "StateError",
     "Struct",
     "Tensor",

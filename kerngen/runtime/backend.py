@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kerngen.runtime.limits import Limits
     from kerngen.runtime.storage import Lease
     from kerngen.runtime.tensor import Tensor
+    from kerngen.runtime.timing import Span
 
 Kind: TypeAlias = Literal["gpu", "software", "reference"]
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -55,6 +56,11 @@ class Backend(Protocol):
     @property
     def max_tensor_bytes(self) -> int:
         """The size of the largest tensor that a kernel can be given."""
+        ...
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether shaders run without the checks of the adapter's library."""
         ...
 
     @property
@@ -130,6 +136,10 @@ class Backend(Protocol):
 
     def batch(self) -> AbstractContextManager[None]:
         """Hold back submission until the end of a block."""
+        ...
+
+    def timed(self) -> AbstractContextManager[Span]:
+        """Time what a block records, as one compute pass between two timestamps."""
         ...
 
     def trim(self) -> None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kerngen.runtime.gpu import GPUBuffer, GPUDevice
     from kerngen.runtime.limits import Limits
     from kerngen.runtime.storage import Lease
+    from kerngen.runtime.timing import Span
 
 
 class Watch(Protocol):
@@ -89,6 +90,11 @@ class Context:
     def max_tensor_bytes(self) -> int:
         """The size of the largest tensor that a kernel can be given, in bytes."""
         return self.backend.max_tensor_bytes
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether shaders run without runtime checks: `open(unchecked=True)`."""
+        return self.backend.unchecked
 
     @property
     def counters(self) -> Counters:
@@ -309,6 +315,17 @@ class Context:
         thread: calls from other threads wait until it ends.
         """
         return self.backend.batch()
+
+    def timed(self) -> AbstractContextManager[Span]:
+        """Time what a block records: `span.seconds`, on the device's own clock.
+
+        What was recorded before is submitted first; the block's work is one compute pass
+        between two timestamps, submitted at its end.  So a block may hold nothing that
+        needs more: reads, copies on the device, `submit()` and blocks within raise
+        StateError.  Like a batch, it belongs to its thread.  The reference is timed by the
+        wall clock.  Raises FeatureError where the adapter has no timestamps.
+        """
+        return self.backend.timed()
 
     def trim(self) -> None:
         """Free the memory that no tensor uses."""

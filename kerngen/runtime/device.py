@@ -10,10 +10,17 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from kerngen.runtime.backend import Kind
 from kerngen.runtime.context import Context
-from kerngen.runtime.errors import Error, NoAdapter, ReferenceFallbackWarning
+from kerngen.runtime.errors import (
+    ArgumentError,
+    CheckedShadersWarning,
+    Error,
+    NoAdapter,
+    ReferenceFallbackWarning,
+)
 from kerngen.runtime.gpu import Device, GPUDevice
 from kerngen.runtime.gpu_backend import GpuBackend
 from kerngen.runtime.kernel import AdapterInfo
+from kerngen.runtime.native import unchecked_modules
 from kerngen.runtime.numpy_backend import NumpyBackend
 from kerngen.runtime.plan import Capabilities
 
@@ -21,6 +28,9 @@ AdapterChoice: TypeAlias = Literal["gpu", "software", "reference"]
 
 VARIABLE = "KERNGEN_ADAPTER"
 """The environment variable that forces a choice."""
+
+UNCHECKED = "KERNGEN_UNCHECKED"
+"""The environment variable that leaves runtime checks out of shaders."""
 
 FEATURES = ("shader-f16", "subgroup", "timestamp-query")
 """What is asked of an adapter that has it."""
@@ -62,15 +72,21 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
     *,
     adapter: AdapterChoice | None = None,
     limits: Mapping[str, int] | None = None,
+    unchecked: bool | None = None,
 ) -> Context:
     """Open a context on the best adapter, or on the caller's own `wgpu.GPUDevice`.
 
     Without a choice by `adapter`, or by the environment variable KERNGEN_ADAPTER, that is
     a GPU, else a software adapter, else NumPy, which is announced by a warning.
     `limits` asks for other limits than the adapter's own, `WEBGPU_LIMITS` for one.
+
+    `unchecked` leaves wgpu's own checks out of shaders, which kernels don't need; where
+    they can't be left out, that is announced by a warning.  Without it, the environment
+    variable KERNGEN_UNCHECKED decides: 1 is yes.
     """
+    bare = _unchecked_by_environment() if unchecked is None else unchecked
     if device is not None:
-        return _open_device(device, owned=False)
+        return _open_device(device, owned=False, unchecked=bare)
     choice = adapter or _choice_of_environment()
     if choice not in (None, *get_args(AdapterChoice)):
         raise NoAdapter(
@@ -78,10 +94,10 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
             f"{', '.join(get_args(AdapterChoice))}."
         )
     if choice == "reference":
-        return Context(NumpyBackend())
+        return _open_reference(unchecked=bare)
     found, reason = _find_adapter(choice)
     if found is not None:
-        return _open_device(_request(found, limits), owned=True)
+        return _open_device(_request(found, limits), owned=True, unchecked=bare)
     if choice is not None:
         raise NoAdapter(f"No {choice} adapter was found: {reason}.")
     warnings.warn(
@@ -90,12 +106,19 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
         ReferenceFallbackWarning,
         stacklevel=2,
     )
-    return Context(NumpyBackend())
+    return _open_reference(unchecked=bare)
 
 
 def _choice_of_environment() -> AdapterChoice | None:
     value = os.environ.get(VARIABLE, "").strip().lower()
     return cast("AdapterChoice", value) if value else None
+
+
+def _unchecked_by_environment() -> bool:
+    value = os.environ.get(UNCHECKED, "").strip()
+    if value in ("", "0", "1"):
+        return value == "1"
+    raise ArgumentError(f"{UNCHECKED} is '{value}'; expected 0 or 1.")
 
 
 def _find_adapter(choice: AdapterChoice | None) -> tuple[Any, str]:
@@ -144,13 +167,32 @@ def _request(adapter: Any, limits: Mapping[str, int] | None) -> GPUDevice:
         ) from error
 
 
-def _open_device(device: GPUDevice, *, owned: bool) -> Context:
+def _open_reference(*, unchecked: bool) -> Context:
+    if unchecked:
+        _warn_of_checks("NumPy does the work")
+    return Context(NumpyBackend())
+
+
+def _warn_of_checks(reason: str) -> None:
+    warnings.warn(
+        f"Shaders keep their runtime checks: {reason}.",
+        CheckedShadersWarning,
+        stacklevel=4,
+    )
+
+
+def _open_device(device: GPUDevice, *, owned: bool, unchecked: bool) -> Context:
+    make_module = unchecked_modules(cast("Device", device)) if unchecked else None
+    if isinstance(make_module, str):
+        _warn_of_checks(make_module)
+        make_module = None
     backend = GpuBackend(
         cast("Device", device),
         capabilities(cast("Device", device), _name(device.adapter)),
         kind=_kind(device.adapter),
         adapter_name=_name(device.adapter),
         owned=owned,
+        make_module=make_module,
     )
     return Context(backend)
 
@@ -174,5 +216,6 @@ def capabilities(device: Device, adapter_name: str) -> Capabilities:
         workgroups=limits["max-compute-workgroups-per-dimension"],
         uniform_alignment=limits["min-uniform-buffer-offset-alignment"],
         storage_alignment=limits["min-storage-buffer-offset-alignment"],
+        timestamps="timestamp-query" in features,
         loop_turns=LLVMPIPE_TURNS if adapter_name.startswith("llvmpipe") else None,
     )

@@ -96,5 +96,10 @@ class AbiError(Error, ImportError):
 
 
 @final
+class CheckedShadersWarning(UserWarning):
+    """Shaders without runtime checks were asked for and can't be had: they keep them."""
+
+
+@final
 class ReferenceFallbackWarning(UserWarning):
     """No adapter was found: kernels run as their NumPy reference, slowly."""

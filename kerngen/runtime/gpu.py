@@ -7,7 +7,7 @@ enter through `device.py`, by a cast; everything else comes from a device.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from typing import Any, NewType, Protocol, TypeAlias
+from typing import Any, Literal, NewType, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ BindGroupLayout = NewType("BindGroupLayout", object)
 CommandBuffer = NewType("CommandBuffer", object)
 Pipeline = NewType("Pipeline", object)
 PipelineLayout = NewType("PipelineLayout", object)
+QuerySet = NewType("QuerySet", object)
 ShaderModule = NewType("ShaderModule", object)
 
 MAP_READ = 0x1
@@ -37,6 +38,7 @@ COPY_SRC = 0x4
 COPY_DST = 0x8
 UNIFORM = 0x40
 STORAGE = 0x80
+QUERY_RESOLVE = 0x200
 
 Descriptor: TypeAlias = Mapping[str, object]
 
@@ -109,8 +111,19 @@ class ComputePass(Protocol):
 class Encoder(Protocol):
     """An open command encoder."""
 
-    def begin_compute_pass(self) -> ComputePass:
-        """Open a compute pass."""
+    def begin_compute_pass(self, *, timestamp_writes: Descriptor = ...) -> ComputePass:
+        """Open a compute pass, between two timestamps if they are given."""
+        ...
+
+    def resolve_query_set(
+        self,
+        query_set: QuerySet,
+        first_query: int,
+        query_count: int,
+        destination: Buffer,
+        destination_offset: int,
+    ) -> None:
+        """Record that timestamps are written to a buffer, as u64."""
         ...
 
     def copy_buffer_to_buffer(
@@ -167,6 +180,12 @@ class Device(Protocol):
 
     def create_buffer(self, *, size: int, usage: int) -> Buffer:
         """Create a buffer."""
+        ...
+
+    def create_query_set(
+        self, *, type: Literal["timestamp"], count: int  # noqa: A002 - wgpu's word
+    ) -> QuerySet:
+        """Make room for timestamps."""
         ...
 
     def create_shader_module(self, *, label: str, code: str) -> ShaderModule:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, final
 
@@ -14,16 +15,18 @@ from kerngen.runtime.backend import AnyTensor, Bytes, Kind
 from kerngen.runtime.caches import Counted
 from kerngen.runtime.choices import Choice
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.errors import ContextError
+from kerngen.runtime.errors import ContextError, FeatureError
 from kerngen.runtime.gpu import Buffer, Device, GPUBuffer, GPUDevice, translate
 from kerngen.runtime.launch import Launcher
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.memory import Memory
+from kerngen.runtime.native import MakeModule, tick_seconds
 from kerngen.runtime.plan import Capabilities
 from kerngen.runtime.planner import Planner
 from kerngen.runtime.recorder import Recorder
 from kerngen.runtime.shaders import BindGroups, Shaders
 from kerngen.runtime.storage import Lease
+from kerngen.runtime.timing import Span, Stamps
 from kerngen.runtime.transfer import Reading, Transfers
 
 if TYPE_CHECKING:
@@ -49,8 +52,12 @@ class GpuBackend:
         kind: Kind,
         adapter_name: str,
         owned: bool,
+        make_module: MakeModule | None = None,
     ) -> None:
-        """Take a device into use; one that is `owned` goes when the backend closes."""
+        """Take a device into use; one that is `owned` goes when the backend closes.
+
+        `make_module` makes shader modules without checks; without it they have them.
+        """
         self.kind: Kind = kind
         self.adapter_name = adapter_name
         self.alignment = capabilities.storage_alignment
@@ -61,11 +68,13 @@ class GpuBackend:
         self._owned = owned
         self._closed = False
         self._lock = RLock()
+        self._timestamps = capabilities.timestamps
+        self.unchecked = make_module is not None
+        self._shaders = Shaders(device, self.counters, make_module)
         self._assemble(capabilities)
 
     def _assemble(self, capabilities: Capabilities) -> None:
         device, counters, limits = self._device, self.counters, self.limits
-        self._shaders = Shaders(device, counters)
         self._bind_groups = BindGroups(device, counters)
         self._memory = Memory(
             device,
@@ -211,6 +220,34 @@ class GpuBackend:
                 if not self._recorder.held:
                     self._recorder.submit()
 
+    @contextmanager
+    def timed(self) -> Generator[Span, None, None]:
+        """Time what a block records, as one compute pass between two timestamps."""
+        with self._lock:
+            self._check_open()
+            self._check_timestamps("timed")
+            span, stamps = Span(), Stamps(self._device, 1)
+            self._recorder.begin_timed(stamps)
+            self._recorder.held += 1
+            try:
+                yield span
+            finally:
+                self._recorder.held -= 1
+                span.finish(partial(self._seconds, stamps))
+                self._recorder.end_timed()
+
+    def _seconds(self, stamps: Stamps) -> float:
+        """Wait for a timed block; return what it took."""
+        self._check_open()
+        begin, end = map(int, stamps.read()[0])
+        return max(end - begin, 0) * tick_seconds(self._device)
+
+    def _check_timestamps(self, what: str) -> None:
+        if not self._timestamps:
+            raise FeatureError(
+                f"{what}(): the adapter lacks the feature 'timestamp-query'."
+            )
+
     def trim(self) -> None:
         """Free the memory that no tensor uses."""
         with self._lock:
@@ -222,6 +259,7 @@ class GpuBackend:
         with self._lock:
             if self._closed:
                 return
+            self._recorder.check_untimed("its context")
             try:
                 self._recorder.submit()
             finally:

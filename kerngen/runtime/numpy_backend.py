@@ -8,6 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import combinations, count
 from threading import RLock
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
@@ -29,6 +30,7 @@ from kerngen.runtime.scalars import check_scalars, prepare
 from kerngen.runtime.shapes import Shape
 from kerngen.runtime.storage import Block, Lease
 from kerngen.runtime.tensor import Tensor
+from kerngen.runtime.timing import Span, within_timed
 
 if TYPE_CHECKING:
     from kerngen.runtime.context import Context
@@ -42,12 +44,14 @@ class NumpyBackend:
     def __init__(self) -> None:
         """Start empty."""
         self.kind: Kind = "reference"
+        self.unchecked = False
         self.adapter_name = f"NumPy {np.__version__}"
         self.alignment = 1
         self.max_tensor_bytes = sys.maxsize
         self.counters = Counters()
         self.limits = Limits()
         self._closed = False
+        self._timing = False
         self._lock = RLock()
         self._pool: Pool[Bytes] = Pool(
             "storage",
@@ -89,6 +93,7 @@ class NumpyBackend:
     def clear(self, lease: Lease[Bytes], offset: int, nbytes: int) -> None:
         """Fill a range of a lease with zeros."""
         with self._locked():
+            self._check_untimed("a copy")
             lease.block.memory[offset : offset + nbytes] = 0
             lease.block.writes += 1
             self.counters.copies += 1
@@ -103,6 +108,7 @@ class NumpyBackend:
     def download(self, lease: Lease[Bytes], offset: int, nbytes: int) -> Bytes:
         """Return a copy of a range of a lease."""
         with self._locked():
+            self._check_untimed("a read")
             self.counters.readbacks += 1
             return lease.block.memory[offset : offset + nbytes].copy()
 
@@ -115,6 +121,7 @@ class NumpyBackend:
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:
         """Copy the elements of a tensor to another of the same size."""
         with self._locked():
+            self._check_untimed("a copy")
             _array(target)[...] = _array(source).copy()
             target.lease.block.writes += 1
             self.counters.copies += 1
@@ -158,12 +165,31 @@ class NumpyBackend:
     def submit(self) -> None:
         """Do nothing: every call has run already."""
         self._check_open()
+        self._check_untimed("a submission")
 
     @contextmanager
     def batch(self) -> Generator[None, None, None]:
         """Keep other threads waiting until the end of a block."""
         with self._locked():
             yield
+
+    @contextmanager
+    def timed(self) -> Generator[Span, None, None]:
+        """Time a block by the wall clock."""
+        with self._locked():
+            self._check_untimed("another timed()")
+            span, start = Span(), perf_counter()
+            self._timing = True
+            try:
+                yield span
+            finally:
+                self._timing = False
+                seconds = perf_counter() - start
+                span.finish(lambda: seconds)
+
+    def _check_untimed(self, what: str) -> None:
+        if self._timing:
+            raise within_timed(what)
 
     def trim(self) -> None:
         """Free the memory that no tensor uses."""

@@ -35,6 +35,7 @@ class Capabilities:
     workgroups: int
     uniform_alignment: int
     storage_alignment: int
+    timestamps: bool = False
     loop_turns: int | None = None
     """After how many turns of all its loops an invocation is stopped, if it is."""
 

@@ -13,6 +13,7 @@ from kerngen.runtime.limits import Limits
 from kerngen.runtime.pool import Pool
 from kerngen.runtime.shaders import CompiledShader
 from kerngen.runtime.storage import Block
+from kerngen.runtime.timing import Stamps, within_timed
 
 
 @final
@@ -46,6 +47,8 @@ class Recorder:
         self.dispatches = 0
         self.temporary_bytes = 0
         self._encoder: Encoder | None = None
+        self._stamps: list[Stamps] = []
+        self._timed = False
         self._staged: list[Block[Buffer]] = []
         self._device = device
         self._arena = arena
@@ -61,6 +64,26 @@ class Recorder:
             self.bound = None
             self._counters.passes += 1
         return self.compute
+
+    def begin_timed(self, stamps: Stamps) -> None:
+        """Submit what is recorded, and begin a pass between two timestamps.
+
+        Until `end_timed` the recording is this pass alone.
+        """
+        self.check_untimed("another timed()")
+        self.submit()
+        self._open_stamped_pass(stamps)
+        self._timed = True
+
+    def end_timed(self) -> None:
+        """Submit the pass between timestamps, or what an error has left."""
+        self._timed = False
+        self.submit()
+
+    def check_untimed(self, what: str) -> None:
+        """Refuse what would end a pass between timestamps."""
+        if self._timed:
+            raise within_timed(what)
 
     def copy(
         self,
@@ -116,15 +139,20 @@ class Recorder:
 
     def submit(self) -> None:
         """Submit what is recorded; if that fails, drop it and say which kernels."""
+        self.check_untimed("a submission")
         if self._encoder is None:
             return
         try:
             self._close_pass()
             self._check_escaped()
+            for stamps in self._stamps:
+                stamps.resolve(self._encoder)
             commands = self._encoder.finish()
             self._arena.upload(self._device.queue)
             self._device.queue.submit([commands])
             self._counters.submits += 1
+            for stamps in self._stamps:
+                stamps.submitted()
         except BaseException as error:
             # An interrupt, too: whether the device got it all, nobody knows then.
             names = self.describe()
@@ -145,6 +173,8 @@ class Recorder:
 
     def _begin_anew(self) -> None:
         self._encoder = None
+        self._stamps.clear()
+        self._timed = False
         self.compute = None
         self.serial += 1
         self.dispatches = 0
@@ -180,7 +210,17 @@ class Recorder:
             self._counters.encoders += 1
         return self._encoder
 
+    def _open_stamped_pass(self, stamps: Stamps) -> None:
+        """Begin a pass between two timestamps."""
+        if stamps not in self._stamps:
+            self._stamps.append(stamps)
+        encoder = self._open_encoder()
+        self.compute = encoder.begin_compute_pass(timestamp_writes=stamps.next_pass())
+        self.bound = None
+        self._counters.passes += 1
+
     def _open_copies(self) -> Encoder:
+        self.check_untimed("a copy")
         self._close_pass()
         return self._open_encoder()
 

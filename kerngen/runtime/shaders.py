@@ -20,6 +20,7 @@ from kerngen.runtime.gpu import (
     PipelineLayout,
     translate,
 )
+from kerngen.runtime.native import MakeModule
 
 Bound: TypeAlias = tuple[int, int, int]
 """A binding: the block's number, the offset in it, and the bytes."""
@@ -56,13 +57,18 @@ class CompiledShader:
 class Shaders:
     """Compiles shaders; the same text with the same layout is compiled once.
 
-    That holds for all contexts on a device together: each counts what it compiled, and
-    what it found.
+    That holds for all contexts on a device together that compile in the same way: each
+    counts what it compiled, and what it found.
     """
 
-    def __init__(self, device: Device, counters: Counters) -> None:
-        """Start with what is compiled on the device already."""
-        self._compiler = _compiler_of(device)
+    def __init__(
+        self,
+        device: Device,
+        counters: Counters,
+        make_module: MakeModule | None = None,
+    ) -> None:
+        """Start with what is compiled on the device already; see `GpuBackend`."""
+        self._compiler = _compiler_of(device, make_module)
         self.cache: Cache[ShaderKey, CompiledShader] = Cache(
             "pipelines", _PIPELINES, self._compiler.shaders
         )
@@ -87,11 +93,12 @@ class Shaders:
 class _Compiler:
     """What is compiled on a device; `shaders` and `compile` need the lock."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, make_module: MakeModule) -> None:
         """Start with nothing compiled."""
         self.lock = Lock()
         self.shaders: dict[ShaderKey, CompiledShader] = {}
         self._device = device
+        self._make_module = make_module
         self._numbers = count()
         self._layouts: dict[
             tuple[int, tuple[bool, ...]], tuple[BindGroupLayout, PipelineLayout]
@@ -100,7 +107,7 @@ class _Compiler:
     def compile(self, key: ShaderKey, label: str) -> CompiledShader:
         """Return a new pipeline, with a number that no other one of the device has."""
         group_layout, pipeline_layout = self._layout(key.uniform_bytes, key.writes)
-        module = self._device.create_shader_module(label=label, code=key.text)
+        module = self._make_module(label=label, code=key.text)
         pipeline = self._device.create_compute_pipeline(
             label=label,
             layout=pipeline_layout,
@@ -127,13 +134,15 @@ class _Compiler:
         return group_layout, pipeline_layout
 
 
-def _compiler_of(device: Device) -> _Compiler:
-    """Return the one compiler of a device.
+def _compiler_of(device: Device, unchecked: MakeModule | None) -> _Compiler:
+    """Return the one compiler of a device, or the one that leaves checks out.
 
-    The device itself keeps it: pipelines refer to their device, so that a dictionary
+    The device itself keeps them: pipelines refer to their device, so that a dictionary
     with weak keys would keep every device alive for ever.
     """
-    compiler: _Compiler = vars(device).setdefault("_kerngen", _Compiler(device))
+    name = "_kerngen_unchecked" if unchecked else "_kerngen"
+    fresh = _Compiler(device, unchecked or device.create_shader_module)
+    compiler: _Compiler = vars(device).setdefault(name, fresh)
     return compiler
 
 

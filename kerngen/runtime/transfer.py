@@ -74,6 +74,7 @@ class Transfers:
 
     def begin_read(self, lease: Lease[Buffer], offset: int, nbytes: int) -> Reading:
         """Submit what is recorded and begin to read a range."""
+        self._recorder.check_untimed("a read")
         start, stop = offset - offset % 4, round_up(offset + nbytes, 4)
         block = self._memory.readbacks.acquire(stop - start)
         recorder = self._recorder

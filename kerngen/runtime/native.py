@@ -1,0 +1,83 @@
+"""What wgpu-native can do beyond WebGPU; wgpu has no public names for it.
+
+Only versions that were tried are trusted with its private ones: a call with another
+signature would end the process.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Protocol
+
+from kerngen.runtime.gpu import Device, ShaderModule
+
+TESTED = {(0, 32): 29}
+"""The versions of wgpu, each with the major version of its library."""
+
+_NO_CHECKS = 0
+_API = "wgpu.backends.wgpu_native._api"
+
+
+class MakeModule(Protocol):
+    """Makes shader modules, as `Device.create_shader_module` does."""
+
+    def __call__(self, *, label: str, code: str) -> ShaderModule:
+        """Compile WGSL."""
+        ...
+
+
+def unchecked_modules(device: Device) -> MakeModule | str:
+    """Return what makes a device's shader modules without checks, or why nothing does.
+
+    Left out are the bounds checks of arrays in workgroup and private memory, and the
+    counters that end loops which never would.
+    """
+    reason = _untested(device)
+    if reason:
+        return reason
+    api: Any = import_module(_API)
+    lib, ffi = api.lib, api.ffi
+
+    def make(*, label: str, code: str) -> ShaderModule:
+        source = api.new_struct_p(
+            "WGPUShaderSourceWGSL *", code=api.to_c_string_view(code)
+        )
+        source[0].chain.next = ffi.NULL
+        source[0].chain.sType = lib.WGPUSType_ShaderSourceWGSL
+        descriptor = api.new_struct_p(
+            "WGPUShaderModuleDescriptor *",
+            nextInChain=ffi.cast("WGPUChainedStruct *", source),
+            label=api.to_c_string_view(label),
+        )
+        module = api.libf.wgpuDeviceCreateShaderModuleTrusted(
+            _handle(device), descriptor, _NO_CHECKS
+        )
+        made: ShaderModule = api.GPUShaderModule(label, module, device)
+        return made
+
+    return make
+
+
+def tick_seconds(device: Device) -> float:
+    """Return how long a tick of the device's timestamps is: in WebGPU a nanosecond."""
+    if type(device).__module__ != _API:
+        return 1e-9
+    lib: Any = import_module(_API).lib
+    return float(lib.wgpuQueueGetTimestampPeriod(_handle(device.queue))) * 1e-9
+
+
+def _handle(wrapped: Any) -> object:
+    """Return what the library knows an object of wgpu by."""
+    return wrapped._internal  # noqa: SLF001 - no public name leads to it
+
+
+def _untested(device: Device) -> str:
+    """Return why a device can't be trusted with private calls, if so."""
+    module = type(device).__module__
+    if module != _API:
+        return f"the device is one of {module}, not of wgpu-native"
+    wgpu, native = import_module("wgpu"), import_module("wgpu.backends.wgpu_native")
+    version, library = wgpu.version_info[:2], native.lib_version_info[0]
+    if TESTED.get(version) == library:
+        return ""
+    return f"wgpu {wgpu.__version__} on wgpu-native {library} was not tested for it"
