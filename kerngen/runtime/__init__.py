@@ -81,6 +81,7 @@ from kerngen.runtime.leaves import (
     vec4i,
     vec4u,
 )
+from kerngen.runtime.profile import Event, Profile
 from kerngen.runtime.struct import Struct
 from kerngen.runtime.tensor import Matrix, Scalar, Tensor, Tensor3, Tensor4, Vector
 from kerngen.runtime.timing import Span
@@ -100,6 +101,7 @@ __all__ = [
     "DtypeError",
     "Element",
     "Error",
+    "Event",
     "FeatureError",
     "LimitError",
     "Mat2x2",
@@ -114,6 +116,7 @@ __all__ = [
     "Matrix",
     "NoAdapter",
     "OutOfMemoryError",
+    "Profile",
     "ReferenceFallbackWarning",
     "Scalar",
     "ShapeError",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kerngen.runtime.gpu import GPUBuffer, GPUDevice
     from kerngen.runtime.kernel import Dims, Kernel
     from kerngen.runtime.limits import Limits
+    from kerngen.runtime.profile import Profile
     from kerngen.runtime.storage import Lease
     from kerngen.runtime.tensor import Tensor
     from kerngen.runtime.timing import Span
@@ -140,6 +141,10 @@ class Backend(Protocol):
 
     def timed(self) -> AbstractContextManager[Span]:
         """Time what a block records, as one compute pass between two timestamps."""
+        ...
+
+    def profile(self) -> AbstractContextManager[Profile]:
+        """Time every dispatch that is recorded in a block, apart."""
         ...
 
     def trim(self) -> None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from kerngen.runtime.counters import Counters
     from kerngen.runtime.gpu import GPUBuffer, GPUDevice
     from kerngen.runtime.limits import Limits
+    from kerngen.runtime.profile import Profile
     from kerngen.runtime.storage import Lease
     from kerngen.runtime.timing import Span
 
@@ -326,6 +327,18 @@ class Context:
         wall clock.  Raises FeatureError where the adapter has no timestamps.
         """
         return self.backend.timed()
+
+    def profile(self) -> AbstractContextManager[Profile]:
+        """Time each dispatch of a block: `profile.events`, `table()` and `save(path)`.
+
+        Anything may happen in the block, in any thread; its end submits and waits.  Each
+        dispatch has a pass of its own, between two timestamps, so that short ones take
+        longer than back to back: `timed()` says what they take together.  Copies are not
+        timed.  The reference is timed by the wall clock, call by call.  Raises
+        FeatureError where the adapter has no timestamps, StateError within `timed()` or
+        another profile.
+        """
+        return self.backend.profile()
 
     def trim(self) -> None:
         """Free the memory that no tensor uses."""

@@ -23,10 +23,12 @@ from kerngen.runtime.memory import Memory
 from kerngen.runtime.native import MakeModule, tick_seconds
 from kerngen.runtime.plan import Capabilities
 from kerngen.runtime.planner import Planner
+from kerngen.runtime.profile import Profile
 from kerngen.runtime.recorder import Recorder
 from kerngen.runtime.shaders import BindGroups, Shaders
 from kerngen.runtime.storage import Lease
 from kerngen.runtime.timing import Span, Stamps
+from kerngen.runtime.tracer import Tracer
 from kerngen.runtime.transfer import Reading, Transfers
 
 if TYPE_CHECKING:
@@ -235,6 +237,22 @@ class GpuBackend:
                 self._recorder.held -= 1
                 span.finish(partial(self._seconds, stamps))
                 self._recorder.end_timed()
+
+    @contextmanager
+    def profile(self) -> Generator[Profile, None, None]:
+        """Time every dispatch that is recorded in a block, apart."""
+        tracer, profile = Tracer(self._device), Profile(self.adapter_name)
+        with self._lock:
+            self._check_open()
+            self._check_timestamps("profile")
+            self._recorder.begin_profile(tracer)
+        try:
+            yield profile
+        finally:
+            with self._lock:
+                self._check_open()
+                self._recorder.end_profile()
+            profile.finish(tracer.read())
 
     def _seconds(self, stamps: Stamps) -> float:
         """Wait for a timed block; return what it took."""

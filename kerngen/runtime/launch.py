@@ -24,6 +24,7 @@ from kerngen.runtime.scalars import check_scalars, pack, prepare
 from kerngen.runtime.shaders import BindGroups
 from kerngen.runtime.storage import Block
 from kerngen.runtime.tensor import Tensor
+from kerngen.runtime.tracer import Tracer
 from kerngen.runtime.transfer import Transfers
 
 if TYPE_CHECKING:
@@ -225,7 +226,10 @@ class Launcher:
         recorder.names[kernel.name] = None
         self._mark(plan, slots)
         try:
-            self._dispatch(plan.steps, groups, (offset,))
+            if recorder.tracer is None:
+                self._dispatch(plan.steps, groups, (offset,))
+            else:
+                self._trace(recorder.tracer, kernel, plan.steps, groups, (offset,))
         except BaseException as error:
             # An interrupt, too, may have left a part of the kernel out.
             names = recorder.describe()
@@ -266,3 +270,16 @@ class Launcher:
                 0, group, offsets if shader.uniform_bytes else _NO_OFFSETS
             )
             compute.dispatch_workgroups(step.x, step.y)
+
+    def _trace(
+        self,
+        tracer: Tracer,
+        kernel: Kernel,
+        steps: Sequence[Step],
+        groups: Sequence[BindGroup],
+        offsets: tuple[int],
+    ) -> None:
+        """Record each dispatch in a pass of its own, between timestamps."""
+        for step, group in zip(steps, groups, strict=True):
+            self._recorder.open_traced_pass(tracer, kernel.name, step)
+            self._dispatch((step,), (group,), offsets)

@@ -26,6 +26,7 @@ from kerngen.runtime.errors import ContextError
 from kerngen.runtime.gpu import GPUBuffer, GPUDevice
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.pool import Pool
+from kerngen.runtime.profile import Event, Profile, within_profile
 from kerngen.runtime.scalars import check_scalars, prepare
 from kerngen.runtime.shapes import Shape
 from kerngen.runtime.storage import Block, Lease
@@ -52,6 +53,8 @@ class NumpyBackend:
         self.limits = Limits()
         self._closed = False
         self._timing = False
+        self._events: list[Event] | None = None
+        self._began = 0.0
         self._lock = RLock()
         self._pool: Pool[Bytes] = Pool(
             "storage",
@@ -142,7 +145,9 @@ class NumpyBackend:
             check_out(kernel, signature, out)
             _check_aliases(kernel, [*tensors, *out])
             check_scalars(kernel, signature.values, scalars)
+            start = perf_counter()
             results = _run(kernel, tensors, scalars, signature)
+            self._note(kernel, start)
             for spec, tensor in zip(kernel.inputs, tensors, strict=True):
                 tensor.lease.block.writes += spec.access == "update"
             self.counters.calls += 1
@@ -178,6 +183,8 @@ class NumpyBackend:
         """Time a block by the wall clock."""
         with self._locked():
             self._check_untimed("another timed()")
+            if self._events is not None:
+                raise within_profile("timed()")
             span, start = Span(), perf_counter()
             self._timing = True
             try:
@@ -186,6 +193,31 @@ class NumpyBackend:
                 self._timing = False
                 seconds = perf_counter() - start
                 span.finish(lambda: seconds)
+
+    @contextmanager
+    def profile(self) -> Generator[Profile, None, None]:
+        """Time every call in a block by the wall clock."""
+        with self._locked():
+            self._check_untimed("a profile()")
+            if self._events is not None:
+                raise within_profile("another profile()")
+            profile, self._events = Profile(self.adapter_name), []
+            self._began = perf_counter()
+        try:
+            yield profile
+        finally:
+            events, self._events = self._events, None
+            profile.finish(tuple(events))
+
+    def _note(self, kernel: Kernel, start: float) -> None:
+        """Note what a call took, if anyone wants to know."""
+        if self._events is None:
+            return
+        call, seconds = len(self._events), perf_counter() - start
+        start -= self._began
+        self._events.append(
+            Event(kernel.name, "", "reference", "", call, start, seconds)
+        )
 
     def _check_untimed(self, what: str) -> None:
         if self._timing:

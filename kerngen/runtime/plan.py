@@ -47,6 +47,16 @@ class Capabilities:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a dispatch comes from: its stage, the schedule chosen for it, its shader."""
+
+    stage: str
+    strategy: str
+    shader: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Step:
     """One dispatch of a plan; `slots` are the numbers of the tensors that it binds."""
 
@@ -56,6 +66,7 @@ class Step:
     """Selects the bindings of the slots from those of all."""
     x: int
     y: int
+    origin: Origin
 
 
 @final

@@ -12,7 +12,7 @@ from kerngen.runtime.choices import Choice
 from kerngen.runtime.elements import f16, u32
 from kerngen.runtime.errors import Error, FeatureError, LimitError
 from kerngen.runtime.fields import holds_half
-from kerngen.runtime.plan import Capabilities, Inner, Pair, Plan, Step
+from kerngen.runtime.plan import Capabilities, Inner, Origin, Pair, Plan, Step
 from kerngen.runtime.ranges import shape_of
 from kerngen.runtime.shaders import Bound, ShaderKey, Shaders
 from kerngen.runtime.shapes import round_up
@@ -46,17 +46,18 @@ class Planner:
         """Choose schedules and variants, and compile what they run."""
         self._check_features(kernel)
         dims = signature.dims
-        variants = [variant for _, _, variant in self._choose(kernel, dims)]
+        chosen = list(self._choose(kernel, dims))
+        variants = [variant for _, _, variant in chosen]
         bound = _bound(variants)
         inner = _inner(kernel, signature, variants, bound)
         self._check_sizes(kernel, signature, inner)
         names = _slot_names(kernel, variants, bound)
         running = [
-            (dispatch, names[id(variant)])
-            for variant in variants
-            for dispatch in _recorded(variant, dims)
+            (Origin(stage.name, schedule.strategy, d.wgsl), d, names[id(variant)])
+            for stage, schedule, variant in chosen
+            for d in _recorded(variant, dims)
         ]
-        steps = tuple(self._step(kernel, d, names, dims) for d, names in running)
+        steps = tuple(self._step(kernel, *each, dims) for each in running)
         outputs = [
             Inner(spec.element, shape)
             for spec, shape in zip(kernel.outputs, signature.outputs, strict=True)
@@ -74,7 +75,7 @@ class Planner:
                 if spec.access != "read"
             ),
             conflicts=_conflicts(kernel),
-            mixed=_mixed([dispatch for dispatch, _ in running], kernel),
+            mixed=_mixed([dispatch for _, dispatch, _ in running], kernel),
             stride=self._stride(kernel, steps),
         )
 
@@ -159,6 +160,7 @@ class Planner:
     def _step(
         self,
         kernel: Kernel,
+        origin: Origin,
         dispatch: Dispatch,
         names: Mapping[str, int],
         dims: Dims,
@@ -194,6 +196,7 @@ class Planner:
             pick=_picker(slots),
             x=x,
             y=y,
+            origin=origin,
         )
 
     def _fold(self, kernel: Kernel, dispatch: Dispatch, groups: int) -> tuple[int, int]:

@@ -10,10 +10,13 @@ from kerngen.runtime.counters import Counters
 from kerngen.runtime.errors import ValidationError
 from kerngen.runtime.gpu import Buffer, ComputePass, Device, Encoder, translate
 from kerngen.runtime.limits import Limits
+from kerngen.runtime.plan import Step
 from kerngen.runtime.pool import Pool
+from kerngen.runtime.profile import within_profile
 from kerngen.runtime.shaders import CompiledShader
 from kerngen.runtime.storage import Block
 from kerngen.runtime.timing import Stamps, within_timed
+from kerngen.runtime.tracer import Tracer
 
 
 @final
@@ -22,7 +25,7 @@ class Recorder:
 
     `serial` numbers the recordings: a block whose `used_in` equals it is in use by work
     that is not submitted yet.  `compute` is the open pass and `bound` its pipeline;
-    `names` are the kernels of the recording, `escaped` the callers' buffers that it uses,
+    `tracer` is a profile's.  `names` are the kernels of the recording, `escaped` the callers' buffers that it uses,
     `written` the blocks that it writes; `held` is the depth of open batches.
     """
 
@@ -46,6 +49,7 @@ class Recorder:
         self.held = 0
         self.dispatches = 0
         self.temporary_bytes = 0
+        self.tracer: Tracer | None = None
         self._encoder: Encoder | None = None
         self._stamps: list[Stamps] = []
         self._timed = False
@@ -71,6 +75,8 @@ class Recorder:
         Until `end_timed` the recording is this pass alone.
         """
         self.check_untimed("another timed()")
+        if self.tracer is not None:
+            raise within_profile("timed()")
         self.submit()
         self._open_stamped_pass(stamps)
         self._timed = True
@@ -79,6 +85,25 @@ class Recorder:
         """Submit the pass between timestamps, or what an error has left."""
         self._timed = False
         self.submit()
+
+    def begin_profile(self, tracer: Tracer) -> None:
+        """Give every dispatch from now on a pass of its own, between two timestamps."""
+        self.check_untimed("a profile()")
+        if self.tracer is not None:
+            raise within_profile("another profile()")
+        self._close_pass()
+        self.tracer = tracer
+
+    def end_profile(self) -> None:
+        """Submit what is recorded, and let dispatches share a pass again."""
+        self.tracer = None
+        self.submit()
+
+    def open_traced_pass(self, tracer: Tracer, kernel: str, step: Step) -> None:
+        """Begin the pass of one dispatch."""
+        self._close_pass()
+        call = self._counters.calls
+        self._open_stamped_pass(tracer.note(self.serial, call, kernel, step))
 
     def check_untimed(self, what: str) -> None:
         """Refuse what would end a pass between timestamps."""
@@ -152,7 +177,7 @@ class Recorder:
             self._device.queue.submit([commands])
             self._counters.submits += 1
             for stamps in self._stamps:
-                stamps.submitted()
+                stamps.submitted = True
         except BaseException as error:
             # An interrupt, too: whether the device got it all, nobody knows then.
             names = self.describe()
@@ -212,7 +237,7 @@ class Recorder:
 
     def _open_stamped_pass(self, stamps: Stamps) -> None:
         """Begin a pass between two timestamps."""
-        if stamps not in self._stamps:
+        if stamps not in self._stamps[-1:]:
             self._stamps.append(stamps)
         encoder = self._open_encoder()
         self.compute = encoder.begin_compute_pass(timestamp_writes=stamps.next_pass())

@@ -62,7 +62,11 @@ class Span:
 
 @final
 class Stamps:
-    """The timestamps of some passes of one submission; `read` alone needs no lock."""
+    """The timestamps of some passes of one submission.
+
+    There is room for `room` more.  They can be read once they are `submitted`; all else
+    needs the context's lock.
+    """
 
     def __init__(self, device: Device, passes: int) -> None:
         """Make room for `passes` passes."""
@@ -75,13 +79,15 @@ class Stamps:
             self._readable = device.create_buffer(size=size, usage=MAP_READ | COPY_DST)
         except Exception as error:
             raise translate(error, "to make room for timestamps") from error
+        self.room = passes
+        self.submitted = False
         self._passes = 0
-        self._submitted = False
 
     def next_pass(self) -> Descriptor:
         """Return what lets one more compute pass write its two timestamps."""
         begin = 2 * self._passes
         self._passes += 1
+        self.room -= 1
         return {
             "query_set": self._queries,
             "beginning_of_pass_write_index": begin,
@@ -94,13 +100,9 @@ class Stamps:
         encoder.resolve_query_set(self._queries, 0, 2 * self._passes, buffer, 0)
         encoder.copy_buffer_to_buffer(buffer, 0, self._readable, 0, size)
 
-    def submitted(self) -> None:
-        """Let the timestamps be read from now on."""
-        self._submitted = True
-
     def read(self) -> Ticks:
         """Wait for the passes; return the ticks at the begin and the end of each."""
-        if not self._submitted:
+        if not self.submitted:
             raise StateError("An error lost what was recorded: nothing was timed.")
         memory, size = self._readable, self._passes * _BYTES
         try:

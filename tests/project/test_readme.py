@@ -17,6 +17,7 @@ from tests.project.tree import ROOT
 README = (ROOT / "README.md").read_text("utf-8")
 
 
+RUNTIME = (ROOT / "docs" / "runtime.md").read_text("utf-8")
 LAYOUT = (ROOT / "docs" / "layout.md").read_text("utf-8")
 
 
@@ -50,6 +51,17 @@ def build_and_run(folder: Path, page: str, module: str) -> str:
 def test_the_example_runs(ctx: Context, tmp_path: Path) -> None:
     assert ctx.kind != "reference"
     assert build_and_run(tmp_path, README, "layers") in README
+
+
+def test_the_examples_of_the_runtime_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERNGEN_ADAPTER", "software")
+    monkeypatch.chdir(tmp_path)
+    examples = re.findall(r"```python\n(.*?)```", RUNTIME, re.DOTALL)
+    assert len(examples) == 2
+    for example in examples:
+        exec(example, {})
 
 
 def test_the_example_of_layouts_runs(ctx: Context, tmp_path: Path) -> None:
