@@ -4,7 +4,8 @@ Each buffer that the runtime asks for becomes the middle of a larger one that is
 a pattern.  A binding starts where the runtime says, but ends only with the zone behind:
 an adapter that checks bounds would hide an access beyond the usual end.  So outputs,
 temporaries and scratch are guarded like arguments, and up to the last element: their
-padding is part of the zone behind.
+padding is part of the zone behind.  Shaders have no runtime checks either, as by
+`open(unchecked=True)`.
 
 - A store outside shows as a spoilt pattern: `Guarded.check`.
 - A load from outside that matters gives other bits under another pattern: `PATTERNS`.
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen.runtime.gpu import COPY_DST, COPY_SRC, STORAGE, Descriptor, GPUDevice
+from kerngen.runtime.native import MakeModule, unchecked_modules
 from kerngen.runtime.storage import Lease
 
 BEFORE = 4096
@@ -142,7 +144,7 @@ class GuardedDevice:
         self.limits = device.limits
         self.features = device.features
         self.queue = _Queue(device.queue)
-        self.create_shader_module = device.create_shader_module
+        self.create_shader_module = unchecked(device)
         self.create_bind_group_layout = device.create_bind_group_layout
         self.create_pipeline_layout = device.create_pipeline_layout
         self.create_compute_pipeline = device.create_compute_pipeline
@@ -183,6 +185,13 @@ class GuardedDevice:
         self._device.queue.submit([encoder.finish()])
         data = np.frombuffer(self._device.queue.read_buffer(joined), np.uint8)
         return np.split(data, ends[:-1])
+
+
+def unchecked(device: GPUDevice) -> MakeModule:
+    """What makes shader modules that don't check either what they touch."""
+    make = unchecked_modules(device)
+    assert not isinstance(make, str), make
+    return make
 
 
 def _exposed(resource: Mapping[str, Any]) -> Descriptor:

@@ -108,9 +108,13 @@ FAULTS = (
     Fault("past a temporary", "scaled.t.reduce.edge", "&& j <", "&& j <=", STORE),
     Fault("a row too many", "scaled.t.reduce.edge", "i < u.m", "i <= u.m", LOAD),
     Fault("beyond a temporary", "scaled.y.gemv.edge", "* t[", "* t[1u+", LOAD),
-    Fault("a row not there", "few_nt.gemv.edge", "&& i < u.m", "", STORE),
-    Fault("a column too many", "few_nn.gemv.edge", "0u && j <", "0u && j <=", STORE),
-    Fault("parts of no row", "few_nn.gemv.edge", "2u, u.m)", "2u, u.m + 1u)", STORE),
+    Fault("a row not there", "few_nt.gemv_rows2.edge", "&& i < u.m", "", STORE),
+    Fault(
+        "a column too many", "few_nn.gemv_rows2.edge", "0u && j <", "0u && j <=", STORE
+    ),
+    Fault(
+        "parts of no row", "few_nn.gemv_rows2.edge", "2u, u.m)", "2u, u.m + 1u)", STORE
+    ),
 )
 
 
