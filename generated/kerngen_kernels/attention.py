@@ -65,6 +65,7 @@ _WGSL = Path(__file__).with_name("wgsl")
 
 LOWEST = -3.4028234663852886e38
 
+
 # ---- attention ----
 
 

@@ -5,12 +5,10 @@ Two steps: everything below the imports, then the imports that it turned out to 
 
 from __future__ import annotations
 
-from black import format_str
-from black.mode import Mode, TargetVersion
-
 from kerngen.emit.binding_function import write_function, write_output_tuple
 from kerngen.emit.binding_kernel import KernelPrinter
 from kerngen.emit.docs import paragraphs, summary, write_docstring
+from kerngen.emit.formatting import formatted as in_format
 from kerngen.emit.functions import FunctionInfo
 from kerngen.emit.hosts import write_hosts
 from kerngen.emit.imports import import_lines
@@ -34,8 +32,6 @@ from kerngen.schedule.program import KernelProgram
 
 ABI = 2
 """The ABI of `kerngen.runtime` that bindings are printed for."""
-
-_MODE = Mode(target_versions={TargetVersion.PY311}, line_length=88)
 
 
 def emit_binding(
@@ -61,7 +57,7 @@ def emit_binding(
     for line in import_lines(body, _imported(module)):
         writer.line(line)
     writer.lines(body)
-    return format_str(writer.text, mode=_MODE) if formatted else writer.text
+    return in_format(writer.text) if formatted else writer.text
 
 
 def _imported(module: Module) -> list[tuple[str, str]]:
@@ -80,7 +76,7 @@ def _body(module: Module, programs: tuple[KernelProgram, ...]) -> str:
     write_structs(writer, module, names)
     functions: dict[str, FunctionInfo] = {}
     for function in used_functions(module):
-        writer.line()
+        writer.apart()
         info = write_array_function(writer, function, names, functions)
         functions[function.name] = info
     for program in programs:
@@ -96,8 +92,10 @@ def _write_head(writer: Writer, module: Module, names: ModuleNames) -> None:
     writer.line(f"ABI = {ABI}")
     writer.line("check_abi(__name__, ABI)")
     writer.line('_WGSL = Path(__file__).with_name("wgsl")')
-    writer.line()
-    for name, value in used_constants(module).items():
+    constants = used_constants(module)
+    if constants:
+        writer.line()
+    for name, value in constants.items():
         writer.line(f"{names.constants[name]} = {number(value).text}")
 
 
@@ -125,19 +123,19 @@ def _write_kernel(
     """Write all that belongs to one kernel, callees before callers."""
     kernel = program.staged.kernel
     own = names.kernels[kernel.name]
-    writer.line()
+    writer.apart()
     writer.line(f"# ---- {kernel.name} ----")
-    writer.line()
+    writer.apart()
     if uniform_layout(kernel).fields:
         write_uniform(writer, kernel, own, names)
-        writer.line()
+        writer.apart()
     if len(output_tensors(kernel)) > 1:
         write_output_tuple(writer, kernel, own)
-        writer.line()
+        writer.apart()
     write_hosts(writer, kernel, names, functions)
-    writer.line()
+    writer.apart()
     write_reference(writer, kernel, names, functions)
-    writer.line()
+    writer.apart()
     KernelPrinter(writer, program, names, functions).write()
-    writer.line()
+    writer.apart()
     write_function(writer, kernel, own)

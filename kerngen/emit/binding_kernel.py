@@ -9,7 +9,7 @@ from typing import final
 from kerngen.emit.functions import FunctionInfo
 from kerngen.emit.host_expr import HostPrinter
 from kerngen.emit.host_text import host_lambda
-from kerngen.emit.python_code import tuple_text
+from kerngen.emit.python_code import quoted, tuple_text
 from kerngen.emit.python_names import ModuleNames
 from kerngen.emit.signature import element_name, parameter_element
 from kerngen.emit.writer import Writer
@@ -58,7 +58,7 @@ class KernelPrinter:
         with writer.block(f"{names.description} = Kernel(", ")"):
             writer.line(f'name="{kernel.name}",')
             origin = f"{kernel.span.source.name}:{kernel.span.line}"
-            writer.line(f"origin={origin!r},")
+            writer.line(f"origin={quoted(origin)},")
             writer.line("folder=_WGSL,")
             writer.line(f"dims={self._strings(kernel.dims)},")
             self._list("tensors", self._tensors())

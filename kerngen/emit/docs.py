@@ -35,7 +35,8 @@ def write_docstring(writer: Writer, lines: Sequence[str]) -> None:
         is_raw = False
         shown = [_escape_quotes(line) for line in shown]
     first, *rest = shown or [""]
-    writer.line(f'{"r" if is_raw else ""}"""{first}{_end(first) if not rest else ""}')
+    prefix = "r" if is_raw else ""
+    writer.line(f'{prefix}"""{_gap(first)}{first}{_end(first) if not rest else ""}')
     for line in rest:
         writer.line(line)
     if rest:
@@ -43,7 +44,12 @@ def write_docstring(writer: Writer, lines: Sequence[str]) -> None:
 
 
 def _escape_quotes(line: str) -> str:
-    return line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    return line.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _gap(line: str) -> str:
+    """Return what parts a docstring's first line from its quotes."""
+    return " " if line.startswith('"') else ""
 
 
 def _end(line: str) -> str:

@@ -94,8 +94,14 @@ def call(function: str, arguments: Iterable[str], *, fresh: bool = True) -> Code
 
 def number(value: float | bool) -> Code:
     """Return a literal; negative ones bind like a unary minus."""
-    text = repr(value)
+    text = repr(value).replace("e+", "e")
     return Code(text, Level.UNARY if text.startswith("-") else Level.ATOM, weak=True)
+
+
+def quoted(text: str) -> str:
+    """Return a string as black quotes it, if it holds no quotes itself."""
+    shown = repr(text)
+    return shown if '"' in shown else f'"{shown[1:-1]}"'
 
 
 def tuple_text(items: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ beside what is one number at a time: loop variables, dims and scalars.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container
 from dataclasses import dataclass
 from typing import TypeAlias, final
@@ -34,6 +35,9 @@ from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value
 
 Frame: TypeAlias = tuple[Index, ...]
+
+_SHORT = re.compile(r"-?\w*")
+"""What black sets no space around in a slice."""
 
 
 @final
@@ -111,8 +115,10 @@ def run_text(scope: Scope, run: Run, extent: Extent) -> str:
     if run.step != 1:
         length = binary("*", Code(str(run.step)), length)
     end = length if start is None else binary("+", start, length)
-    step = "" if run.step == 1 else f":{run.step}"
-    return f"{start.text if start else ''}:{end.text}{step}"
+    parts = [start.text if start else "", end.text]
+    parts += [] if run.step == 1 else [str(run.step)]
+    is_short = all(_SHORT.fullmatch(part) for part in parts)
+    return (":" if is_short else " : ").join(parts).strip()
 
 
 def _start(scope: Scope, form: AffineForm) -> Code | None:

@@ -55,12 +55,12 @@ def write_structs(writer: Writer, module: Module, names: ModuleNames) -> None:
         own = names.structs[struct.name]
         printer = _Printer(writer, names, member_names(struct))
         layout = struct_layout(struct)
-        writer.line()
+        writer.apart()
         doc = summary(struct.doc, f"The struct '{struct.name}' of {module.path}.")
         printer.write(own, "Struct", layout, [*paragraphs("\n".join(doc), depth=1)])
         uniform = uniform_of(struct)
         if uniform is not None:
-            writer.line()
+            writer.apart()
             headline = f"`{own}` as uniform buffers hold it."
             printer.write(names.uniforms[struct.name], own, uniform, [headline])
 
@@ -91,14 +91,22 @@ class _Printer:
         with writer.block(f"class {name}({base}):"):
             write_docstring(writer, [*doc, "", *layout_table(layout)])
             writer.line()
-            with writer.block("FIELDS: ClassVar[tuple[Field, ...]] = (", ")"):
-                for field in layout.fields:
-                    writer.line(f"{self._field(field)},")
+            self._write_fields(layout)
             writer.line(f"SIZE: ClassVar[int] = {layout.size}")
             self._write_dtype(layout)
             if base in ("Struct", "UniformStruct"):
                 writer.line()
                 self._write_attributes(layout)
+
+    def _write_fields(self, layout: StructLayout) -> None:
+        head = "FIELDS: ClassVar[tuple[Field, ...]] = ("
+        fields = [self._field(field) for field in layout.fields]
+        if len(fields) == 1:
+            self.writer.line(f"{head}{fields[0]},)")
+            return
+        with self.writer.block(head, ")"):
+            for field in fields:
+                self.writer.line(f"{field},")
 
     def _write_attributes(self, layout: StructLayout) -> None:
         for field in layout.fields:

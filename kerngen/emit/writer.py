@@ -31,6 +31,10 @@ class Writer:
         """Write one line; an empty one carries no indentation."""
         self._lines.append(INDENT * self._depth + text if text else "")
 
+    def apart(self) -> None:
+        """Leave the space that stands before and after a class or function."""
+        self._lines += ["", ""]
+
     def lines(self, text: str) -> None:
         """Write several lines."""
         for line in text.splitlines():
@@ -38,10 +42,16 @@ class Writer:
 
     @contextmanager
     def block(self, head: str, close: str | None = None) -> Generator[None]:
-        """Write `head`, then the lines of the block one deeper, then `close` if any."""
+        """Write `head`, then the lines of the block one deeper, then `close` if any.
+
+        An empty bracket stays on its line.
+        """
         self.line(head)
+        first = len(self._lines)
         self._depth += 1
         yield
         self._depth -= 1
-        if close is not None:
+        if close is not None and len(self._lines) > first:
             self.line(close)
+        elif close is not None:
+            self._lines[-1] += close
