@@ -1,4 +1,4 @@
-"""The command line: `kerngen build`, `check`, `show` and `layout`.
+"""The command line: `kerngen build`, `check`, `show`, `layout` and `bench`.
 
 Exit status: 0 done, 1 the user's input or a check failed, 2 wrong usage.  Commands import
 the compiler only once they need it, so that a build with nothing to do is quick.
@@ -12,6 +12,7 @@ from io import TextIOWrapper
 import click
 
 from kerngen import __version__
+from kerngen.cli.bench import bench
 from kerngen.cli.build import build
 from kerngen.cli.check import check
 from kerngen.cli.layout import layout
@@ -31,5 +32,5 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-for _command in (build, check, show, layout):
+for _command in (build, check, show, layout, bench):
     main.add_command(_command)

@@ -47,6 +47,32 @@ def progress(items: Sequence[T], doing: str) -> Iterator[T]:
     yield from track(items, doing, console=console, transient=True)
 
 
+def report_console() -> Console:
+    """Return a console for tables and marked-up text, wide enough in a pipe."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=200)
+
+
+def escape(text: str) -> str:
+    """Return a text that stands for itself among marked-up text."""
+    from rich.markup import escape as escaped
+
+    return escaped(text)
+
+
+def watched(items: Iterable[T], total: int, doing: str) -> Iterator[T]:
+    """Yield what comes in the course of a long run, with progress if a person watches."""
+    console = console_for(sys.stderr)
+    if not console.is_terminal:
+        yield from items
+        return
+    from rich.progress import track
+
+    yield from track(items, doing, total, console=console, transient=True)
+
+
 def count(number: int, noun: str) -> str:
     """Return '1 file', '2 files'."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

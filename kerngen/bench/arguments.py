@@ -1,0 +1,129 @@
+"""Arguments to time a kernel with: random tensors, rotated, and scalars."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from kerngen.runtime import Context, Struct, Tensor, f16, f32
+from kerngen.runtime.choices import KernelFunction, kernel_of
+from kerngen.runtime.fields import is_leaf
+from kerngen.runtime.kernel import Kernel, ScalarSpec, TensorSpec
+from kerngen.runtime.ranges import derive, shape_of
+from kerngen_kernels import half, random
+
+Sizes: TypeAlias = Mapping[str, int]
+"""The lengths of a call by dim name, and the integer scalars that are chosen."""
+AnyTensor: TypeAlias = Tensor[Any, Any]
+
+ROTATED_BYTES: Mapping[str, int] = {"gpu": 2**28, "software": 2**26, "reference": 0}
+"""What the inputs of launches in a row take together, to be larger than the caches."""
+MOST_SETS = 64
+_BLOCK = 2**16
+
+
+def rotations(nbytes: int, kind: str) -> int:
+    """Return how many sets of inputs there are, of so many bytes each."""
+    return min(MOST_SETS, ROTATED_BYTES[kind] // max(nbytes, 1) + 1)
+
+
+def own_sizes(kernel: Kernel, sizes: Sizes) -> Sizes:
+    """Return those sizes that a kernel's calls have; KeyError where one is missing."""
+    return {name: sizes[name] for name in (*kernel.dims, *kernel.guard_scalars)}
+
+
+def all_lengths(kernel: Kernel, sizes: Sizes) -> dict[str, int]:
+    """Return the lengths with the derived ones; raises ShapeError as a call does."""
+    lengths = dict(sizes)
+    derive(kernel, lengths)
+    return lengths
+
+
+def tensor_bytes(kernel: Kernel, sizes: Sizes) -> dict[str, int]:
+    """Return what each tensor of a call takes."""
+    lengths = all_lengths(kernel, sizes)
+    return {spec.name: _nbytes(spec, lengths) for spec in kernel.tensors}
+
+
+def moved_bytes(kernel: Kernel, sizes: Sizes) -> int:
+    """Return the bytes that must move: every input read once, every output written."""
+    taken = tensor_bytes(kernel, sizes)
+    return sum((1 + (s.access == "update")) * taken[s.name] for s in kernel.tensors)
+
+
+def _nbytes(spec: TensorSpec, lengths: Sizes) -> int:
+    return math.prod(shape_of(spec.axes, lengths)) * spec.element.DTYPE.itemsize
+
+
+def tensors(ctx: Context, kernel: Kernel, sizes: Sizes, seed: int) -> list[AnyTensor]:
+    """Return the tensors of one call, the inputs random, the outputs last."""
+    lengths = all_lengths(kernel, sizes)
+    bound = min((lengths[dim] for dim in kernel.dims), default=1)
+    return [
+        (
+            ctx.empty(shape_of(spec.axes, lengths), spec.element)
+            if spec.access == "write"
+            else random_tensor(
+                ctx, spec.element, shape_of(spec.axes, lengths), seed + n, bound
+            )
+        )
+        for n, spec in enumerate(kernel.tensors)
+    ]
+
+
+def random_tensor(
+    ctx: Context, element: Any, shape: tuple[int, ...], seed: int, bound: int = 2
+) -> AnyTensor:
+    """Return random numbers, evenly distributed in [0, 1), or whole and below `bound`."""
+    size = math.prod(shape)
+    if element in {f32, f16} and size:
+        drawn = random.uniform(count=size, seed=seed, ctx=ctx)
+        return (drawn if element is f32 else half.narrow(drawn)).reshape(shape)
+    rng = np.random.default_rng(seed)
+    numbers = element.DTYPE.itemsize * size // 4 + 1
+    if is_leaf(element) and element.number.is_integer:
+        words = rng.integers(0, max(bound, 1), min(numbers, _BLOCK), np.uint32)
+    elif is_leaf(element) and element.DTYPE.itemsize % 4:
+        halves = rng.random(2 * min(numbers, _BLOCK)).astype(np.float16)
+        words = halves.view(np.uint32)
+    else:
+        words = rng.random(min(numbers, _BLOCK), np.float32).view(np.uint32)
+    data = np.resize(words, numbers).tobytes()
+    array = np.frombuffer(data, element.DTYPE, size).reshape(shape)
+    return ctx.tensor(array, element)
+
+
+def scalars(function: KernelFunction, sizes: Sizes) -> tuple[Any, ...]:
+    """Return the scalars of a call: chosen ones, defaults, or else 0.5, 1 and zeros."""
+    kernel = kernel_of(function)
+    defaults = inspect.signature(function).parameters.values()
+    given = {
+        p.name: p.default for p in defaults if p.default is not inspect.Parameter.empty
+    }
+    given |= sizes
+    return tuple(given.get(spec.name, _stand_in(spec)) for spec in kernel.scalars)
+
+
+def _stand_in(spec: ScalarSpec) -> Any:
+    element = spec.element
+    if issubclass(element, Struct):
+        return element.unpack(bytes(element.SIZE))
+    if not is_leaf(element):
+        raise TypeError(spec)
+    number = 1 if element.number.is_integer else 0.5
+    return np.full(element.shape, number) if element.shape else number
+
+
+def sets(
+    ctx: Context, kernel: Kernel, sizes: Sizes
+) -> Iterator[tuple[tuple[AnyTensor, ...], tuple[AnyTensor, ...]]]:
+    """Yield as many inputs and outputs as are to be rotated."""
+    inputs = len(kernel.inputs)
+    count = rotations(sum(tensor_bytes(kernel, sizes).values()), ctx.kind)
+    for number in range(count):
+        made = tensors(ctx, kernel, sizes, 100 * number)
+        yield tuple(made[:inputs]), tuple(made[inputs:])

@@ -1,0 +1,106 @@
+"""A case: some work of a certain size, and what it costs at the least."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias, final
+
+from kerngen.bench.arguments import (
+    Sizes,
+    moved_bytes,
+    scalars,
+    sets,
+    tensor_bytes,
+)
+from kerngen.bench.measure import Launch
+from kerngen.runtime import Context
+from kerngen.runtime.choices import KernelFunction, kernel_of
+
+Prepare: TypeAlias = Callable[[Context], Launch]
+"""Makes the inputs on a context, and returns what launches the work on them."""
+
+
+class Unit(Enum):
+    """What a rate is given in: by what bounds such work as a rule."""
+
+    BYTES = "bytes"
+    OPERATIONS = "operations"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Work of a certain size.
+
+    `bytes` must move and `operations` be done, at the least; `operations` are 0 where
+    nobody said.  `largest` is what its largest tensor takes.  `twin` is what other
+    libraries' tables call it.
+    """
+
+    name: str
+    sizes: Sizes
+    unit: Unit
+    bytes: int
+    operations: int
+    largest: int
+    prepare: Prepare
+    twin: str = ""
+
+    @property
+    def label(self) -> str:
+        """The sizes as text: `m=1, k=4096`."""
+        return ", ".join(f"{name}={size}" for name, size in self.sizes.items())
+
+    def refusal(self, ctx: Context) -> str:
+        """Say why a context can't run it; empty if it can, for all that is known."""
+        if self.largest > ctx.max_tensor_bytes:
+            return (
+                f"a tensor takes {mebibytes(self.largest)}, and the adapter binds at "
+                f"most {mebibytes(ctx.max_tensor_bytes)}"
+            )
+        return ""
+
+
+def mebibytes(nbytes: int) -> str:
+    """Return bytes in MiB, as text."""
+    return f"{nbytes / 2**20:.4g} MiB"
+
+
+def kernel_case(
+    function: KernelFunction,
+    sizes: Sizes,
+    operations: int,
+    *,
+    name: str = "",
+    twin: str = "",
+    moved: int | None = None,
+) -> Case:
+    """Return the case of one kernel's call; what moves is each of its tensors, once.
+
+    Raises ShapeError where the sizes fit no call.
+    """
+    kernel = kernel_of(function)
+    intense = operations > 16 * max(moved_bytes(kernel, sizes), 1)
+
+    def prepare(ctx: Context) -> Launch:
+        values = scalars(function, sizes)
+        rotated = [*sets(ctx, kernel, sizes)]
+
+        def launch(turn: int) -> object:
+            inputs, outputs = rotated[turn % len(rotated)]
+            return kernel.launch(ctx, inputs, values, outputs)
+
+        return launch
+
+    return Case(
+        name or kernel.name,
+        sizes,
+        Unit.OPERATIONS if intense else Unit.BYTES,
+        moved_bytes(kernel, sizes) if moved is None else moved,
+        operations,
+        max(tensor_bytes(kernel, sizes).values(), default=0),
+        prepare,
+        twin,
+    )

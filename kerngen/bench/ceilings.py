@@ -1,0 +1,54 @@
+"""What bounds every kernel on an adapter, measured on the spot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, final
+
+from kerngen.bench.case import Case, kernel_case
+from kerngen.bench.measure import Effort, clock_of, measure
+from kerngen.bench.package import Compiled, functions, imported
+from kerngen.compiler import compile_text
+from kerngen.runtime import Context
+
+_SOURCE: Final = Path(__file__).with_suffix(".kern")
+_MULTIPLICATIONS: Final = 512
+_COPIED: Final = {"gpu": 2**28, "software": 2**22, "reference": 2**20}
+_MULTIPLIED: Final = {"gpu": 2**25, "software": 2**18, "reference": 2**10}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """Bytes that a copy reads and writes in a second, and operations of `fma`."""
+
+    bytes: float
+    operations: float
+
+    def least(self, case: Case) -> float:
+        """Return the seconds that a case takes at the least."""
+        return max(case.bytes / self.bytes, case.operations / self.operations)
+
+
+def find_ceilings(ctx: Context, effort: Effort) -> Ceilings:
+    """Measure a copy, and many multiplications, by two small kernels."""
+    text = _SOURCE.read_text("utf-8")
+    compiled = compile_text(text, _SOURCE.name, formatted=False)
+    with imported([Compiled(compiled)]) as modules:
+        of = functions(compiled, modules[_SOURCE.name])
+        copied = min(_COPIED[ctx.kind], ctx.max_tensor_bytes // 4)
+        copy = kernel_case(of["copy"], {"n": copied}, 0)
+        n = _MULTIPLIED[ctx.kind]
+        multiply = kernel_case(of["multiply"], {"n": n}, 2 * _MULTIPLICATIONS * n)
+        return Ceilings(
+            copy.bytes / _seconds(ctx, copy, effort),
+            multiply.operations / _seconds(ctx, multiply, effort),
+        )
+
+
+def _seconds(ctx: Context, case: Case, effort: Effort) -> float:
+    try:
+        return measure(clock_of(ctx, case.prepare(ctx)), effort).median
+    finally:
+        ctx.trim()

@@ -1,0 +1,85 @@
+"""Which cases a run has: the suite's, those of names, or those of a user's file."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Final
+
+import kerngen_kernels
+from kerngen.bench.arguments import Sizes, own_sizes
+from kerngen.bench.case import Case, kernel_case
+from kerngen.bench.own import default_sizes
+from kerngen.bench.standard import STANDARD, find_function
+from kerngen.bench.systems import (
+    FEED_FORWARD,
+    STEP,
+    feed_forward_case,
+    step_case,
+    system_cases,
+)
+from kerngen.runtime.choices import kernel_of
+from kerngen.runtime.kernel import Kernel
+
+_SYSTEMS: Final = {STEP: step_case, FEED_FORWARD: feed_forward_case}
+
+
+class UnknownKernelError(Exception):
+    """A name that no kernel of the suite, and no standard one, has."""
+
+
+def suite(kind: str, *, quick: bool) -> Iterator[Case]:
+    """Yield the suite's cases, as suits the kind of adapter; of each kernel one if quick."""
+    small = kind != "gpu"
+    for standard in STANDARD:
+        cases = [*standard.cases(small=small)]
+        yield from cases[:1] if quick else cases
+    if not quick:
+        yield from system_cases(small=small)
+
+
+def named(name: str, chosen: tuple[Sizes, ...], kind: str) -> Iterator[Case]:
+    """Yield the cases of a standard kernel or a system, at its own or the chosen sizes.
+
+    Raises UnknownKernelError; ShapeError and KeyError as for the sizes of any kernel.
+    """
+    small = kind != "gpu"
+    if name in _SYSTEMS:
+        listed = [case for case in system_cases(small=small) if case.name == name]
+        yield from map(_SYSTEMS[name], chosen) if chosen else listed
+        return
+    rows = [row for row in STANDARD if name in {row.name, row.path}]
+    if rows:
+        yield from map(rows[0].case, chosen) if chosen else rows[0].cases(small=small)
+        return
+    path = _find(name)
+    function = find_function(path)
+    kernel = kernel_of(function)
+    for sizes in chosen or (default_sizes(kernel, kind),):
+        yield kernel_case(function, own_sizes(kernel, sizes), 0, name=path, twin=path)
+
+
+def _find(name: str) -> str:
+    """Return the path of the one standard kernel of a name."""
+    known = {path: path.rpartition(".")[2] for path in _paths()}
+    found = [path for path, short in known.items() if name in {path, short}]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UnknownKernelError(
+            f"There are several kernels '{name}': {', '.join(found)}."
+        )
+    close = get_close_matches(name, [*known, *known.values(), *_SYSTEMS], n=1)
+    hint = f" Did you mean '{close[0]}'?" if close else ""
+    raise UnknownKernelError(f"There is no kernel '{name}'.{hint}")
+
+
+def _paths() -> Iterator[str]:
+    """Yield every standard kernel as module and name."""
+    for info in pkgutil.iter_modules(kerngen_kernels.__path__):
+        module = import_module(f"kerngen_kernels.{info.name}")
+        for value in vars(module).values():
+            if isinstance(value, Kernel):
+                yield f"{info.name}.{value.name}"

@@ -1,0 +1,29 @@
+"""The contexts that kernels are timed on: one for each way to make shaders."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Literal
+
+import kerngen.runtime as gpu
+from kerngen.runtime import Context
+
+
+def open_contexts(
+    checks: Literal["on", "off", "both"],
+) -> tuple[dict[str, Context], str]:
+    """Return contexts by what their shaders are called, and a warning if one is missing.
+
+    Where wgpu can't leave its checks out there is one with checks, whatever was asked for.
+    """
+    contexts: dict[str, Context] = {}
+    missing = ""
+    if checks != "on":
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ctx = gpu.open(unchecked=True)
+        missing = "; ".join(str(each.message) for each in caught)
+        contexts["unchecked" if ctx.unchecked else "checked"] = ctx
+    if checks != "off" and "checked" not in contexts:
+        contexts["checked"] = gpu.open()
+    return contexts, missing

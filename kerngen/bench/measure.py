@@ -1,0 +1,119 @@
+"""How long a launch takes: the median of samples, each of many launches in a row."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+from kerngen.runtime import Context, f32
+
+Launch: TypeAlias = Callable[[int], object]
+"""Starts some work; the number is that of the turn, to rotate the inputs by."""
+Clock: TypeAlias = Callable[[int], float]
+"""Returns the seconds that so many launches take, one behind the other."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is done for a median: at most so many samples, launches and seconds."""
+
+    samples: int = 20
+    launches: int = 100
+    seconds: float = 1.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds of one launch: the median of the samples, the quartiles around it.
+
+    `launches` is how many there were to a sample.
+    """
+
+    median: float
+    low: float
+    high: float
+    samples: int
+    launches: int
+
+    @property
+    def spread(self) -> float:
+        """How far the quartiles are apart, as a part of the median."""
+        return (self.high - self.low) / self.median
+
+
+def measure(clock: Clock, effort: Effort) -> Timing:
+    """Return the timing of a launch; three samples are taken whatever it costs.
+
+    The first launch compiles and warms up, and does not count.
+    """
+    begin = time.perf_counter()
+    clock(1)
+    each = max(clock(2) / 2, 1e-9)
+    fitting = int(effort.seconds / effort.samples / each)
+    launches = max(1, min(effort.launches, fitting))
+    taken: list[float] = []
+    while len(taken) < effort.samples:
+        spent = time.perf_counter() - begin
+        if len(taken) >= min(3, effort.samples) and spent > 2 * effort.seconds:
+            break
+        taken.append(clock(launches) / launches)
+    low, _, high = statistics.quantiles(taken, n=4) if len(taken) > 1 else taken * 3
+    return Timing(statistics.median(taken), low, high, len(taken), launches)
+
+
+@final
+class DeviceClock:
+    """Times launches on a context by timestamps of its device."""
+
+    def __init__(self, ctx: Context, launch: Launch) -> None:
+        """Time launches of one kind, the turns counted on."""
+        self._ctx = ctx
+        self._launch = launch
+        self._turn = 0
+
+    def __call__(self, launches: int) -> float:
+        """Return the seconds that so many launches take."""
+        with self._ctx.timed() as span:
+            for turn in range(self._turn, self._turn + launches):
+                self._launch(turn)
+        self._turn += launches
+        return span.seconds
+
+
+@final
+class WallClock:
+    """Times launches by the host's clock; `finish` waits for the last of them."""
+
+    def __init__(self, launch: Launch, finish: Callable[[], object]) -> None:
+        """Time launches of one kind, the turns counted on."""
+        self._launch = launch
+        self._finish = finish
+        self._turn = 0
+
+    def __call__(self, launches: int) -> float:
+        """Return the seconds that so many launches take."""
+        self._finish()
+        begin = time.perf_counter()
+        for turn in range(self._turn, self._turn + launches):
+            self._launch(turn)
+        self._finish()
+        self._turn += launches
+        return time.perf_counter() - begin
+
+
+def clock_of(ctx: Context, launch: Launch) -> Clock:
+    """Return a clock of launches: the device's own where it has timestamps."""
+    if has_timestamps(ctx):
+        return DeviceClock(ctx, launch)
+    probe = ctx.zeros((), f32)
+    return WallClock(launch, probe.numpy)
+
+
+def has_timestamps(ctx: Context) -> bool:
+    """Whether launches are timed by the device; the reference is its own device."""
+    return ctx.kind == "reference" or "timestamp-query" in ctx.device.features

@@ -1,0 +1,76 @@
+"""Cases of a user's kernels: compiled for the occasion, their costs as `show` has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import repeat
+from math import prod
+from types import ModuleType
+from typing import Any, Final
+
+from kerngen.bench.arguments import Sizes, all_lengths, own_sizes, tensor_bytes
+from kerngen.bench.case import Case, kernel_case
+from kerngen.bench.package import functions
+from kerngen.compiler import CompiledModule
+from kerngen.runtime.choices import kernel_of
+from kerngen.runtime.kernel import Kernel
+from kerngen.schedule.costs import Polynomial, bytes_moved, operations
+from kerngen.schedule.program import KernelProgram
+
+LARGEST_BYTES: Final = {"gpu": 2**26, "software": 2**22, "reference": 2**18}
+"""What the largest tensor may take where nobody said how long the axes are."""
+
+
+def own_cases(
+    compiled: CompiledModule,
+    module: ModuleType,
+    only: str,
+    chosen: tuple[Sizes, ...],
+    kind: str,
+) -> Iterator[Case]:
+    """Yield the cases of a source's kernels, or `only` of one, at the sizes chosen.
+
+    Raises ShapeError where sizes fit no call, and KeyError where one is missing.
+    """
+    of = functions(compiled, module)
+    for program in compiled.programs:
+        name = program.staged.kernel.name
+        if only in {"", name}:
+            function = of[name]
+            for sizes in chosen or (default_sizes(kernel_of(function), kind),):
+                yield _case(program, function, sizes)
+
+
+def _case(program: KernelProgram, function: Callable[..., Any], sizes: Sizes) -> Case:
+    staged = program.staged
+    kernel = kernel_of(function)
+    used = own_sizes(kernel, sizes)
+    lengths = all_lengths(kernel, used)
+    moved = bytes_moved(staged.stages, staged.temporaries)
+    done = operations(staged.stages, program.functions)
+    return kernel_case(
+        function,
+        used,
+        evaluate(done, lengths),
+        moved=evaluate(moved, lengths),
+    )
+
+
+def evaluate(polynomial: Polynomial, lengths: Mapping[str, int]) -> int:
+    """Return the value of a cost for some lengths."""
+    return sum(
+        coefficient * prod(e if isinstance(e, int) else lengths[e] for e in extents)
+        for extents, coefficient in polynomial.items()
+    )
+
+
+def default_sizes(kernel: Kernel, kind: str) -> Sizes:
+    """Return one length for all axes: the largest power of two that stays modest."""
+    names = (*kernel.dims, *kernel.guard_scalars)
+    best: Sizes = {}
+    for power in range(29):
+        sizes: Sizes = dict(zip(names, repeat(2**power), strict=False))
+        if max(tensor_bytes(kernel, sizes).values(), default=0) > LARGEST_BYTES[kind]:
+            break
+        best = sizes
+    return best

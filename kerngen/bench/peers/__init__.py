@@ -1,0 +1,7 @@
+"""Other libraries, timed on the same work in the same run, where they are installed."""
+
+from __future__ import annotations
+
+from kerngen.bench.peers.find import PEERS, Peer, find_peers
+
+__all__ = ["PEERS", "Peer", "find_peers"]

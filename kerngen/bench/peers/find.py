@@ -1,0 +1,54 @@
+"""Which peers there are, and which of them are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from importlib import import_module
+from typing import Final, Protocol, cast
+
+from kerngen.bench.case import Case
+from kerngen.bench.measure import Clock
+
+
+class Peer(Protocol):
+    """A library that can do the work of some cases."""
+
+    @property
+    def name(self) -> str:
+        """What its column is called, the device included."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Its version."""
+        ...
+
+    def clock(self, case: Case) -> AbstractContextManager[Clock | None]:
+        """Yield what times its twin of a case, or None where it has none.
+
+        What that takes of memory is given back at the end of the block.
+        """
+        ...
+
+
+PEERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "torch": ("gpu", "software"),
+    "tinygrad": (),
+    "numpy": ("software", "reference"),
+}
+"""The peers by name, and beside which kinds of adapter they run unasked."""
+
+
+def find_peers(names: Iterable[str], kind: str) -> tuple[list[Peer], dict[str, str]]:
+    """Return the peers of the names that can run here, and why others can't."""
+    found: list[Peer] = []
+    absent: dict[str, str] = {}
+    for name in names:
+        module = import_module(f"kerngen.bench.peers.{name}")
+        make = cast("Callable[[str], Peer]", module.make)
+        try:
+            found.append(make(kind))
+        except ImportError as error:
+            absent[name] = f"not installed ({error})"
+    return found, absent

@@ -1,0 +1,183 @@
+"""PyTorch as a peer: on CUDA, timed by its events, or on the CPU.
+
+Products are of full float32: TensorFloat-32 is off.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final, TypeAlias, cast, final
+
+from kerngen.bench.arguments import Sizes, rotations
+from kerngen.bench.case import Case
+from kerngen.bench.measure import Clock, Launch, WallClock
+from kerngen.bench.peers.find import Peer
+from kerngen.bench.systems import FEED_FORWARD, STEP, step_lengths
+
+Twin: TypeAlias = Callable[[Any, list[Any]], Any]
+"""A function of the module torch and its arguments."""
+
+TWINS: Final[Mapping[str, tuple[str, Twin]]] = {
+    "matmul.matmul_nn": ("mk kn", lambda t, x: t.mm(x[0], x[1])),
+    "matmul.matmul_nt": ("mk nk", lambda t, x: t.mm(x[0], x[1].T)),
+    "matmul.matmul_tn": ("km kn", lambda t, x: t.mm(x[0].T, x[1])),
+    "half.matmul_nn_wide": ("mk kn", lambda t, x: t.mm(x[0], x[1])),
+    "half.matmul_nt_wide": ("mk nk", lambda t, x: t.mm(x[0], x[1].T)),
+    "gemv.gemv": ("nk k", lambda t, x: t.mv(x[0], x[1])),
+    "gemv.gemv_t": ("nk n", lambda t, x: t.mv(x[0].T, x[1])),
+    "half.gemv": ("nk k", lambda t, x: t.mv(x[0], x[1])),
+    "elementwise.add": ("n n n", lambda t, x: t.add(x[0], x[1], out=x[2])),
+    "reduction.sum": ("n", lambda t, x: t.sum(x[0])),
+    "reduction.sum_squares": ("n", lambda t, x: t.linalg.vector_norm(x[0])),
+    "softmax.softmax": ("mn", lambda t, x: t.softmax(x[0], -1)),
+    "norm.layernorm": (
+        "mn n n",
+        lambda t, x: t.nn.functional.layer_norm(x[0], x[1].shape, x[1], x[2]),
+    ),
+    "norm.rmsnorm": (
+        "mn n",
+        lambda t, x: t.nn.functional.rms_norm(x[0], x[1].shape, x[1]),
+    ),
+}
+"""The arguments by their dims, and the function of them; f16's twins are f32's.
+
+Results are new tensors, out of PyTorch's own pool, but of an addition.
+"""
+
+
+@final
+class Torch:
+    """PyTorch on one device."""
+
+    def __init__(self, torch: ModuleType, device: str) -> None:
+        """Use the module on 'cuda' or 'cpu'."""
+        self._torch: Any = torch
+        self._device = device
+        self.name = f"PyTorch ({device.upper()})"
+        self.version = str(self._torch.__version__)
+        self._torch.backends.cuda.matmul.allow_tf32 = False
+
+    @contextmanager
+    def clock(self, case: Case) -> Generator[Clock | None]:
+        """Time the twin by CUDA's events, or by the host's clock."""
+        launch = self._launch(case)
+        if launch is None:
+            yield None
+        elif self._device == "cuda":
+            try:
+                yield self._events(launch)
+            finally:
+                del launch
+                self._torch.cuda.empty_cache()
+        else:
+            yield WallClock(launch, lambda: None)
+
+    def _events(self, launch: Launch) -> Clock:
+        cuda = self._torch.cuda
+        turn = 0
+
+        def clock(launches: int) -> float:
+            nonlocal turn
+            begin, end = cuda.Event(True), cuda.Event(True)
+            begin.record()
+            for number in range(turn, turn + launches):
+                launch(number)
+            end.record()
+            cuda.synchronize()
+            turn += launches
+            return float(begin.elapsed_time(end)) / 1e3
+
+        return clock
+
+    def _launch(self, case: Case) -> Launch | None:
+        composed = {
+            STEP: self._step,
+            FEED_FORWARD: self._feed_forward,
+            "optim.adamw": self._adamw,
+        }
+        if case.twin in composed:
+            return composed[case.twin](case.sizes)
+        if case.twin not in TWINS:
+            return None
+        axes, function = TWINS[case.twin]
+        kind = "gpu" if self._device == "cuda" else "software"
+        sets = [
+            [self._random(case.sizes, dims) for dims in axes.split()]
+            for _ in range(rotations(case.bytes, kind))
+        ]
+        torch = self._torch
+        return lambda turn: function(torch, sets[turn % len(sets)])
+
+    def _random(self, sizes: Sizes, dims: str) -> Any:
+        shape = [sizes[dim] for dim in dims]
+        return self._torch.rand(shape, device=self._device)
+
+    def _parameter(self, length: int) -> Any:
+        parameter = self._torch.rand(length, device=self._device, requires_grad=True)
+        parameter.grad = self._torch.rand(length, device=self._device)
+        return parameter
+
+    def _adamw(self, sizes: Sizes) -> Launch:
+        optimizer = self._torch.optim.AdamW([self._parameter(sizes["n"])], fused=True)
+
+        def launch(turn: int) -> None:
+            del turn
+            optimizer.step()
+
+        return launch
+
+    def _step(self, sizes: Sizes) -> Launch:
+        parameters = [self._parameter(n) for n in step_lengths(**sizes)]
+        optimizer = self._torch.optim.AdamW(parameters, fused=True)
+        clip = self._torch.nn.utils.clip_grad_norm_
+
+        def launch(turn: int) -> None:
+            del turn
+            clip(parameters, 1.0, foreach=True)
+            optimizer.step()
+
+        return launch
+
+    def _feed_forward(self, sizes: Sizes) -> Launch:
+        m, width, inner = sizes["m"], sizes["width"], sizes["inner"]
+        linear = self._torch.nn.functional.linear
+        silu = self._torch.nn.functional.silu
+        wide = {"inner": inner, "width": width, "m": m}
+
+        def weight(rows: str, columns: str) -> Any:
+            shape = [wide[rows], wide[columns]]
+            return self._torch.rand(shape, device=self._device) / width
+
+        layers = [
+            (
+                weight("inner", "width"),
+                weight("inner", "width"),
+                weight("width", "inner"),
+            )
+            for _ in range(sizes["layers"])
+        ]
+        first = weight("m", "width")
+
+        def launch(turn: int) -> None:
+            del turn
+            x = first
+            for gate, up, down in layers:
+                x = linear(silu(linear(x, gate)) * linear(x, up), down)
+
+        return launch
+
+
+def make(kind: str) -> Peer:
+    """Return the peer on CUDA beside a GPU, else on the CPU.
+
+    Triton stays out where shaders run by llvmpipe: with an LLVM each, a process crashes.
+    """
+    if kind != "gpu":
+        sys.modules.setdefault("triton", cast("ModuleType", None))
+    torch = import_module("torch")
+    on_cuda = kind == "gpu" and torch.cuda.is_available()
+    return Torch(torch, "cuda" if on_cuda else "cpu")

@@ -1,0 +1,160 @@
+"""What a run is kept as: a JSON object, with all that must be known to believe it."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final, TypedDict
+
+from kerngen import __version__
+from kerngen.bench.ceilings import Ceilings
+from kerngen.bench.measure import Effort, Timing, has_timestamps
+from kerngen.bench.peers import Peer
+from kerngen.bench.run import Result
+from kerngen.runtime import Context
+
+FORMAT: Final = 1
+
+
+class TimingData(TypedDict):
+    """Seconds of a launch: median and quartiles, of so many samples of launches."""
+
+    median: float
+    low: float
+    high: float
+    samples: int
+    launches: int
+
+
+class ResultData(TypedDict):
+    """A case, its timings by contestant, and why others have none.
+
+    `least` are the seconds that the ceilings allow.
+    """
+
+    name: str
+    sizes: dict[str, int]
+    unit: str
+    bytes: int
+    operations: int
+    least: float
+    timings: dict[str, TimingData]
+    notes: dict[str, str]
+
+
+class RunData(TypedDict):
+    """A run: where, when and with what; the ceilings by a second; the results."""
+
+    format: int
+    date: str
+    adapter: dict[str, str]
+    limits: dict[str, int]
+    clock: str
+    versions: dict[str, str]
+    effort: dict[str, float]
+    contestants: list[str]
+    absent: dict[str, str]
+    ceilings: dict[str, float]
+    results: list[ResultData]
+
+
+def head(
+    ctx: Context,
+    effort: Effort,
+    contestants: Iterable[str],
+    peers: Iterable[Peer],
+    absent: Mapping[str, str],
+    ceilings: Ceilings,
+) -> RunData:
+    """Return a run without results."""
+    return {
+        "format": FORMAT,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "adapter": adapter_of(ctx),
+        "limits": limits_of(ctx),
+        "clock": "device" if has_timestamps(ctx) else "host",
+        "versions": versions_of(peers),
+        "effort": {
+            "samples": effort.samples,
+            "launches": effort.launches,
+            "seconds": effort.seconds,
+        },
+        "contestants": [*contestants],
+        "absent": dict(absent),
+        "ceilings": {"bytes": ceilings.bytes, "operations": ceilings.operations},
+        "results": [],
+    }
+
+
+def adapter_of(ctx: Context) -> dict[str, str]:
+    """Return what is known of the adapter and its driver."""
+    if ctx.kind == "reference":
+        return {"device": ctx.adapter_name, "adapter_type": "reference"}
+    info: Mapping[str, object] = ctx.device.adapter.info
+    keys = ("device", "description", "vendor", "adapter_type", "backend_type")
+    return {key: str(info[key]) for key in keys if info.get(key)}
+
+
+def limits_of(ctx: Context) -> dict[str, int]:
+    """Return the limits that schedules are chosen by."""
+    if ctx.kind == "reference":
+        return {}
+    keys = (
+        "max-compute-workgroup-storage-size",
+        "max-compute-invocations-per-workgroup",
+        "max-storage-buffer-binding-size",
+    )
+    return {key: int(ctx.device.limits[key]) for key in keys}
+
+
+def versions_of(peers: Iterable[Peer] = ()) -> dict[str, str]:
+    """Return the versions of all that takes part."""
+    found = {
+        "kerngen": __version__,
+        "Python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "NumPy": _version("numpy"),
+        "wgpu-py": _version("wgpu"),
+        "wgpu-native": _native(),
+    }
+    return found | {peer.name: peer.version for peer in peers}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _native() -> str:
+    module = sys.modules.get("wgpu.backends.wgpu_native")
+    return str(getattr(module, "__version__", "not loaded"))
+
+
+def result_data(result: Result, ceilings: Ceilings) -> ResultData:
+    """Return a result as data."""
+    case = result.case
+    return {
+        "name": case.name,
+        "sizes": dict(case.sizes),
+        "unit": case.unit.value,
+        "bytes": case.bytes,
+        "operations": case.operations,
+        "least": ceilings.least(case),
+        "timings": {name: _timing(each) for name, each in result.timings.items()},
+        "notes": dict(result.notes),
+    }
+
+
+def _timing(timing: Timing) -> TimingData:
+    return {
+        "median": timing.median,
+        "low": timing.low,
+        "high": timing.high,
+        "samples": timing.samples,
+        "launches": timing.launches,
+    }

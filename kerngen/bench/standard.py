@@ -1,0 +1,168 @@
+"""The standard kernels that are timed: a table, with sizes for GPUs and for software."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from math import prod
+from typing import Final, final
+
+from kerngen.bench.arguments import Sizes, own_sizes
+from kerngen.bench.case import Case, kernel_case
+from kerngen.runtime.choices import KernelFunction, kernel_of
+
+
+def shapes(names: str, *sizes: tuple[int, ...]) -> tuple[Sizes, ...]:
+    """Return sizes by the names of the dims."""
+    return tuple(dict(zip(names.split(), each, strict=True)) for each in sizes)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Standard:
+    """A standard kernel by module and name, its operations, and the sizes to time it at.
+
+    The first size is what is timed if there must be only one.
+    """
+
+    path: str
+    operations: Callable[[Sizes], int]
+    sizes: tuple[Sizes, ...]
+    small: tuple[Sizes, ...] = field(default=())
+
+    @property
+    def function(self) -> KernelFunction:
+        """The generated function."""
+        return find_function(self.path)
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables: f16's kernels share the names of f32's."""
+        module, _, name = self.path.partition(".")
+        return f"{module}.{name}" if module == "half" else name
+
+    def case(self, sizes: Sizes) -> Case:
+        """Return the case of a size."""
+        function = self.function
+        own = own_sizes(kernel_of(function), sizes)
+        operations = self.operations(own)
+        return kernel_case(function, own, operations, name=self.name, twin=self.path)
+
+    def cases(self, *, small: bool) -> Iterator[Case]:
+        """Yield the cases of a GPU's sizes, or of the small ones."""
+        return (self.case(sizes) for sizes in (self.small if small else self.sizes))
+
+
+def find_function(path: str) -> KernelFunction:
+    """Return the function of a standard kernel, by `module.name`."""
+    module, _, name = path.partition(".")
+    function: KernelFunction = getattr(import_module(f"kerngen_kernels.{module}"), name)
+    return function
+
+
+def _product(sizes: Sizes) -> int:
+    return 2 * prod(sizes.values())
+
+
+def _each(operations: int) -> Callable[[Sizes], int]:
+    """So many operations per element of the first tensor."""
+    return lambda sizes: operations * prod(sizes.values())
+
+
+_SQUARE: Final = tuple((n, n, n) for n in (4096, 2048, 8192))
+_ODD: Final = ((4095, 4097, 4093), (1000, 3000, 777))
+_SKINNY: Final = tuple(
+    (m, n, n) for n in (4096, 8192, 16384) for m in (1, 2, 4, 8, 16, 32, 64)
+)
+_FEW: Final = tuple((m, n, n) for n in (4096, 16384) for m in (1, 4, 16, 64))
+_SMALL: Final = ((256, 256, 256), (512, 512, 512), (255, 257, 253), (4, 1024, 1024))
+_ROWS: Final = ((4096, 4096), (128, 32768), (16384, 1024))
+_SMALL_ROWS: Final = ((512, 512), (16, 4096))
+_LONG: Final = tuple((2**power,) for power in (28, 20, 22, 24, 26))
+_SMALL_LONG: Final = ((2**20,), (2**22,))
+
+STANDARD: Final = (
+    Standard(
+        "matmul.matmul_nn",
+        _product,
+        shapes("m k n", *_SQUARE, *_ODD, *_FEW),
+        shapes("m k n", *_SMALL),
+    ),
+    Standard(
+        "matmul.matmul_nt",
+        _product,
+        shapes("m k n", *_SQUARE, *_ODD, *_SKINNY),
+        shapes("m k n", *_SMALL),
+    ),
+    Standard(
+        "matmul.matmul_tn",
+        _product,
+        shapes("m k n", *_SQUARE, *_ODD),
+        shapes("m k n", *_SMALL[:3]),
+    ),
+    Standard(
+        "half.matmul_nn_wide",
+        _product,
+        shapes("m k n", *_SQUARE[:2]),
+        shapes("m k n", *_SMALL[:1]),
+    ),
+    Standard(
+        "half.matmul_nt_wide",
+        _product,
+        shapes("m k n", *_SQUARE[:2]),
+        shapes("m k n", *_SMALL[:1]),
+    ),
+    Standard(
+        "gemv.gemv",
+        _product,
+        shapes("n k", *((n, n) for n in (4096, 8192, 16384))),
+        shapes("n k", (1024, 1024)),
+    ),
+    Standard(
+        "gemv.gemv_t",
+        _product,
+        shapes("n k", *((n, n) for n in (4096, 8192, 16384))),
+        shapes("n k", (1024, 1024)),
+    ),
+    Standard(
+        "half.gemv",
+        _product,
+        shapes("n k", (16384, 16384)),
+        shapes("n k", (1024, 1024)),
+    ),
+    Standard(
+        "elementwise.add", _each(1), shapes("n", *_LONG), shapes("n", *_SMALL_LONG)
+    ),
+    Standard(
+        "optim.adamw", _each(15), shapes("n", _LONG[0]), shapes("n", _SMALL_LONG[0])
+    ),
+    Standard(
+        "reduction.sum", _each(1), shapes("n", *_LONG[:2]), shapes("n", *_SMALL_LONG)
+    ),
+    Standard(
+        "reduction.sum_squares",
+        _each(2),
+        shapes("n", _LONG[0]),
+        shapes("n", _SMALL_LONG[0]),
+    ),
+    Standard(
+        "softmax.softmax",
+        _each(5),
+        shapes("m n", *_ROWS),
+        shapes("m n", *_SMALL_ROWS),
+    ),
+    Standard(
+        "norm.layernorm",
+        _each(8),
+        shapes("m n", *_ROWS),
+        shapes("m n", *_SMALL_ROWS),
+    ),
+    Standard(
+        "norm.rmsnorm",
+        _each(5),
+        shapes("m n", *_ROWS),
+        shapes("m n", *_SMALL_ROWS),
+    ),
+)
+"""The suite's kernels, in the order of the table that is printed."""

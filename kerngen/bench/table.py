@@ -1,0 +1,89 @@
+"""The table of a run: a row for each case, a column for each contestant."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.table import Table
+
+from kerngen.bench.record import ResultData, RunData
+from kerngen.bench.words import duration, rate, sizes
+
+OURS: Final = ("unchecked", "checked")
+"""The contestants that are kernels of ours: without runtime checks, and with them."""
+
+_STYLES: Final = ((1.0, "green"), (0.8, "yellow"), (0.0, "red"))
+
+
+def table_of(run: RunData) -> Table:
+    """Return the table of the rates, for a terminal or a pipe."""
+    names = run["contestants"]
+    ours = [name for name in names if name in OURS]
+    peers = [name for name in names if name not in OURS]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("kernel", overflow="fold")
+    table.add_column("sizes", overflow="fold")
+    for name in ours[:1]:
+        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("time", justify="right", no_wrap=True)
+        table.add_column("spread", justify="right", no_wrap=True, style="dim")
+        table.add_column("of ceiling", justify="right", no_wrap=True)
+    for name in ours[1:]:
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in peers:
+        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("ratio", justify="right", no_wrap=True)
+    for result in run["results"]:
+        table.add_row(*_row(result, ours, peers))
+    return table
+
+
+def _row(result: ResultData, ours: list[str], peers: list[str]) -> list[str]:
+    cells = [result["name"], sizes(result)]
+    for name in ours[:1]:
+        cells += _detailed(result, name)
+    cells += [_rate(result, name) for name in ours[1:]]
+    for name in peers:
+        cells += [_rate(result, name), _ratio(result, name, ours)]
+    return cells
+
+
+def _rate(result: ResultData, name: str) -> str:
+    timing = result["timings"].get(name)
+    return rate(result, timing["median"]) if timing else "-"
+
+
+def _detailed(result: ResultData, name: str) -> list[str]:
+    """Return rate, time, spread, and the part of what the ceilings allow."""
+    timing = result["timings"].get(name)
+    if timing is None:
+        return ["-"] * 4
+    median = timing["median"]
+    return [
+        rate(result, median),
+        duration(median),
+        f"{(timing['high'] - timing['low']) / median:.1%}",
+        f"{result['least'] / median:.0%}",
+    ]
+
+
+def _ratio(result: ResultData, peer: str, ours: list[str]) -> str:
+    """Return how many times as fast ours is, in the colour of its merit."""
+    timings = result["timings"]
+    own = next((timings[name] for name in ours if name in timings), None)
+    if own is None or peer not in timings:
+        return ""
+    ratio = timings[peer]["median"] / own["median"]
+    style = next(style for least, style in _STYLES if ratio >= least)
+    return f"[{style}]{ratio:.2f}x[/]"
+
+
+def notes_of(run: RunData) -> list[str]:
+    """Return why results are missing, each reason once."""
+    found: dict[str, list[str]] = {}
+    for result in run["results"]:
+        for name, why in result["notes"].items():
+            if why != "it has no twin here":
+                where = f"{result['name']}({sizes(result)}) {name}"
+                found.setdefault(why, []).append(where)
+    return [f"{', '.join(where)}: {why}" for why, where in found.items()]

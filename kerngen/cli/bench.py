@@ -1,0 +1,226 @@
+"""`kerngen bench`: how fast kernels run here, beside ceilings and other libraries."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, final
+
+import click
+
+from kerngen.cli.console import escape, report_console, reporting, watched
+from kerngen.cli.project import find_project, select
+from kerngen.cli.sizes import SIZES, Sizes
+from kerngen.syntax.library import SUFFIX
+
+if TYPE_CHECKING:
+    from kerngen.bench.case import Case
+    from kerngen.bench.record import RunData
+    from kerngen.bench.run import Contestant
+    from kerngen.runtime import Context
+    from kerngen.runtime.backend import Kind
+
+Checks: TypeAlias = Literal["on", "off", "both"]
+
+
+@click.command()
+@click.argument("kernels", nargs=-1)
+@click.option(
+    "--sizes",
+    "chosen",
+    type=SIZES,
+    multiple=True,
+    help="Lengths by dim, as m=4096,k=4096,n=4096; repeat it for several.",
+)
+@click.option(
+    "--checks",
+    type=click.Choice(["on", "off", "both"]),
+    default="both",
+    show_default=True,
+    help="Shaders with wgpu's runtime checks, without them, or a column each.",
+)
+@click.option(
+    "--peers",
+    metavar="NAMES",
+    help="torch, tinygrad, numpy, joined by commas, or none. By default PyTorch; "
+    "on a software adapter NumPy, too.",
+)
+@click.option(
+    "--quick", is_flag=True, help="One size of each kernel, and fewer samples."
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=1),
+    default=600,
+    show_default=True,
+    metavar="SECONDS",
+    help="What is not measured by then is left out, and said.",
+)
+@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE.png")
+def bench(
+    kernels: tuple[str, ...],
+    chosen: tuple[Sizes, ...],
+    checks: Checks,
+    peers: str | None,
+    quick: bool,
+    budget: float,
+    json_file: Path | None,
+    plot: Path | None,
+) -> None:
+    """Time KERNELS: standard ones by name, or FILE.kern or FILE.kern:kernel of yours.
+
+    Without any, it is a suite of the standard kernels.  Launches follow one another
+    between two timestamps of the device, on inputs that are rotated so that they do not
+    lie in a cache; what counts is the median of 20 samples.
+    """
+    if plot is not None:
+        _need_matplotlib()
+    request = _Request(kernels, chosen, checks, quick, budget, _peer_names(peers))
+    with ExitStack() as stack, reporting(sys.stderr):
+        found = _run(stack, request)
+    if json_file is not None:
+        json_file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if plot is not None:
+        from kerngen.bench.plot import draw_roofline
+
+        draw_roofline(found, plot)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What was asked for; no `peers` means the usual ones."""
+
+    kernels: tuple[str, ...]
+    sizes: tuple[Sizes, ...]
+    checks: Checks
+    quick: bool
+    budget: float
+    peers: tuple[str, ...] | None
+
+
+def _run(stack: ExitStack, request: _Request) -> RunData:
+    """Run and print; what cases need lives as long as the stack."""
+    from kerngen.bench.ceilings import find_ceilings
+    from kerngen.bench.measure import Effort
+    from kerngen.bench.peers import PEERS, find_peers
+    from kerngen.bench.record import head, result_data
+    from kerngen.bench.run import Budget, on_context, on_peer, run
+    from kerngen.bench.table import notes_of, table_of
+    from kerngen.bench.words import heading
+
+    budget = Budget(request.budget)
+    contexts = _open(stack, request.checks)
+    ctx = next(iter(contexts.values()))
+    effort = Effort(seconds=1.0 if ctx.kind == "gpu" else 0.4)
+    if request.quick:
+        effort = Effort(samples=7, seconds=effort.seconds / 4)
+    cases = [*_cases(stack, request, ctx.kind)]
+    usual = [name for name, kinds in PEERS.items() if ctx.kind in kinds]
+    peers, absent = find_peers(
+        usual if request.peers is None else request.peers, ctx.kind
+    )
+    contestants: dict[str, Contestant] = {
+        **{name: on_context(each) for name, each in contexts.items()},
+        **{peer.name: on_peer(peer) for peer in peers},
+    }
+    ceilings = find_ceilings(ctx, effort)
+    found = head(ctx, effort, contestants, peers, absent, ceilings)
+    console = report_console()
+    for label, text in heading(found):
+        console.print(f"[bold]{label:9}[/] {escape(text)}")
+    if ctx.kind != "gpu" and not request.sizes:
+        console.print(f"[bold]{'sizes':9}[/] small ones: this adapter is no GPU")
+    results = run(cases, contestants, effort, budget)
+    for result in watched(results, len(cases), "Timing"):
+        found["results"].append(result_data(result, ceilings))
+    console.print(table_of(found))
+    for note in notes_of(found):
+        console.print(f"[yellow]not timed:[/] {escape(note)}")
+    return found
+
+
+def _open(stack: ExitStack, checks: Checks) -> dict[str, Context]:
+    """Open a context for each way to make shaders; the first one is without checks."""
+    from kerngen.bench.contexts import open_contexts
+    from kerngen.runtime import Error
+
+    try:
+        contexts, missing = open_contexts(checks)
+    except Error as error:
+        raise click.ClickException(str(error)) from None
+    for ctx in contexts.values():
+        stack.enter_context(ctx)
+    if missing:
+        click.echo(f"warning: {missing}", err=True)
+    return contexts
+
+
+def _cases(stack: ExitStack, request: _Request, kind: Kind) -> Iterator[Case]:
+    from kerngen.bench.choose import UnknownKernelError, named, suite
+    from kerngen.runtime import ShapeError
+
+    if not request.kernels:
+        if request.sizes:
+            raise click.UsageError("--sizes needs a KERNEL that has these dims.")
+        yield from suite(kind, quick=request.quick)
+    for name in request.kernels:
+        try:
+            if SUFFIX in name:
+                yield from _own(stack, name, request.sizes, kind)
+            else:
+                yield from named(name, request.sizes, kind)
+        except (UnknownKernelError, ShapeError) as error:
+            raise click.ClickException(str(error)) from None
+        except KeyError as error:
+            raise click.UsageError(f"--sizes lacks {error} for '{name}'.") from None
+
+
+def _own(
+    stack: ExitStack, wanted: str, sizes: tuple[Sizes, ...], kind: Kind
+) -> Iterator[Case]:
+    """Yield the cases of `FILE.kern` or `FILE.kern:kernel`."""
+    from kerngen.bench.own import own_cases
+    from kerngen.bench.package import compile_closure, imported
+
+    path, _, kernel = wanted.partition(f"{SUFFIX}:")
+    file = path if path.endswith(SUFFIX) else f"{path}{SUFFIX}"
+    selection = select(Path(file), find_project())
+    (source,) = selection.files
+    compiled = compile_closure(selection.library(), source.name)
+    modules = stack.enter_context(imported(compiled))
+    own = next(each.module for each in compiled if each.name == source.name)
+    known = [program.staged.kernel.name for program in own.programs]
+    if kernel and kernel not in known:
+        raise click.ClickException(
+            f"There is no kernel '{kernel}' in '{file}': it has {', '.join(known)}."
+        )
+    yield from own_cases(own, modules[source.name], kernel, sizes, kind)
+
+
+def _peer_names(given: str | None) -> tuple[str, ...] | None:
+    from kerngen.bench.peers import PEERS
+
+    if given is None:
+        return None
+    names = tuple(name for name in given.split(",") if name not in {"", "none"})
+    for name in names:
+        if name not in PEERS:
+            raise click.UsageError(
+                f"--peers: there is no '{name}'; there are {', '.join(PEERS)}."
+            )
+    return names
+
+
+def _need_matplotlib() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise click.UsageError(
+            "--plot needs matplotlib: pip install 'kerngen[bench]' brings it."
+        )

@@ -1,0 +1,92 @@
+"""What cases cost at the least, against figures that are known from elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kerngen.bench.arguments import random_tensor, rotations
+from kerngen.bench.case import Unit
+from kerngen.bench.choose import UnknownKernelError, named, suite
+from kerngen.bench.peers import numpy as numpy_peer
+from kerngen.bench.peers import torch as torch_peer
+from kerngen.bench.standard import STANDARD
+from kerngen.runtime import Context, f16, f32, u32
+
+MIB = 2**20
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "moved", "operations"),
+    [
+        ("matmul_nt", {"m": 2, "k": 3, "n": 5}, 4 * (6 + 15 + 10), 60),
+        ("half.gemv", {"n": 8, "k": 4}, 2 * 32 + 4 * 4 + 4 * 8, 64),
+        ("adamw", {"n": 1000}, 28_000, 15_000),
+        ("softmax", {"m": 7, "n": 9}, 8 * 63, 5 * 63),
+        ("sum", {"n": 1000}, 4004, 1000),
+        ("relu", {"n": 1000}, 8000, 0),
+        ("elementwise.add_rows", {"m": 3, "n": 5}, 4 * (15 + 5 + 15), 0),
+    ],
+)
+def test_bytes_and_operations(
+    name: str, sizes: dict[str, int], moved: int, operations: int
+) -> None:
+    (case,) = named(name, (sizes,), "software")
+    assert (case.bytes, case.operations) == (moved, operations)
+    assert case.sizes == sizes
+
+
+def test_a_network_moves_its_weights_once() -> None:
+    small, large = (c for c in suite("gpu", quick=False) if c.name == "feed-forward")
+    weights = 36 * 3 * 2560 * 9728
+    assert 4 * weights < small.bytes < 4.02 * weights
+    assert (small.unit, large.unit) == (Unit.BYTES, Unit.OPERATIONS)
+    assert large.operations == 2 * 512 * weights
+
+
+def test_products_of_many_rows_are_told_by_their_operations() -> None:
+    units = {
+        case.sizes["m"]: case.unit
+        for case in suite("gpu", quick=False)
+        if case.name == "matmul_nt" and case.sizes["k"] == case.sizes["n"] == 4096
+    }
+    assert units[8] is Unit.BYTES
+    assert units[64] is units[4096] is Unit.OPERATIONS
+
+
+def test_every_kernel_of_the_suite_has_a_twin_in_torch() -> None:
+    paths = {standard.path for standard in STANDARD}
+    assert paths - torch_peer.TWINS.keys() == {"optim.adamw"}  # which is of its own
+    assert numpy_peer.TWINS.keys() < paths
+
+
+def test_small_sizes_fit_every_adapter() -> None:
+    assert all(case.largest <= 128 * MIB for case in suite("software", quick=False))
+    assert len([*suite("software", quick=True)]) == len(STANDARD)
+
+
+def test_names_that_no_kernel_has_are_refused() -> None:
+    with pytest.raises(UnknownKernelError, match="Did you mean 'softmax'"):
+        next(named("sofmax", (), "gpu"))
+    with pytest.raises(UnknownKernelError, match=r"elementwise\.scale, half\.scale"):
+        next(named("scale", (), "gpu"))
+    with pytest.raises(KeyError, match="k"):
+        next(named("matmul_nn", ({"m": 1},), "gpu"))
+
+
+def test_inputs_are_rotated_out_of_the_caches() -> None:
+    assert rotations(1, "gpu") == 64
+    assert rotations(64 * MIB, "gpu") == 5
+    assert rotations(1024 * MIB, "gpu") == 1
+
+
+def test_random_numbers_suit_the_elements(ctx: Context) -> None:
+    drawn = random_tensor(ctx, f32, (100, 100), 1).numpy()
+    assert 0 <= drawn.min() < 0.01
+    assert 0.99 < drawn.max() < 1
+    assert abs(drawn.mean() - 0.5) < 0.02
+    halves = random_tensor(ctx, f16, (100,), 1).numpy()
+    assert halves.dtype == np.float16
+    assert len({*halves}) > 50
+    whole = random_tensor(ctx, u32, (100,), 1, bound=7).numpy()
+    assert {*whole} == {*range(7)}

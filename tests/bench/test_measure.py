@@ -1,0 +1,65 @@
+"""Medians, spreads and efforts, by clocks whose times are known."""
+
+from __future__ import annotations
+
+import pytest
+
+from kerngen.bench.measure import Effort, clock_of, measure
+from kerngen.bench.run import Budget
+from kerngen.runtime import Context, f32
+from kerngen_kernels import elementwise
+
+
+class Clock:
+    """Says that each launch takes so many seconds, by the number of the sample."""
+
+    def __init__(self, *seconds: float) -> None:
+        self.seconds, self.asked = [*seconds], list[int]()
+
+    def __call__(self, launches: int) -> float:
+        self.asked.append(launches)
+        return launches * self.seconds[(len(self.asked) - 1) % len(self.seconds)]
+
+
+def test_the_median_of_all_samples_but_the_first_counts() -> None:
+    clock = Clock(9.0, 1e-3, *(float(n) * 1e-3 for n in range(1, 21)))
+    timing = measure(clock, Effort(samples=20, launches=100, seconds=10))
+    assert timing.median == pytest.approx(10.5e-3)
+    assert timing.low == pytest.approx(5.25e-3)
+    assert timing.high == pytest.approx(15.75e-3)
+    assert timing.spread == pytest.approx(1.0)
+    assert (timing.samples, timing.launches) == (20, 100)
+
+
+@pytest.mark.parametrize(
+    ("each", "launches"), [(1e-7, 100), (1e-3, 50), (0.5e-3, 100), (0.1, 1)]
+)
+def test_launches_to_a_sample_fit_the_effort(each: float, launches: int) -> None:
+    clock = Clock(each)
+    timing = measure(clock, Effort(samples=20, launches=100, seconds=1))
+    assert timing.median == pytest.approx(each)
+    assert timing.launches == launches
+    assert clock.asked == [1, 2, *[launches] * 20]
+
+
+def test_three_samples_are_taken_whatever_it_costs() -> None:
+    assert measure(Clock(1.0), Effort(samples=20, seconds=0)).samples == 3
+
+
+def test_a_budget_is_divided_among_what_is_left() -> None:
+    budget = Budget(100)
+    assert budget.effort(Effort(seconds=10), 10).seconds == pytest.approx(5, rel=0.1)
+    assert budget.effort(Effort(seconds=1), 10).seconds == 1
+    assert Budget(0).left <= 0
+
+
+def test_the_device_times_all_launches_of_a_sample(ctx: Context) -> None:
+    x, turns = ctx.zeros((2**16,), f32), list[int]()
+
+    def launch(turn: int) -> None:
+        turns.append(turn)
+        elementwise.add(x, x)
+
+    clock = clock_of(ctx, launch)
+    assert 0 < clock(1) < clock(60)
+    assert turns == [*range(61)]

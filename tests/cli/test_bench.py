@@ -1,0 +1,99 @@
+"""`kerngen bench` on the software adapter: what it prints, and what it keeps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kerngen.runtime import Context
+from tests.cli.sample import Run, edit
+
+POWERS = """
+struct Settings { gain: f32, at: vec2f }
+fn cube(x: f32) -> f32 { x * x * x }
+/// The outputs' length is arithmetic, and scalars have no defaults.
+kernel pairs(x: f32[n], shift: vec2f, settings: Settings) -> y: f32[n / 2] {
+    y[i] = cube(x[2 * i]) + x[2 * i + 1] * shift.x * settings.gain;
+}
+kernel first(x: f32[n]) -> y: f32[n] { y[i] = x[0] + f32(i); }
+"""
+
+
+def read(file: Path) -> Any:
+    return json.loads(file.read_text("utf-8"))
+
+
+def test_a_standard_kernel(kerngen: Run, ctx: Context, tmp_path: Path) -> None:
+    file, picture = tmp_path / "run.json", tmp_path / "run.png"
+    said = kerngen(
+        *("bench", "add", "gemv", "--quick", "--sizes", "n=1000,k=30"),
+        *("--peers", "numpy", "--json", file, "--plot", picture),
+    ).stdout
+    run = read(file)
+    assert run["adapter"]["device"] == ctx.adapter_name
+    assert run["clock"] == "device"
+    assert run["contestants"] == ["unchecked", "checked", "NumPy"]
+    assert ctx.adapter_name in said
+    assert "unchecked" in said
+    add, gemv = run["results"]
+    assert add["sizes"] == {"n": 1000}
+    assert gemv["sizes"] == {"n": 1000, "k": 30}
+    for result in (add, gemv):
+        assert result["timings"].keys() == {*run["contestants"]}
+        for timing in result["timings"].values():
+            assert 0 < timing["low"] <= timing["median"] <= timing["high"]
+    seconds = add["timings"]["unchecked"]["median"]
+    assert 0 < add["least"] < 100 * seconds
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_kernels_of_a_file(project: Path, kerngen: Run, tmp_path: Path) -> None:
+    edit(project / "dsl" / "powers.kern", POWERS)
+    file = tmp_path / "run.json"
+    kerngen(
+        *("bench", "dsl/powers.kern", "dsl/powers.kern:pairs", "--quick"),
+        *("--sizes", "n=4096", "--peers", "none", "--checks", "on", "--json", file),
+    )
+    run = read(file)
+    names = [result["name"] for result in run["results"]]
+    assert names == ["pairs", "first", "pairs"]
+    assert run["contestants"] == ["checked"]
+    pairs, first, _ = run["results"]
+    assert pairs["bytes"] == 4 * 4096 + 4 * 2048
+    assert pairs["operations"] == 2048 * 5
+    assert first["bytes"] == 8 * 4096
+    assert pairs["timings"]["checked"]["median"] > 0
+
+
+def test_what_does_not_fit_is_said(kerngen: Run, ctx: Context, tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    long = ctx.max_tensor_bytes // 4 + 1
+    arguments = ("bench", "add", "--quick", "--checks", "on", "--peers", "none")
+    said = kerngen(*arguments, "--sizes", f"n={long}", "--json", file).stdout
+    (result,) = read(file)["results"]
+    assert result["timings"] == {}
+    assert "the adapter binds at most" in result["notes"]["checked"]
+    assert "the adapter binds at most" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "code"),
+    [
+        (("matmul",), "Did you mean", 1),
+        (("dsl/scale.kern:scal",), "There is no kernel 'scal' in 'dsl/scale.kern'", 1),
+        (("dsl/lost.kern",), "does not exist", 1),
+        (("add", "--sizes", "k=3"), "--sizes lacks 'n'", 2),
+        (("add", "--sizes", "n=x"), "is not of the form m=4096", 2),
+        (("add", "--sizes", "n=1,n=2"), "'n' is given twice", 2),
+        (("--sizes", "n=1"), "--sizes needs a KERNEL", 2),
+        (("add", "--peers", "jax"), "there is no 'jax'; there are torch", 2),
+    ],
+)
+@pytest.mark.usefixtures("project")
+def test_faults_of_the_user_are_messages(
+    arguments: tuple[str, ...], message: str, code: int, kerngen: Run
+) -> None:
+    assert message in kerngen("bench", *arguments, code=code).output
