@@ -1,0 +1,142 @@
+"""No subscript of a shader is outside of its array, in any lane, whatever is ignored.
+
+So shaders need none of the checks that `open(unchecked=True)` leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, cycle
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+
+import kerngen.runtime as gpu
+from kerngen.runtime import Context
+from tests.language import test_meaning
+from tests.language.cases import CASES, Inputs
+from tests.language.cases import Case as Construct
+
+from .cases import Case
+from .domains import Dims
+from .generated import built
+from .guarded import unchecked
+from .subscripts import Instrumented, InstrumentedDevice
+from .test_guards import FAULTY, Fault, faulty, sizes
+from .test_guards import WAYS as ALL
+from .ways import Way, ways
+
+Opened: TypeAlias = tuple[Context, InstrumentedDevice]
+
+EMPTY = ((0, 37, 5), (131, 0, 5), (3, 67, 0))
+"""Lengths some of which are 0; a kernel's dims take them in turn."""
+
+FAULTS = (
+    Fault("ignored", "copy.map.edge", "x[", "x[0] + 0.0 * x[9999u + ", "x[9999u"),
+    Fault(
+        "far off", "copy.map.edge", "y[element]", "y[element+999u]", "y[element+999u"
+    ),
+    Fault("of words", "copy.map", "(u.n >> 2u)", "u.n", "x[element]"),
+    Fault("of lanes", "least.reduce.edge", "f32, 256>", "f32, 255>", "partial[lane"),
+    Fault("of parts", "least.reduce", "parts[g", "parts[99u+g", "parts[99u+g"),
+)
+"""What is to be noted, each with a part of it."""
+
+
+def marked() -> Iterator[Any]:
+    """All ways: all but the first by a strategy and a variant are for the nightly run."""
+    seen: set[tuple[str, str]] = set()
+    for way in ALL:
+        kind = way.schedule.strategy, way.variant.name
+        marks = [pytest.mark.nightly] if kind in seen else []
+        seen.add(kind)
+        yield pytest.param(way, marks=marks, id=str(way))
+
+
+@pytest.fixture(scope="module")
+def opened(ctx: Context) -> Opened:
+    """A context on an instrumented device of its own, of the adapter of `ctx`."""
+    features = list(ctx.device.features)
+    own = ctx.device.adapter.request_device_sync(required_features=features)
+    device = InstrumentedDevice(own, unchecked(own))
+    return gpu.open(device), device
+
+
+def hold(opened: Opened, *several: Way) -> None:
+    """Run each way at every size, and see that nothing was outside."""
+    ctx, device = opened
+    for way in several:
+        for lengths in chain(sizes(way.case), empty(way.case)):
+            arrays, scalars = way.draw(np.random.default_rng(5), lengths)
+            way.run(ctx, arrays, scalars)
+            outside = device.outside()
+            assert not outside, f"{lengths}: {outside}"
+
+
+def empty(case: Case) -> Iterator[Dims]:
+    """Lengths for every dim of a kernel, some of them 0."""
+    return (dict(zip(case.kernel.dims, cycle(lengths))) for lengths in EMPTY)
+
+
+@pytest.mark.parametrize("way", list(marked()))
+def test_every_subscript_is_inside(opened: Opened, way: Way) -> None:
+    hold(opened, way)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_those_of_every_construct_are_inside(opened: Opened, case: Construct) -> None:
+    ctx, device = opened
+    with built(test_meaning.fitting(case, "")) as (kernel,):
+        for size in (5, 67):
+            arrays = case.arguments(Inputs(size), size)
+            list(test_meaning.run(ctx, case, kernel, arrays))
+            assert not device.outside()
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
+def test_a_fault_is_noted(opened: Opened, fault: Fault) -> None:
+    with built(FAULTY) as kernels:
+        (kernel,) = (kernel for kernel in kernels if kernel.name == fault.kernel)
+        fault.seed(kernel)
+        with pytest.raises(AssertionError) as caught:
+            hold(opened, *ways(faulty(kernel)))
+        assert fault.shows in str(caught.value)
+        assert f"'{kernel.name}' (" in str(caught.value)
+
+
+CODE = """\
+struct Point {
+    at: vec3f,  // offset 0, x[0]
+    trail: array<vec2f, 5>,
+}
+var<workgroup> tile: array<array<vec4<f32>, 5>, 16>;
+@group(0) @binding(1) var<storage, read> points: array<Point>;
+@group(0) @binding(2) var<storage, read> ids: array<u32>;
+fn main(tile_row: u32) {
+    let a = tile[tile_row + 1u][2u][ids[3u]];  // tile[9]
+    let b = points[ids[tile_row]].trail[i].x + points[0u].at[k] + a.x;
+}
+"""
+
+
+def test_what_is_rewritten() -> None:
+    texts = Instrumented(CODE).texts
+    assert texts == [
+        "tile[tile_row + 1u]",
+        "tile[0][0][ids[3u]]",
+        "points[ids[tile_row]]",
+        "ids[tile_row]",
+        "points[0].trail[i]",
+        "points[0].at[k]",
+    ]
+    lines = Instrumented(CODE, 7).code.splitlines()
+    assert (
+        "tile[inside(u32(tile_row + 1u), 16u, 7u)][2u][inside(u32(ids[3u]), 4u, 8u)]"
+        in (lines[8])
+    )
+    assert "points[inside(u32(ids[inside(u32(tile_row), arrayLength(&ids), 10u)])" in (
+        lines[9]
+    )
+    assert ".trail[inside(u32(i), 5u, 11u)].x" in lines[9]
+    assert ".at[inside(u32(k), 3u, 12u)]" in lines[9]
