@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from kerngen.check.files import Checker
@@ -11,7 +11,7 @@ from kerngen.emit import emit_binding
 from kerngen.emit.module_name import module_name
 from kerngen.emit.python_names import imported_structs
 from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import Module
+from kerngen.ir.nodes import Kernel, Module, Schedule
 from kerngen.ir.stages import StagedKernel
 from kerngen.ir.staging import form_stages
 from kerngen.schedule.lower import lower
@@ -84,6 +84,23 @@ class Compiler:
             # Texts to files.
             files = _files(module.path, programs, binding)
             return CompiledModule(module, programs, binding, files)
+
+    def with_schedules(
+        self, name: str, kernel: Kernel, schedules: tuple[Schedule, ...]
+    ) -> CompiledModule:
+        """Compile one kernel of a file alone, as if it had these schedules.
+
+        Raises `CompileError` where one does not fit it.
+        """
+        with deep_recursion():
+            module = self._checker.module(name)
+            alone = replace(module, kernels=(replace(kernel, schedules=schedules),))
+            staged = tuple(form_stages(each) for each in alone.kernels)
+            sha = self._library.digest(name)
+            programs = _lower_all(staged, alone, sha)
+            binding = emit_binding(alone, programs, sha, formatted=self._formatted)
+            files = _files(module.path, programs, binding)
+            return CompiledModule(alone, programs, binding, files)
 
     def programs(self, name: str) -> tuple[KernelProgram, ...]:
         """Return the shaders of a file's kernels alone; raise as `compile` does."""

@@ -1,4 +1,4 @@
-"""The command line: `kerngen build`, `check`, `show`, `layout` and `bench`.
+"""The command line: `kerngen build`, `check`, `show`, `layout`, `bench` and `tune`.
 
 Exit status: 0 done, 1 the user's input or a check failed, 2 wrong usage.  Commands import
 the compiler only once they need it, so that a build with nothing to do is quick.
@@ -17,6 +17,7 @@ from kerngen.cli.build import build
 from kerngen.cli.check import check
 from kerngen.cli.layout import layout
 from kerngen.cli.show import show
+from kerngen.cli.tune import tune
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -32,5 +33,5 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-for _command in (build, check, show, layout, bench):
+for _command in (build, check, show, layout, bench, tune):
     main.add_command(_command)

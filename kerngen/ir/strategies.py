@@ -13,12 +13,16 @@ from typing import Final, final
 @final
 @dataclass(frozen=True, slots=True)
 class OptionRule:
-    """What an option takes: how it is written, and the range of its values."""
+    """What an option takes: how it is written, and the range of its values.
+
+    `tried` are the values that a search tries, the likelier ones first.
+    """
 
     usage: str
     count: int
     lowest: int = 1
     highest: int | None = None
+    tried: tuple[tuple[int, ...], ...] = ()
 
     @property
     def accepted(self) -> str:
@@ -28,18 +32,48 @@ class OptionRule:
         return f"at least {self.lowest}"
 
 
+TILES: Final = (
+    (128, 128, 16),
+    (128, 64, 16),
+    (64, 64, 16),
+    (256, 128, 8),
+    (128, 128, 8),
+    (64, 128, 16),
+    (128, 256, 8),
+    (64, 32, 16),
+    (32, 64, 16),
+    (32, 32, 32),
+    (16, 64, 32),
+    (64, 64, 32),
+)
+"""Sizes of `gemm`'s tiles that a search tries: large ones for large products first."""
+
 OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
     "map": {},
     "reduce": {},
     "rows": {},
-    "gemv": {"rows": OptionRule("rows(count)", 1, highest=16)},
+    "gemv": {
+        "rows": OptionRule(
+            "rows(count)", 1, highest=16, tried=((1,), (2,), (4,), (8,), (16,))
+        )
+    },
     "gemm": {
-        "tile": OptionRule("tile(m, n, k)", 3),
-        "micro": OptionRule("micro(m, n)", 2),
-        "pad": OptionRule("pad(vectors)", 1, lowest=0),
-        "buffers": OptionRule("buffers(count)", 1, highest=2),
-        "lanes": OptionRule("lanes(columns, rows)", 2),
-        "split": OptionRule("split(parts)", 1),
+        "tile": OptionRule("tile(m, n, k)", 3, tried=TILES),
+        "micro": OptionRule(
+            "micro(m, n)",
+            2,
+            tried=((8, 8), (8, 4), (4, 4), (16, 8), (4, 8), (8, 16)),
+        ),
+        "pad": OptionRule("pad(vectors)", 1, lowest=0, tried=((1,), (0,), (2,))),
+        "buffers": OptionRule("buffers(count)", 1, highest=2, tried=((1,), (2,))),
+        "lanes": OptionRule(
+            "lanes(columns, rows)",
+            2,
+            tried=((8, 4), (4, 8), (16, 2), (2, 16), (32, 1), (1, 32)),
+        ),
+        "split": OptionRule(
+            "split(parts)", 1, tried=((1,), (2,), (4,), (8,), (16,), (32,))
+        ),
     },
     "generic": {},
 }

@@ -23,6 +23,7 @@ ORDER = [
     "output",
     "compiler",
     "bench",
+    "tune",
     "cli",
 ]
 """A part may import itself and those before it."""
@@ -35,7 +36,11 @@ SYSTEMS = {
 }
 """What is built on the generated kernels, and what of ours it may import."""
 
-BESIDES = {"bench": {"runtime", "train", "matmul_cache"}, "cli": {"runtime"}}
+BESIDES = {
+    "bench": {"runtime", "train", "matmul_cache"},
+    "tune": {"runtime"},
+    "cli": {"runtime"},
+}
 """What parts that run kernels may import in addition."""
 
 NARROWER = {
@@ -51,6 +56,7 @@ THIRD_PARTY = {
     "syntax": {"lark"},
     "emit": {"black"},
     "bench": {"kerngen_kernels", "matplotlib", "numpy", "rich"},
+    "tune": {"numpy"},
     "cli": {"click", "rich"},
     "runtime": {"numpy", "wgpu"},
     "batch": {"numpy", "kerngen_kernels"},

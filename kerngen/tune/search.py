@@ -1,0 +1,88 @@
+"""The search: one option, or a few together, varied at a time, within some seconds."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias, final
+
+from kerngen.tune.candidates import Candidate, groups, variations
+from kerngen.tune.trial import Outcome, Verdict
+
+Attempt: TypeAlias = Callable[[Candidate | None, float], Outcome]
+"""Tries a candidate (None: the schedule so far), given the best seconds so far."""
+
+
+@final
+@dataclass(slots=True)
+class Search:
+    """What was tried so far, until the clock of `time.monotonic` shows `end`."""
+
+    attempt: Attempt
+    end: float
+    found: dict[Candidate | None, Outcome] = field(default_factory=dict)
+
+    @property
+    def best(self) -> Candidate | None:
+        """The fastest one that was right."""
+        return min(self.found, key=lambda candidate: self.found[candidate].seconds)
+
+    @property
+    def seconds(self) -> float:
+        """The time of the best."""
+        return min((o.seconds for o in self.found.values()), default=float("inf"))
+
+    @property
+    def verdicts(self) -> Counter[Verdict]:
+        """How many candidates came to what."""
+        return Counter(outcome.verdict for outcome in self.found.values())
+
+    def fastest(self, count: int) -> list[Candidate]:
+        """Return the candidates that took the shortest."""
+        timed = [c for c, o in self.found.items() if o.verdict is Verdict.TIMED]
+        ordered = sorted(timed, key=lambda candidate: self.found[candidate].seconds)
+        return [candidate for candidate in ordered if candidate is not None][:count]
+
+    def run(self, strategies: Iterable[str]) -> Iterator[None]:
+        """Try the schedule so far, each strategy as it is, and variations of the best.
+
+        Those strategies come first that did best as they are; each is varied, option by
+        option, until no change helps.  It stops after every trial, for who watches.
+        """
+        names = [*strategies]
+        yield from self._try([None, *map(Candidate, names)])
+        starts = [start for start in map(Candidate, names) if self._is_fit(start)]
+        for start in sorted(starts, key=self._seconds):
+            yield from self._descend(start)
+
+    def _descend(self, start: Candidate) -> Iterator[None]:
+        here = start
+        while True:
+            before = here
+            for group in groups(start.strategy):
+                tried = [*variations(here, group)]
+                yield from self._try(tried)
+                here = min((here, *tried), key=self._seconds)
+            if here == before or self._is_over():
+                return
+
+    def _try(self, candidates: Iterable[Candidate | None]) -> Iterator[None]:
+        for candidate in candidates:
+            if self._is_over() and self.found:
+                return
+            if candidate not in self.found:
+                self.found[candidate] = self.attempt(candidate, self.seconds)
+                yield
+
+    def _is_fit(self, candidate: Candidate) -> bool:
+        outcome = self.found.get(candidate)
+        return outcome is not None and outcome.verdict is not Verdict.UNFIT
+
+    def _is_over(self) -> bool:
+        return time.monotonic() >= self.end
+
+    def _seconds(self, candidate: Candidate) -> float:
+        outcome = self.found.get(candidate)
+        return outcome.seconds if outcome else float("inf")

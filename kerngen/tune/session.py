@@ -1,0 +1,127 @@
+"""A session: the stages of a kernel tuned at some sizes, one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Final, TypeAlias, final
+
+from kerngen.bench.arguments import Sizes, own_sizes
+from kerngen.bench.measure import Effort
+from kerngen.ir.strategies import OPTIONS
+from kerngen.runtime import Context, ShapeError
+from kerngen.tune.candidates import Candidate
+from kerngen.tune.search import Search
+from kerngen.tune.trial import Inputs, Subject, Trials, Verdict, Version, fits
+from kerngen.tune.write import Winner
+
+WORTH: Final = 0.98
+"""A candidate wins only if it takes less than this part of what there was."""
+_FINALISTS: Final = 3
+_OF_SEARCH: Final = 0.85
+
+Watch: TypeAlias = Callable[[str, Sizes, Search], None]
+"""Is told after each trial: the stage, the sizes, and what was found so far."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A winner, and what became of how many candidates."""
+
+    winner: Winner
+    verdicts: Counter[Verdict]
+    wrong: tuple[tuple[Candidate, str], ...]
+
+
+def tunable_stages(subject: Subject) -> tuple[str, ...]:
+    """Return the stages that have schedules of their own; others run with earlier ones."""
+    (program,) = subject.compiled("", None).programs
+    return tuple(stage.name for stage in program.stages if stage.schedules)
+
+
+def tune(
+    ctx: Context,
+    subject: Subject,
+    stages: Sequence[str],
+    shapes: Sequence[Sizes],
+    budget: float,
+    watch: Watch,
+) -> Iterator[Found]:
+    """Yield what is found for each stage and each of the shapes, within some seconds.
+
+    Raises ShapeError where the adapter can't bind a shape's tensors, KeyError where a
+    dim is missing.
+    """
+    end = time.monotonic() + budget
+    left = len(stages) * len(shapes)
+    for stage in stages:
+        with ExitStack() as stack:
+            trials = Trials(ctx, subject, stage, stack)
+            for sizes in shapes:
+                share = max(end - time.monotonic(), 0.0) / left
+                left -= 1
+                yield _tune_one(trials, sizes, share, watch)
+
+
+def _tune_one(trials: Trials, sizes: Sizes, seconds: float, watch: Watch) -> Found:
+    try:
+        return _search(trials, sizes, seconds, watch)
+    finally:
+        trials.ctx.trim()
+
+
+def _search(trials: Trials, sizes: Sizes, seconds: float, watch: Watch) -> Found:
+    end = time.monotonic() + _OF_SEARCH * seconds
+    kernel = trials.now.kernel
+    own = own_sizes(kernel, sizes)
+    if not fits(trials.ctx, kernel, own):
+        raise ShapeError(
+            f"{kernel.name}: the adapter can't bind its tensors at {dict(own)}: tune it "
+            f"at smaller sizes."
+        )
+    inputs = trials.inputs(own)
+    search = Search(
+        lambda candidate, best: trials.attempt(candidate, own, inputs, best),
+        end,
+    )
+    for _ in search.run(_strategies()):
+        watch(trials.stage, own, search)
+    each = (1 - _OF_SEARCH) * seconds / (_FINALISTS + 1)
+    effort = Effort(samples=11, seconds=min(each / 2, 0.5))
+    winner = _final(trials, own, inputs, search.fastest(_FINALISTS), effort)
+    wrong = tuple(
+        (candidate, outcome.why)
+        for candidate, outcome in search.found.items()
+        if outcome.verdict is Verdict.WRONG and candidate is not None
+    )
+    return Found(winner, search.verdicts, wrong)
+
+
+def _strategies() -> Iterable[str]:
+    """Return the strategies, the plainest one last."""
+    return sorted(OPTIONS, key=lambda name: name == "generic")
+
+
+def _final(
+    trials: Trials,
+    sizes: Sizes,
+    inputs: Inputs,
+    finalists: Sequence[Candidate],
+    effort: Effort,
+) -> Winner:
+    """Return the best of the finalists, timed anew beside what there was."""
+    before = trials.time(None, sizes, inputs, effort).median
+    times = {
+        each: trials.time(each, sizes, inputs, effort).median for each in finalists
+    }
+    best = min(times, key=lambda each: times[each], default=None)
+    if best is None or times[best] > WORTH * before:
+        return Winner(trials.stage, sizes, None, trials.now.scheduled, before, before)
+    version = trials.version(best)
+    if not isinstance(version, Version):
+        raise TypeError(version)
+    return Winner(trials.stage, sizes, best, version.scheduled, before, times[best])

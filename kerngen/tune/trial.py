@@ -1,0 +1,237 @@
+"""Trials: a candidate compiled, held to the reference, and timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from math import prod
+from pathlib import PurePosixPath
+from typing import Any, Final, TypeAlias, final
+
+from kerngen.bench.arguments import Sizes, scalars, sets, tensor_bytes
+from kerngen.bench.measure import Effort, Timing, clock_of, measure
+from kerngen.bench.package import Compiled, functions, imported
+from kerngen.compiler import CompiledModule, Compiler
+from kerngen.ir.nodes import Kernel, Schedule
+from kerngen.runtime import Context, LimitError
+from kerngen.runtime.choices import KernelFunction, kernel_of
+from kerngen.runtime.kernel import Kernel as RuntimeKernel
+from kerngen.schedule.program import ScheduledStage
+from kerngen.source.diagnostic import CompileError
+from kerngen.tune import bound
+from kerngen.tune.candidates import Candidate
+
+CHECKED_ELEMENTS: Final = 2**24
+"""How many steps the reference may take, as the product of all lengths."""
+_MODULUS: Final = 256
+
+
+class Verdict(Enum):
+    """What became of a candidate."""
+
+    TIMED = "timed"
+    UNFIT = "not possible"
+    OVER_LIMITS = "over the adapter's limits"
+    WRONG = "wrong"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a candidate, its seconds if it was timed, and else why not."""
+
+    verdict: Verdict
+    seconds: float = float("inf")
+    why: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The kernel that is tuned: a file's, with the schedules that it has so far.
+
+    `others` are the modules that its own imports.
+    """
+
+    compiler: Compiler
+    name: str
+    kernel: Kernel
+    others: tuple[Compiled, ...] = ()
+
+    def compiled(self, stage: str, candidate: Candidate | None) -> CompiledModule:
+        """Compile the kernel with a candidate before its schedules, or with those alone."""
+        first: tuple[Schedule, ...] = ()
+        if candidate is not None:
+            first = (candidate.schedule(stage, self.kernel.span),)
+        schedules = (*first, *self.kernel.schedules)
+        return self.compiler.with_schedules(self.name, self.kernel, schedules)
+
+    @contextmanager
+    def imported(self, compiled: CompiledModule) -> Generator[KernelFunction]:
+        """Yield the function of the kernel, compiled in one way, for a block."""
+        folder = PurePosixPath(self.name).parent if self.others else PurePosixPath()
+        with imported([Compiled(compiled, folder), *self.others]) as modules:
+            yield functions(compiled, modules[self.name])[self.kernel.name]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A kernel compiled in one way, and how it then runs the stage in question."""
+
+    function: KernelFunction
+    scheduled: ScheduledStage
+
+    @property
+    def kernel(self) -> RuntimeKernel:
+        """The kernel as the runtime knows it."""
+        return kernel_of(self.function)
+
+
+Inputs: TypeAlias = list[tuple[tuple[Any, ...], tuple[Any, ...]]]
+
+
+@final
+@dataclass(slots=True)
+class Trials:
+    """Tries candidates for one stage on a context; what is compiled lives in `stack`."""
+
+    ctx: Context
+    subject: Subject
+    stage: str
+    stack: ExitStack
+    _versions: dict[Candidate | None, Version | str] = field(default_factory=dict)
+    _expected: dict[tuple[tuple[str, int], ...], bound.Expected] = field(
+        default_factory=dict
+    )
+
+    def version(self, candidate: Candidate | None) -> Version | str:
+        """Return a candidate compiled, or the compiler's refusal."""
+        if candidate not in self._versions:
+            self._versions[candidate] = self._compile(candidate)
+        return self._versions[candidate]
+
+    def _compile(self, candidate: Candidate | None) -> Version | str:
+        try:
+            compiled = self.subject.compiled(self.stage, candidate)
+        except CompileError as error:
+            return error.diagnostics[0].headline
+        function = self.stack.enter_context(self.subject.imported(compiled))
+        stages = compiled.programs[0].stages
+        scheduled = next(s for s in stages if s.name == self.stage).schedules
+        return Version(function, scheduled[0])
+
+    def inputs(self, sizes: Sizes) -> Inputs:
+        """Return random arguments to time every candidate with."""
+        version = self.now
+        return [*sets(self.ctx, version.kernel, sizes)]
+
+    def attempt(
+        self, candidate: Candidate | None, sizes: Sizes, inputs: Inputs, best: float
+    ) -> Outcome:
+        """Compile, check and time a candidate; one much slower than the best in short."""
+        version = self.version(candidate)
+        if isinstance(version, str):
+            return Outcome(Verdict.UNFIT, why=version)
+        try:
+            if candidate is not None and not self._runs(version, sizes):
+                return Outcome(Verdict.OVER_LIMITS)
+            fault = self._fault(version, sizes)
+            if fault:
+                return Outcome(Verdict.WRONG, why=fault)
+            clock = clock_of(self.ctx, _launcher(self.ctx, version, sizes, inputs))
+            clock(1)
+            first = clock(1)
+            if first > 2 * best:
+                return Outcome(Verdict.TIMED, first)
+            effort = Effort(samples=5, launches=50, seconds=0.05)
+            return Outcome(Verdict.TIMED, measure(clock, effort).median)
+        except LimitError as error:
+            return Outcome(Verdict.OVER_LIMITS, why=str(error))
+
+    def time(
+        self,
+        candidate: Candidate | None,
+        sizes: Sizes,
+        inputs: Inputs,
+        effort: Effort,
+    ) -> Timing:
+        """Time a candidate that was timed before, with more care."""
+        version = self.version(candidate)
+        if isinstance(version, str):
+            raise TypeError(version)
+        clock = clock_of(self.ctx, _launcher(self.ctx, version, sizes, inputs))
+        return measure(clock, effort)
+
+    @property
+    def now(self) -> Version:
+        """The kernel with the schedules that it has so far."""
+        version = self.version(None)
+        if isinstance(version, str):
+            raise TypeError(version)
+        return version
+
+    def _runs(self, version: Version, sizes: Sizes) -> bool:
+        """Whether a candidate's own schedule is what the adapter would run."""
+        choices = self.ctx.choices(version.function, **sizes)
+        labels = {choice.stage: choice.strategy for choice in choices}
+        return labels.get(self.stage) == version.scheduled.label
+
+    def _fault(self, version: Version, sizes: Sizes) -> str:
+        """Say what is wrong with a candidate's results, at sizes that NumPy can check."""
+        small = checked_sizes(version.kernel.dims, sizes)
+        key = tuple(sorted(small.items()))
+        arrays = bound.whole_numbers(version.kernel, small)
+        values = scalars(version.function, small)
+        if key not in self._expected:
+            exact = bound.reference(version.kernel, arrays, values)
+            plain = self.version(Candidate("generic"))
+            if isinstance(plain, str):
+                raise TypeError(plain)
+            generic = bound.run(self.ctx, plain.kernel, arrays, values)
+            self._expected[key] = bound.expect(exact, generic)
+        results = bound.run(self.ctx, version.kernel, arrays, values)
+        return self._expected[key].fault(results)
+
+
+def _launcher(
+    ctx: Context, version: Version, sizes: Sizes, inputs: Inputs
+) -> Callable[[int], object]:
+    kernel, values = version.kernel, scalars(version.function, sizes)
+
+    def launch(turn: int) -> object:
+        given, outputs = inputs[turn % len(inputs)]
+        return kernel.launch(ctx, given, values, outputs)
+
+    return launch
+
+
+def checked_sizes(dims: Iterable[str], sizes: Sizes) -> Mapping[str, int]:
+    """Return sizes small enough for NumPy, that leave the same over in tiles.
+
+    The longest axis is halved, up to what keeps its remainder by 256, time and again.
+    """
+    small = dict(sizes)
+    while prod(small[dim] for dim in dims) > CHECKED_ELEMENTS:
+        longest = max(dims, key=lambda dim: small[dim])
+        length = small[longest]
+        rest = length % _MODULUS
+        shorter = length // 2 // _MODULUS * _MODULUS + rest
+        if shorter in {length, 0}:
+            break
+        small[longest] = shorter
+    return small
+
+
+def fits(ctx: Context, kernel: RuntimeKernel, sizes: Sizes) -> bool:
+    """Whether an adapter can bind all tensors of a call."""
+    largest = max(tensor_bytes(kernel, sizes).values(), default=0)
+    return largest <= ctx.max_tensor_bytes
+
+
+def kernel_of_subject(subject: Subject) -> RuntimeKernel:
+    """Return the kernel that is tuned as the runtime knows it."""
+    with subject.imported(subject.compiled("", None)) as function:
+        return kernel_of(function)

@@ -1,0 +1,112 @@
+"""`kerngen tune`, end to end: what it writes is built, is used, and is right."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module, invalidate_caches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kerngen.runtime import Context
+from kerngen.tune import session, trial
+from kerngen.tune.candidates import Candidate
+from kerngen.tune.trial import Outcome, Verdict
+from tests.cli.sample import PYPROJECT, SCALE, Run, edit
+
+LAYER = """
+kernel layer(w: f32[n, k], x: f32[k]) -> y: f32[n] {
+    let z[i] = sum[p] w[i, p] * x[p];
+    y[i] = z[i] * exp(0.0 - z[i] * z[i]);
+}
+"""
+
+
+@pytest.fixture
+def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "project"
+    edit(root / "pyproject.toml", PYPROJECT)
+    edit(root / "dsl" / "nets" / "layer.kern", LAYER)
+    edit(root / "dsl" / "scale.kern", SCALE)
+    monkeypatch.chdir(root)
+    return root
+
+
+def built(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Import the module of the layer from the project's output."""
+    monkeypatch.setattr(sys, "path", [str(root / "gen"), *sys.path])
+    invalidate_caches()
+    for name in [*sys.modules]:
+        if name.partition(".")[0] == "kernels":
+            monkeypatch.delitem(sys.modules, name)
+    return import_module("kernels.nets.layer")
+
+
+def test_the_winners_are_built_used_and_right(
+    layer: Path, kerngen: Run, ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "WORTH", 1e9)  # the fastest other one, if slower
+    out = layer / "dsl" / "tuned.kern"
+    arguments = ("tune", "layer", "--budget", "3", "--shapes", "n=64,k=64")
+    said = kerngen(*arguments, "--out", out).stdout
+    assert "tuned.kern: written" in said
+    assert "timed" in said
+    text = out.read_text("utf-8")
+    assert ctx.adapter_name in text
+    assert 'use "nets/layer.kern";' in text
+    assert "when n >= 32 and n <= 128 and k >= 32 and k <= 128 {" in text
+    kerngen("build")
+    module = built(layer, monkeypatch)
+    strategy = text.rpartition("{ ")[2].split()[0]
+    near, far = ctx.choices(module.layer, n=64, k=64), ctx.choices(
+        module.layer, n=1000, k=64
+    )
+    assert near[0].strategy.split("_")[0] == strategy != far[0].strategy.split("_")[0]
+    rng = np.random.default_rng(0)
+    w, x = rng.random((65, 66)) / 20, rng.random(66)
+    y = module.layer(ctx.tensor(w.astype(np.float32)), ctx.tensor(x.astype("f4")))
+    np.testing.assert_allclose(y.numpy(), module.layer_reference(w, x), rtol=1e-5)
+    # What was tuned before is no rival of what is found now.
+    again = kerngen(*arguments, "--out", out)
+    assert "tuned.kern: written" in again.stdout
+
+
+def test_without_out_the_schedules_are_printed(
+    layer: Path, kerngen: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def attempt(
+        self: trial.Trials, candidate: Candidate | None, *rest: object
+    ) -> Outcome:
+        del self, rest
+        if candidate == Candidate("generic"):
+            return Outcome(Verdict.WRONG, why="1 of 64 elements are wrong")
+        verdict = Verdict.TIMED if candidate is None else Verdict.UNFIT
+        return Outcome(verdict, 1.0)
+
+    monkeypatch.setattr(trial.Trials, "attempt", attempt)
+    said = kerngen("tune", "dsl/nets/layer.kern:layer", "--shapes", "n=8,k=8").stdout
+    assert 'use "layer.kern";' in said
+    assert "nothing was faster" in said
+    assert "wrong: generic: 1 of 64 elements are wrong" in said
+    assert not (layer / "dsl" / "tuned.kern").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "code"),
+    [
+        (("lair",), "There is no kernel 'lair'", 1),
+        (("layer.w",), "has no stage 'w' to tune: it has", 1),
+        (("layer", "--shapes", "n=8"), "--shapes lacks 'k'", 2),
+        (("layer", "--out", "tuned.kern"), "so no build of it counts", 2),
+        (("layer", "--out", "dsl/tuned.txt"), "is not a .kern file", 2),
+        (("layer", "--out", "dsl/scale.kern"), "was not written by 'kerngen tune'", 1),
+        (("layer", "--shapes", "n=100000,k=100000"), "can't bind its tensors", 1),
+    ],
+)
+@pytest.mark.usefixtures("layer")
+def test_faults_of_the_user_are_messages(
+    arguments: tuple[str, ...], message: str, code: int, kerngen: Run
+) -> None:
+    assert message in kerngen("tune", *arguments, code=code).output

@@ -1,0 +1,130 @@
+"""The search, on times that are made up; and what the file says of its winners."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from kerngen.compiler import compile_text
+from kerngen.ir.strategies import OPTIONS
+from kerngen.schedule.program import ScheduledStage
+from kerngen.tune.candidates import Candidate, groups, variations
+from kerngen.tune.search import Search
+from kerngen.tune.trial import Outcome, Verdict, checked_sizes
+from kerngen.tune.write import Winner, write_winners
+
+BEST = Candidate("gemm", (("tile", (64, 64, 16)), ("micro", (4, 4)), ("pad", (2,))))
+
+
+def attempt(candidate: Candidate | None, best: float) -> Outcome:
+    """Be the faster, the more options are as in BEST; some faults are in the way."""
+    del best
+    if candidate is None or candidate.strategy in {"generic", "gemv"}:
+        return Outcome(Verdict.TIMED, 8.0)
+    if candidate.strategy != "gemm":
+        return Outcome(Verdict.UNFIT, why="it does not fit")
+    given = dict(candidate.options)
+    if given.get("lanes") == (1, 32):
+        return Outcome(Verdict.WRONG, why="4 of 9 elements are wrong")
+    same = sum(given.get(name) == value for name, value in BEST.options)
+    return Outcome(Verdict.TIMED, 6.0 - same)
+
+
+def test_options_are_varied_one_at_a_time_or_together() -> None:
+    assert [*groups("gemv")] == [("rows",)]
+    assert next(groups("gemm")) == ("tile", "micro")
+    varied = [*variations(Candidate("gemm"), ("tile", "micro"))]
+    tried = OPTIONS["gemm"]
+    assert len({*varied}) == len(tried["tile"].tried) * len(tried["micro"].tried)
+    assert varied[0].text == "gemm tile(128, 128, 16) micro(8, 8)"
+    assert varied[0].having({"pad": (0,)}).having({"tile": (32, 32, 32)}).text == (
+        "gemm tile(32, 32, 32) micro(8, 8) pad(0)"
+    )
+
+
+def test_the_search_finds_the_best() -> None:
+    search = Search(attempt, time.monotonic() + 60)
+    for _ in search.run(OPTIONS):
+        pass
+    assert search.best is not None
+    assert {*BEST.options} <= {*search.best.options}
+    assert search.seconds == 3.0
+    assert search.fastest(1) == [search.best]
+    assert search.verdicts[Verdict.UNFIT] == 3  # and none of their variations
+    assert search.verdicts[Verdict.WRONG] > 0
+    assert None in search.found
+
+
+def test_the_search_ends_in_time() -> None:
+    search = Search(attempt, time.monotonic())
+    assert len([*search.run(OPTIONS)]) == 1
+    assert search.best is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "small"),
+    [
+        ({"m": 300, "n": 200}, {"m": 300, "n": 200}),
+        ({"m": 4096, "k": 4096, "n": 4096}, {"m": 256, "k": 256, "n": 256}),
+        ({"m": 4095, "k": 4097, "n": 4093}, {"m": 255, "k": 257, "n": 253}),
+        ({"m": 1, "k": 16384, "n": 16384}, {"m": 1, "k": 4096, "n": 4096}),
+        ({"n": 2**28}, {"n": 2**24}),
+    ],
+)
+def test_results_are_checked_at_sizes_that_leave_as_much_over(
+    sizes: dict[str, int], small: dict[str, int]
+) -> None:
+    checked = checked_sizes([*sizes], sizes)
+    assert {d: n % 256 for d, n in checked.items()} == {
+        d: n % 256 for d, n in sizes.items()
+    }
+    assert all(checked[dim] <= 2 * small[dim] for dim in sizes)
+    assert checked == small or sizes["m"] != 300
+
+
+SOURCE = "kernel product(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum[p] a[i, p] * b[p, j]; }"
+
+
+def scheduled(memory: int = 0, invocations: int = 64) -> ScheduledStage:
+    """Return a schedule whose shader needs this of the adapter."""
+    (program,) = compile_text(SOURCE, "product.kern").programs
+    schedule = program.stages[0].schedules[-1]
+    shader = replace(
+        schedule.variants[0].shaders[0],
+        workgroup_bytes=memory,
+        workgroup_size=invocations,
+    )
+    variant = replace(schedule.variants[0], shaders=(shader,))
+    return replace(schedule, variants=(variant,))
+
+
+def test_guards_hold_around_what_was_tuned() -> None:
+    plain, large = scheduled(), scheduled(33000, 512)
+    winners = [
+        Winner("c", {"m": 1, "n": 4096}, Candidate("gemv"), plain, 2e-3, 1e-3),
+        Winner("c", {"m": 16, "n": 4096}, None, plain, 2e-3, 2e-3),
+        Winner("c", {"m": 1024, "n": 4096}, BEST, large, 4e-3, 1e-3),
+    ]
+    text = write_winners(
+        winners, kernel="product", used="product.kern", whole=True, about={"On": "it"}
+    )
+    assert text == (
+        """//! Schedules found by 'kerngen tune'.
+//!
+//! On: it
+
+use "product.kern";
+
+// m = 1, n = 4096: 1 ms, before 2 ms.
+schedule product when m >= 1 and m <= 4 and n >= 2048 and n <= 8192 { gemv }
+
+// product, m = 16, n = 4096: 2 ms; nothing was faster.
+
+// m = 1024, n = 4096: 1 ms, before 4 ms.
+schedule product when m >= 129 and m <= 2048 and n >= 2048 and n <= 8192 """
+        """and adapter.workgroup_bytes >= 33000 and adapter.invocations >= 512 """
+        """{ gemm tile(64, 64, 16) micro(4, 4) pad(2) }
+"""
+    )
