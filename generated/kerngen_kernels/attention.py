@@ -206,13 +206,65 @@ _ATTENTION = Kernel(
                     invocations=128,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["s"] < 64
+                    or d["t"] < 64
+                    or d["b"] * d["h"] * d["s"] * d["t"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["d"] % 16 == 0
+                            and d["t"] % 4 == 0
+                            and d["d"] % 4 == 0
+                            and d["d"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention.score.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("q"),
+                                        Binding("k"),
+                                        Binding("score", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["t"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["d"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention.score.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("q"),
+                                        Binding("k"),
+                                        Binding("score", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["t"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["d"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["s"] % 128 == 0
-                            and d["t"] % 64 == 0
-                            and d["d"] % 16 == 0
+                            when=lambda d: d["d"] % 16 == 0
+                            and d["t"] % 4 == 0
+                            and d["d"] % 4 == 0
                             and d["d"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -225,7 +277,8 @@ _ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 64),
+                                    * ceil_div(d["t"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -243,14 +296,15 @@ _ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 64),
+                                    * ceil_div(d["t"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=15360,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -790,13 +844,65 @@ _ATTENTION = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["s"] < 64
+                    or d["e"] < 64
+                    or d["b"] * d["h"] * d["s"] * d["e"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 16 == 0
+                            and d["e"] % 4 == 0
+                            and d["t"] % 4 == 0
+                            and d["t"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention.y.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("v"),
+                                        Binding("y", writes=True),
+                                        Binding("weight"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["t"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention.y.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("v"),
+                                        Binding("y", writes=True),
+                                        Binding("weight"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["t"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["s"] % 128 == 0
-                            and d["e"] % 64 == 0
-                            and d["t"] % 16 == 0
+                            when=lambda d: d["t"] % 16 == 0
+                            and d["e"] % 4 == 0
+                            and d["t"] % 4 == 0
                             and d["t"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -809,7 +915,8 @@ _ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["e"], 64),
+                                    * ceil_div(d["e"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -827,14 +934,15 @@ _ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["e"], 64),
+                                    * ceil_div(d["e"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=14592,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -1039,13 +1147,65 @@ _CAUSAL_ATTENTION = Kernel(
                     invocations=128,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["s"] < 64
+                    or d["t"] < 64
+                    or d["b"] * d["h"] * d["s"] * d["t"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["d"] % 16 == 0
+                            and d["t"] % 4 == 0
+                            and d["d"] % 4 == 0
+                            and d["d"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention.product.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("q"),
+                                        Binding("k"),
+                                        Binding("product", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["t"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["d"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention.product.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("q"),
+                                        Binding("k"),
+                                        Binding("product", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["t"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["d"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["s"] % 128 == 0
-                            and d["t"] % 64 == 0
-                            and d["d"] % 16 == 0
+                            when=lambda d: d["d"] % 16 == 0
+                            and d["t"] % 4 == 0
+                            and d["d"] % 4 == 0
                             and d["d"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -1058,7 +1218,8 @@ _CAUSAL_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 64),
+                                    * ceil_div(d["t"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -1076,14 +1237,15 @@ _CAUSAL_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 64),
+                                    * ceil_div(d["t"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=15360,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -1656,13 +1818,65 @@ _CAUSAL_ATTENTION = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["s"] < 64
+                    or d["e"] < 64
+                    or d["b"] * d["h"] * d["s"] * d["e"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 16 == 0
+                            and d["e"] % 4 == 0
+                            and d["t"] % 4 == 0
+                            and d["t"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention.y.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("v"),
+                                        Binding("y", writes=True),
+                                        Binding("weight"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["t"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention.y.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("v"),
+                                        Binding("y", writes=True),
+                                        Binding("weight"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["t"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["s"] % 128 == 0
-                            and d["e"] % 64 == 0
-                            and d["t"] % 16 == 0
+                            when=lambda d: d["t"] % 16 == 0
+                            and d["e"] % 4 == 0
+                            and d["t"] % 4 == 0
                             and d["t"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -1675,7 +1889,8 @@ _CAUSAL_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["e"], 64),
+                                    * ceil_div(d["e"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -1693,14 +1908,15 @@ _CAUSAL_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["e"], 64),
+                                    * ceil_div(d["e"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=14592,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -1932,13 +2148,65 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                     invocations=128,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["s"] < 64
+                    or d["t"] < 64
+                    or d["b"] * d["h"] * d["s"] * d["t"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["d"] % 16 == 0
+                            and d["t"] % 4 == 0
+                            and d["d"] % 4 == 0
+                            and d["d"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.grouped_query_attention.product.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("q"),
+                                        Binding("k"),
+                                        Binding("product", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["t"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["d"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.grouped_query_attention.product.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("q"),
+                                        Binding("k"),
+                                        Binding("product", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["t"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["d"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["s"] % 128 == 0
-                            and d["t"] % 64 == 0
-                            and d["d"] % 16 == 0
+                            when=lambda d: d["d"] % 16 == 0
+                            and d["t"] % 4 == 0
+                            and d["d"] % 4 == 0
                             and d["d"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -1951,7 +2219,8 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 64),
+                                    * ceil_div(d["t"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -1969,14 +2238,15 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 64),
+                                    * ceil_div(d["t"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=15360,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -2549,13 +2819,65 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["s"] < 64
+                    or d["e"] < 64
+                    or d["b"] * d["h"] * d["s"] * d["e"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 16 == 0
+                            and d["e"] % 4 == 0
+                            and d["t"] % 4 == 0
+                            and d["t"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.grouped_query_attention.y.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("v"),
+                                        Binding("y", writes=True),
+                                        Binding("weight"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["t"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.grouped_query_attention.y.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("v"),
+                                        Binding("y", writes=True),
+                                        Binding("weight"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["t"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["s"] % 128 == 0
-                            and d["e"] % 64 == 0
-                            and d["t"] % 16 == 0
+                            when=lambda d: d["t"] % 16 == 0
+                            and d["e"] % 4 == 0
+                            and d["t"] % 4 == 0
                             and d["t"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -2568,7 +2890,8 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["e"], 64),
+                                    * ceil_div(d["e"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -2586,14 +2909,15 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["e"], 64),
+                                    * ceil_div(d["e"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=14592,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -2827,13 +3151,65 @@ _ATTENTION_GRADIENT = Kernel(
                     invocations=128,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["s"] < 64
+                    or d["t"] < 64
+                    or d["b"] * d["h"] * d["s"] * d["t"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["d"] % 16 == 0
+                            and d["t"] % 4 == 0
+                            and d["d"] % 4 == 0
+                            and d["d"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention_gradient.score.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("q"),
+                                        Binding("k"),
+                                        Binding("score", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["t"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["d"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention_gradient.score.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("q"),
+                                        Binding("k"),
+                                        Binding("score", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["t"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["d"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["s"] % 128 == 0
-                            and d["t"] % 64 == 0
-                            and d["d"] % 16 == 0
+                            when=lambda d: d["d"] % 16 == 0
+                            and d["t"] % 4 == 0
+                            and d["d"] % 4 == 0
                             and d["d"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -2846,7 +3222,8 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 64),
+                                    * ceil_div(d["t"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -2864,14 +3241,15 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 64),
+                                    * ceil_div(d["t"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=15360,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -2918,13 +3296,65 @@ _ATTENTION_GRADIENT = Kernel(
                     invocations=128,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["s"] < 64
+                    or d["t"] < 64
+                    or d["b"] * d["h"] * d["s"] * d["t"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["e"] % 16 == 0
+                            and d["t"] % 4 == 0
+                            and d["e"] % 4 == 0
+                            and d["e"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention_gradient.dweight.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("v"),
+                                        Binding("dy"),
+                                        Binding("dweight", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["t"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["e"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention_gradient.dweight.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("v"),
+                                        Binding("dy"),
+                                        Binding("dweight", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["t"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["e"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["s"] % 128 == 0
-                            and d["t"] % 64 == 0
-                            and d["e"] % 16 == 0
+                            when=lambda d: d["e"] % 16 == 0
+                            and d["t"] % 4 == 0
+                            and d["e"] % 4 == 0
                             and d["e"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -2937,7 +3367,8 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 64),
+                                    * ceil_div(d["t"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["e"], 16),
                                 ),
                             ),
@@ -2955,14 +3386,15 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 64),
+                                    * ceil_div(d["t"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["e"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=15360,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -3718,13 +4150,65 @@ _ATTENTION_GRADIENT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["s"] < 64
+                    or d["d"] < 64
+                    or d["b"] * d["h"] * d["s"] * d["d"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 16 == 0
+                            and d["d"] % 4 == 0
+                            and d["t"] % 4 == 0
+                            and d["t"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention_gradient.dq.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("k"),
+                                        Binding("dq", writes=True),
+                                        Binding("dscore"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["t"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention_gradient.dq.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("k"),
+                                        Binding("dq", writes=True),
+                                        Binding("dscore"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["t"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["s"] % 128 == 0
-                            and d["d"] % 64 == 0
-                            and d["t"] % 16 == 0
+                            when=lambda d: d["t"] % 16 == 0
+                            and d["d"] % 4 == 0
+                            and d["t"] % 4 == 0
                             and d["t"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -3737,7 +4221,8 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["d"], 64),
+                                    * ceil_div(d["d"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -3755,14 +4240,15 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["d"], 64),
+                                    * ceil_div(d["d"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=14592,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -3887,13 +4373,67 @@ _ATTENTION_GRADIENT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["t"] < 64
+                    or d["d"] < 64
+                    or d["b"] * d["h"] * d["t"] * d["d"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["s"] % 16 == 0
+                            and d["d"] % 4 == 0
+                            and d["t"] % 4 == 0
+                            and d["s"] % 4 == 0
+                            and d["s"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention_gradient.dk.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("q"),
+                                        Binding("dk", writes=True),
+                                        Binding("dscore"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["t"], 32)
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["s"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention_gradient.dk.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("q"),
+                                        Binding("dk", writes=True),
+                                        Binding("dscore"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["t"], 32)
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["s"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["t"] % 128 == 0
-                            and d["d"] % 64 == 0
-                            and d["s"] % 16 == 0
+                            when=lambda d: d["s"] % 16 == 0
+                            and d["d"] % 4 == 0
+                            and d["t"] % 4 == 0
+                            and d["s"] % 4 == 0
                             and d["s"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -3906,7 +4446,8 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 128)
-                                    * ceil_div(d["d"], 64),
+                                    * ceil_div(d["d"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -3924,14 +4465,15 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 128)
-                                    * ceil_div(d["d"], 64),
+                                    * ceil_div(d["d"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=12800,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -4056,13 +4598,67 @@ _ATTENTION_GRADIENT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["t"] < 64
+                    or d["e"] < 64
+                    or d["b"] * d["h"] * d["t"] * d["e"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["s"] % 16 == 0
+                            and d["e"] % 4 == 0
+                            and d["t"] % 4 == 0
+                            and d["s"] % 4 == 0
+                            and d["s"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention_gradient.dv.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("dy"),
+                                        Binding("dv", writes=True),
+                                        Binding("weight"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["t"], 32)
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["s"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention_gradient.dv.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("dy"),
+                                        Binding("dv", writes=True),
+                                        Binding("weight"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["t"], 32)
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["s"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["t"] % 128 == 0
-                            and d["e"] % 64 == 0
-                            and d["s"] % 16 == 0
+                            when=lambda d: d["s"] % 16 == 0
+                            and d["e"] % 4 == 0
+                            and d["t"] % 4 == 0
+                            and d["s"] % 4 == 0
                             and d["s"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -4075,7 +4671,8 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 128)
-                                    * ceil_div(d["e"], 64),
+                                    * ceil_div(d["e"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -4093,14 +4690,15 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 128)
-                                    * ceil_div(d["e"], 64),
+                                    * ceil_div(d["e"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=12800,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -4350,13 +4948,65 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                     invocations=128,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["s"] < 64
+                    or d["t"] < 64
+                    or d["b"] * d["h"] * d["s"] * d["t"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["d"] % 16 == 0
+                            and d["t"] % 4 == 0
+                            and d["d"] % 4 == 0
+                            and d["d"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention_gradient.product.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("q"),
+                                        Binding("k"),
+                                        Binding("product", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["t"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["d"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention_gradient.product.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("q"),
+                                        Binding("k"),
+                                        Binding("product", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["t"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["d"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["s"] % 128 == 0
-                            and d["t"] % 64 == 0
-                            and d["d"] % 16 == 0
+                            when=lambda d: d["d"] % 16 == 0
+                            and d["t"] % 4 == 0
+                            and d["d"] % 4 == 0
                             and d["d"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -4369,7 +5019,8 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 64),
+                                    * ceil_div(d["t"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -4387,14 +5038,15 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 64),
+                                    * ceil_div(d["t"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=15360,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -4441,13 +5093,65 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                     invocations=128,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["s"] < 64
+                    or d["t"] < 64
+                    or d["b"] * d["h"] * d["s"] * d["t"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["e"] % 16 == 0
+                            and d["t"] % 4 == 0
+                            and d["e"] % 4 == 0
+                            and d["e"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention_gradient.dweight.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("v"),
+                                        Binding("dy"),
+                                        Binding("dweight", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["t"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["e"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention_gradient.dweight.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("v"),
+                                        Binding("dy"),
+                                        Binding("dweight", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["t"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["e"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["s"] % 128 == 0
-                            and d["t"] % 64 == 0
-                            and d["e"] % 16 == 0
+                            when=lambda d: d["e"] % 16 == 0
+                            and d["t"] % 4 == 0
+                            and d["e"] % 4 == 0
                             and d["e"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -4460,7 +5164,8 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 64),
+                                    * ceil_div(d["t"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["e"], 16),
                                 ),
                             ),
@@ -4478,14 +5183,15 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 64),
+                                    * ceil_div(d["t"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["e"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=15360,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -5241,13 +5947,65 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["s"] < 64
+                    or d["d"] < 64
+                    or d["b"] * d["h"] * d["s"] * d["d"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 16 == 0
+                            and d["d"] % 4 == 0
+                            and d["t"] % 4 == 0
+                            and d["t"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention_gradient.dq.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("k"),
+                                        Binding("dq", writes=True),
+                                        Binding("dscore"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["t"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention_gradient.dq.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("k"),
+                                        Binding("dq", writes=True),
+                                        Binding("dscore"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["s"], 32)
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["t"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["s"] % 128 == 0
-                            and d["d"] % 64 == 0
-                            and d["t"] % 16 == 0
+                            when=lambda d: d["t"] % 16 == 0
+                            and d["d"] % 4 == 0
+                            and d["t"] % 4 == 0
                             and d["t"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -5260,7 +6018,8 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["d"], 64),
+                                    * ceil_div(d["d"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -5278,14 +6037,15 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["d"], 64),
+                                    * ceil_div(d["d"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=14592,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -5410,13 +6170,67 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["t"] < 64
+                    or d["d"] < 64
+                    or d["b"] * d["h"] * d["t"] * d["d"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["s"] % 16 == 0
+                            and d["d"] % 4 == 0
+                            and d["t"] % 4 == 0
+                            and d["s"] % 4 == 0
+                            and d["s"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention_gradient.dk.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("q"),
+                                        Binding("dk", writes=True),
+                                        Binding("dscore"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["t"], 32)
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["s"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention_gradient.dk.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("q"),
+                                        Binding("dk", writes=True),
+                                        Binding("dscore"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["t"], 32)
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["s"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["t"] % 128 == 0
-                            and d["d"] % 64 == 0
-                            and d["s"] % 16 == 0
+                            when=lambda d: d["s"] % 16 == 0
+                            and d["d"] % 4 == 0
+                            and d["t"] % 4 == 0
+                            and d["s"] % 4 == 0
                             and d["s"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -5429,7 +6243,8 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 128)
-                                    * ceil_div(d["d"], 64),
+                                    * ceil_div(d["d"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -5447,14 +6262,15 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 128)
-                                    * ceil_div(d["d"], 64),
+                                    * ceil_div(d["d"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=12800,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -5579,13 +6395,67 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["t"] < 64
+                    or d["e"] < 64
+                    or d["b"] * d["h"] * d["t"] * d["e"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["s"] % 16 == 0
+                            and d["e"] % 4 == 0
+                            and d["t"] % 4 == 0
+                            and d["s"] % 4 == 0
+                            and d["s"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention_gradient.dv.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("dy"),
+                                        Binding("dv", writes=True),
+                                        Binding("weight"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["t"], 32)
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["s"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention_gradient.dv.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("dy"),
+                                        Binding("dv", writes=True),
+                                        Binding("weight"),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * ceil_div(d["t"], 32)
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["s"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["t"] % 128 == 0
-                            and d["e"] % 64 == 0
-                            and d["s"] % 16 == 0
+                            when=lambda d: d["s"] % 16 == 0
+                            and d["e"] % 4 == 0
+                            and d["t"] % 4 == 0
+                            and d["s"] % 4 == 0
                             and d["s"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -5598,7 +6468,8 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 128)
-                                    * ceil_div(d["e"], 64),
+                                    * ceil_div(d["e"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -5616,14 +6487,15 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 128)
-                                    * ceil_div(d["e"], 64),
+                                    * ceil_div(d["e"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=12800,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),

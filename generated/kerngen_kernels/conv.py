@@ -268,14 +268,15 @@ _CONV1D = Kernel(
                                     ),
                                     groups=lambda d: d["b"]
                                     * ceil_div(d["o"], 32)
-                                    * ceil_div(d["y_axis_2"], 32),
+                                    * ceil_div(d["y_axis_2"], 32)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["c"] * d["s"], 16),
                                     terms=lambda d: d["c"] * d["s"],
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=5120,
+                    workgroup_bytes=4096,
                     invocations=64,
                 ),
                 Schedule(
@@ -603,7 +604,8 @@ _CONV2D = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["y_axis_2"]
                                     * ceil_div(d["o"], 32)
-                                    * ceil_div(d["y_axis_3"], 32),
+                                    * ceil_div(d["y_axis_3"], 32)
+                                    * 1,
                                     turns=lambda d: ceil_div(
                                         d["c"] * d["r"] * d["s"], 16
                                     ),
@@ -612,7 +614,7 @@ _CONV2D = Kernel(
                             ),
                         ),
                     ),
-                    workgroup_bytes=5120,
+                    workgroup_bytes=4096,
                     invocations=64,
                 ),
                 Schedule(
@@ -961,7 +963,8 @@ _CONV2D_BIAS = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["y_axis_2"]
                                     * ceil_div(d["o"], 32)
-                                    * ceil_div(d["y_axis_3"], 32),
+                                    * ceil_div(d["y_axis_3"], 32)
+                                    * 1,
                                     turns=lambda d: ceil_div(
                                         d["c"] * d["r"] * d["s"], 16
                                     ),
@@ -970,7 +973,7 @@ _CONV2D_BIAS = Kernel(
                             ),
                         ),
                     ),
-                    workgroup_bytes=5120,
+                    workgroup_bytes=4096,
                     invocations=64,
                 ),
                 Schedule(
@@ -2042,7 +2045,8 @@ _CONV2D_INPUT_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["height_length"]
                                     * ceil_div(d["c"], 32)
-                                    * ceil_div(d["width_length"], 32),
+                                    * ceil_div(d["width_length"], 32)
+                                    * 1,
                                     turns=lambda d: ceil_div(
                                         d["o"] * d["r"] * d["s"], 16
                                     ),
@@ -2051,7 +2055,7 @@ _CONV2D_INPUT_GRADIENT = Kernel(
                             ),
                         ),
                     ),
-                    workgroup_bytes=5120,
+                    workgroup_bytes=4096,
                     invocations=64,
                 ),
                 Schedule(
@@ -2856,6 +2860,39 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["o"] < 64
+                    or d["width_length"] < 64
+                    or d["o"] * d["c"] * d["height_length"] * d["width_length"]
+                    < 2621440,
+                    variants=(
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "conv.conv2d_kernel_gradient.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("dy"),
+                                        Binding("dk", writes=True),
+                                    ),
+                                    groups=lambda d: d["c"]
+                                    * d["height_length"]
+                                    * ceil_div(d["o"], 32)
+                                    * ceil_div(d["width_length"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(
+                                        d["b"] * d["p"] * d["t"], 16
+                                    ),
+                                    terms=lambda d: d["b"] * d["p"] * d["t"],
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
@@ -2871,7 +2908,8 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
                                     groups=lambda d: d["c"]
                                     * d["height_length"]
                                     * ceil_div(d["o"], 128)
-                                    * ceil_div(d["width_length"], 64),
+                                    * ceil_div(d["width_length"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(
                                         d["b"] * d["p"] * d["t"], 16
                                     ),
@@ -2880,8 +2918,8 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
                             ),
                         ),
                     ),
-                    workgroup_bytes=15360,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),

@@ -644,13 +644,61 @@ _MATMUL_NN = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["m"] < 64
+                    or d["n"] < 64
+                    or d["m"] * d["n"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["k"] % 16 == 0
+                            and d["n"] % 4 == 0
+                            and d["k"] % 4 == 0
+                            and d["k"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "half.matmul_nn.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("c", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 32)
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["k"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "half.matmul_nn.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("c", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 32)
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["k"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["m"] % 128 == 0
-                            and d["n"] % 64 == 0
-                            and d["k"] % 16 == 0
+                            when=lambda d: d["k"] % 16 == 0
+                            and d["n"] % 4 == 0
+                            and d["k"] % 4 == 0
                             and d["k"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -661,7 +709,8 @@ _MATMUL_NN = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 64),
+                                    * ceil_div(d["n"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -677,14 +726,15 @@ _MATMUL_NN = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 64),
+                                    * ceil_div(d["n"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=14592,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -851,13 +901,61 @@ _MATMUL_NT = Kernel(
                     invocations=128,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["m"] < 64
+                    or d["n"] < 64
+                    or d["m"] * d["n"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["k"] % 16 == 0
+                            and d["n"] % 4 == 0
+                            and d["k"] % 4 == 0
+                            and d["k"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "half.matmul_nt.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("c", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 32)
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["k"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "half.matmul_nt.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("c", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 32)
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["k"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["m"] % 128 == 0
-                            and d["n"] % 64 == 0
-                            and d["k"] % 16 == 0
+                            when=lambda d: d["k"] % 16 == 0
+                            and d["n"] % 4 == 0
+                            and d["k"] % 4 == 0
                             and d["k"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -868,7 +966,8 @@ _MATMUL_NT = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 64),
+                                    * ceil_div(d["n"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -884,14 +983,15 @@ _MATMUL_NT = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 64),
+                                    * ceil_div(d["n"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=15360,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -1122,13 +1222,61 @@ _MATMUL_NN_WIDE = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["m"] < 64
+                    or d["n"] < 64
+                    or d["m"] * d["n"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["k"] % 16 == 0
+                            and d["n"] % 4 == 0
+                            and d["k"] % 4 == 0
+                            and d["k"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "half.matmul_nn_wide.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("c", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 32)
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["k"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "half.matmul_nn_wide.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("c", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 32)
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["k"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["m"] % 128 == 0
-                            and d["n"] % 64 == 0
-                            and d["k"] % 16 == 0
+                            when=lambda d: d["k"] % 16 == 0
+                            and d["n"] % 4 == 0
+                            and d["k"] % 4 == 0
                             and d["k"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -1139,7 +1287,8 @@ _MATMUL_NN_WIDE = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 64),
+                                    * ceil_div(d["n"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -1155,14 +1304,15 @@ _MATMUL_NN_WIDE = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 64),
+                                    * ceil_div(d["n"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=14592,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -1328,13 +1478,61 @@ _MATMUL_NT_WIDE = Kernel(
                     invocations=128,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["m"] < 64
+                    or d["n"] < 64
+                    or d["m"] * d["n"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["k"] % 16 == 0
+                            and d["n"] % 4 == 0
+                            and d["k"] % 4 == 0
+                            and d["k"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "half.matmul_nt_wide.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("c", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 32)
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["k"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "half.matmul_nt_wide.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("c", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 32)
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["k"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["m"] % 128 == 0
-                            and d["n"] % 64 == 0
-                            and d["k"] % 16 == 0
+                            when=lambda d: d["k"] % 16 == 0
+                            and d["n"] % 4 == 0
+                            and d["k"] % 4 == 0
                             and d["k"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -1345,7 +1543,8 @@ _MATMUL_NT_WIDE = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 64),
+                                    * ceil_div(d["n"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -1361,14 +1560,15 @@ _MATMUL_NT_WIDE = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 64),
+                                    * ceil_div(d["n"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=15360,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),

@@ -1690,20 +1690,61 @@ _COVARIANCE = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["n"] < 64
+                    or d["n"] < 64
+                    or d["n"] * d["n"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["m"] % 16 == 0
+                            and d["n"] % 4 == 0
+                            and d["m"] % 4 == 0
+                            and d["m"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.covariance.c.gemm_tile32x64x16_micro8x4",
+                                    (Binding("c", writes=True), Binding("d")),
+                                    groups=lambda d: ceil_div(d["n"], 32)
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["m"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.covariance.c.gemm_tile32x64x16_micro8x4.edge",
+                                    (Binding("c", writes=True), Binding("d")),
+                                    groups=lambda d: ceil_div(d["n"], 32)
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["m"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["n"] % 128 == 0
-                            and d["n"] % 64 == 0
-                            and d["m"] % 16 == 0
+                            when=lambda d: d["m"] % 16 == 0
+                            and d["n"] % 4 == 0
+                            and d["m"] % 4 == 0
                             and d["m"] > 0,
                             dispatches=(
                                 Dispatch(
                                     "statistics.covariance.c.gemm",
                                     (Binding("c", writes=True), Binding("d")),
                                     groups=lambda d: ceil_div(d["n"], 128)
-                                    * ceil_div(d["n"], 64),
+                                    * ceil_div(d["n"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["m"], 16),
                                 ),
                             ),
@@ -1715,14 +1756,15 @@ _COVARIANCE = Kernel(
                                     "statistics.covariance.c.gemm.edge",
                                     (Binding("c", writes=True), Binding("d")),
                                     groups=lambda d: ceil_div(d["n"], 128)
-                                    * ceil_div(d["n"], 64),
+                                    * ceil_div(d["n"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["m"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=12800,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),
@@ -3550,13 +3592,61 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "gemm_tile32x64x16_micro8x4",
+                    when=lambda d, _: d["m"] < 64
+                    or d["k"] < 64
+                    or d["m"] * d["k"] < 2621440,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 16 == 0
+                            and d["k"] % 4 == 0
+                            and d["n"] % 4 == 0
+                            and d["n"] > 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.pairwise_squared_distances.gemm_tile32x64x16_micro8x4",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("d", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 32)
+                                    * ceil_div(d["k"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["n"], 16),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.pairwise_squared_distances.gemm_tile32x64x16_micro8x4.edge",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("d", writes=True),
+                                    ),
+                                    groups=lambda d: ceil_div(d["m"], 32)
+                                    * ceil_div(d["k"], 64)
+                                    * 1,
+                                    turns=lambda d: ceil_div(d["n"], 16),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=6144,
+                    invocations=64,
+                ),
+                Schedule(
                     "gemm",
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["m"] % 128 == 0
-                            and d["k"] % 64 == 0
-                            and d["n"] % 16 == 0
+                            when=lambda d: d["n"] % 16 == 0
+                            and d["k"] % 4 == 0
+                            and d["n"] % 4 == 0
                             and d["n"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -3567,7 +3657,8 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
                                         Binding("d", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["k"], 64),
+                                    * ceil_div(d["k"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["n"], 16),
                                 ),
                             ),
@@ -3583,14 +3674,15 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
                                         Binding("d", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["k"], 64),
+                                    * ceil_div(d["k"], 128)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["n"], 16),
                                 ),
                             ),
                         ),
                     ),
-                    workgroup_bytes=15360,
-                    invocations=256,
+                    workgroup_bytes=16384,
+                    invocations=128,
                 ),
             ),
         ),

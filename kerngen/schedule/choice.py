@@ -26,7 +26,7 @@ from kerngen.schedule.plain import is_plain
 from kerngen.schedule.rows import fits_rows
 from kerngen.schedule.rows_run import Part, Run, run_of
 from kerngen.schedule.task import Options, Task
-from kerngen.schedule.tiling import DEFAULT
+from kerngen.schedule.tiling import DEFAULT, SMALL, SMALL_OPTIONS
 
 SHORT_ROW: Final = 16
 """Below this many terms, lanes that share a row are mostly idle."""
@@ -36,6 +36,9 @@ SHORT_COLUMN: Final = 32
 
 MANY_RESULTS: Final = 16384
 """So many results keep a device busy with one invocation each."""
+
+FEW_TILES: Final = 160
+"""Fewer tiles than that leave parts of a large device idle."""
 
 FEW_ROWS: Final = 64
 LONG_ROW: Final = 65536
@@ -110,7 +113,19 @@ def _candidates(task: Task) -> Iterator[Choice]:
         yield from _unless_tiles_fill(task)
     else:
         yield _of_one_row(task)
-    yield Choice("gemm", "two factors, each read once per tile")
+    yield from _in_tiles(task)
+
+
+def _in_tiles(task: Task) -> Iterator[Choice]:
+    """Yield small tiles for products that are small along either side, or in all."""
+    sides = row_of(task).extent, product_of(task)[0].column.extent
+    narrow = _either(*(_compare(side, "<", DEFAULT.m // 2) for side in sides))
+    small = _either(
+        narrow, _compare(_size(task.domain), "<", FEW_TILES * DEFAULT.m * DEFAULT.n)
+    )
+    reason = "two factors, each read once per tile"
+    yield Choice("gemm", f"{reason}; large tiles would be few", small, SMALL_OPTIONS)
+    yield Choice("gemm", reason)
 
 
 def _with_vectors(task: Task) -> Iterator[Choice]:
@@ -144,9 +159,9 @@ def _unless_tiles_fill(task: Task) -> Iterator[Choice]:
     quarter of each side is filled.
     """
     found, row = product_of(task)
-    few_terms = _compare(_size(found.over), "<", DEFAULT.k)
-    few_rows = _compare(row.extent, "<", DEFAULT.m // 4)
-    few_columns = _compare(found.column.extent, "<", DEFAULT.n // 4)
+    few_terms = _compare(_size(found.over), "<", SMALL.k)
+    few_rows = _compare(row.extent, "<", SMALL.m)
+    few_columns = _compare(found.column.extent, "<", SMALL.n // 4)
     empty = _either(_either(few_terms, few_rows), few_columns)
     for choice in _untiled(task):
         guard = empty if choice.guard is None else _both(empty, choice.guard)

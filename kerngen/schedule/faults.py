@@ -59,7 +59,7 @@ class BadTiling(Diagnostic):
     @property
     def hint(self) -> str:
         """What to do."""
-        return "The default is 'tile(128, 64, 16) micro(8, 4) pad(1) lanes(8, 4)'."
+        return "The default is 'tile(128, 128, 16) micro(8, 16) pad(0) lanes(8, 4)'."
 
 
 @final
@@ -77,24 +77,3 @@ class UnknownStage(Worded):
     stage: str
     known: str
     remedy: str
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class OptionNotSupported(Diagnostic):
-    """An option of the language that no strategy implements yet."""
-
-    code: ClassVar[str] = "KG0951"
-    rule: ClassVar[str] = "'buffers' and 'split' are not supported yet."
-
-    option: str
-
-    @property
-    def headline(self) -> str:
-        """One sentence that says what is wrong."""
-        return f"The option '{self.option}' is not supported yet."
-
-    @property
-    def hint(self) -> str:
-        """What to do."""
-        return f"Leave '{self.option}' out."

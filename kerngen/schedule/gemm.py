@@ -1,9 +1,11 @@
 """Strategy `gemm`: a matrix product in register tiles over workgroup memory.
 
-Any reduction of two factors takes the same way: see `contraction.py`.  A workgroup computes a tile of the result.  Each turn of its loop brings `k` terms of
-both operands into workgroup memory; the next turn's operands are loaded before this
-turn's arithmetic.  Accumulators are named vectors in unrolled code.  The steps of the
-stage, activation and bias included, are done by the function `finish`.
+Any reduction of two factors takes the same way: see `contraction.py`.  A workgroup
+computes a tile of the result.  Each turn of its loop brings `k` terms of both operands
+into workgroup memory; the next turn's operands are loaded before this turn's arithmetic.
+Accumulators are named vectors in unrolled code.  The steps of the stage, activation and
+bias included, are done by the function `finish`; where the terms are split, a second
+dispatch does them (`gemm_parts.py`).
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ from kerngen.schedule.contraction import (
     tile_axis,
 )
 from kerngen.schedule.cooperation import counted_terms, reduction_label, reduction_of
+from kerngen.schedule.gemm_parts import TermSplit, joining_shader, keep_total
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.operand import Operand
 from kerngen.schedule.per_element import linear_group, unravel
-from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.program import Scratch, Shader, Variant
 from kerngen.schedule.register_tile import RegisterTile
 from kerngen.schedule.steps import (
     last_extents,
@@ -68,12 +71,22 @@ def row_of(task: Task) -> Index:
 
 
 def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield a variant for whole tiles, and one for any size."""
+    """Yield a variant for whole vectors and turns, and one for any size."""
     tiling = tiling_of(options)
-    when = _whole_tiles(task, tiling)
+    when = _whole_vectors(task, tiling)
     if when is not None:
-        yield Variant("aligned", when, (_Gemm(task, tiling, whole=True).shader(),))
-    yield Variant("edge", "", (_Gemm(task, tiling, whole=False).shader(),))
+        yield _variant(task, tiling, "aligned", when)
+    yield _variant(task, tiling, "edge", "")
+
+
+def _variant(task: Task, tiling: Tiling, name: str, when: str) -> Variant:
+    shader = _Gemm(task, tiling, whole=name == "aligned").shader()
+    if tiling.split == 1:
+        return Variant(name, when, (shader,))
+    length = f"{host_product(task.domain)} * {TermSplit(task, tiling).host_count}"
+    scratch = Scratch(task.scratch_name("parts"), length)
+    joined = joining_shader(task, tiling, wide=name == "aligned")
+    return Variant(name, when, (shader, joined), (scratch,))
 
 
 def _axes(found: Contraction, row: Index) -> Iterator[Index | None]:
@@ -90,26 +103,27 @@ def _wide_tensors(found: Contraction, row: Index) -> set[str]:
     return names
 
 
-def _whole_tiles(task: Task, tiling: Tiling) -> str | None:
-    """Return the Python text of "every tile is whole"; None if it never is.
+def _whole_vectors(task: Task, tiling: Tiling) -> str | None:
+    """Return the Python text of "every vector and turn is whole"; None if it never is.
 
     Vectors end where the last of several indices does, which is soon in windows: whole
-    tiles of those would gain nothing.
+    turns of those would gain nothing.
     """
     found, row = product_of(task)
-    if len(found.over) > 1 and not all(_axes(found, row)):
+    axes = list(_axes(found, row))
+    if len(found.over) > 1 and not all(axes):
         return None
     column = found.column
     names = vector_tensors(task.stage, task.values, column)
     names |= _wide_tensors(found, row)
     widths = last_extents(task.stage, task.values, names)
     terms = tuple(index.extent for index in found.over)
-    tiled = (row.extent, column.extent, *(terms if len(terms) == 1 else ()))
+    sides = (column.extent, *((row.extent,) if row in axes else ()))
     parts = [
-        host_multiple([row.extent], tiling.m),
-        host_multiple([column.extent], tiling.n),
         host_whole(found.over, tiling.k),
-        host_multiple([w for w in (*terms[-1:], *widths) if w not in tiled], VECTOR),
+        host_multiple(
+            [*sides, *(w for w in (*terms[-1:], *widths) if w not in sides)], VECTOR
+        ),
         *map(_is_positive, terms),
     ]
     if None in parts:
@@ -125,7 +139,7 @@ def _is_positive(extent: Extent) -> str:
 @final
 @dataclass
 class _Gemm:
-    """Writes one shader; `whole` tiles need no care at the edges."""
+    """Writes one shader; what is `whole` needs no care at the ends of vectors."""
 
     task: Task
     tiling: Tiling
@@ -137,26 +151,44 @@ class _Gemm:
         self.column, self.over = found.column, found.over
         own = (self.row, self.column)
         self.batch = tuple(index for index in self.task.domain if index not in own)
-        self.steps_wide = self.whole and found.right_axis == self.column
+        self.split = TermSplit(self.task, self.tiling)
         self.builder = ShaderBuilder(self.task, self._lanes(found))
-        self.left = self._operand(found.left, self.row, "a", self.tiling.m)
-        self.right = self._operand(found.right, self.column, "b", self.tiling.n)
+        t_ = self.tiling
+        left = t_.micro_m // VECTOR, t_.rows
+        right = t_.micro_n // VECTOR, t_.columns
+        self.left = self._operand(found.left, self.row, "a", *left)
+        self.right = self._operand(found.right, self.column, "b", *right)
         self.registers = RegisterTile(
             self.builder, self.tiling, found, self.left, self.right
         )
+        self.part, self.begin = t.ZERO, t.ZERO
+        self.end = self.builder.size(self.over)
 
     def _lanes(self, found: Contraction) -> dict[str, int]:
-        """Bind as vectors what whole tiles read and write in runs."""
+        """Bind as vectors what whole vectors read and write in runs."""
         if not self.whole:
             return {}
         wide = _wide_tensors(found, self.row)
-        if self.steps_wide:
+        if self.split.possible:
+            wide.add(self.task.scratch_name("parts"))
+        else:
             wide |= vector_tensors(self.task.stage, self.task.values, self.column)
         return dict.fromkeys(wide, LANES)
 
-    def _operand(self, factor: Expr, own: Index, name: str, size: int) -> Operand:
-        builder, over, tiling = self.builder, self.over, self.tiling
-        return Operand(builder, factor, own, over, name, size, tiling, self.whole)
+    def _operand(
+        self, factor: Expr, own: Index, name: str, blocks: int, across: int
+    ) -> Operand:
+        return Operand(
+            self.builder,
+            factor,
+            own,
+            self.over,
+            name,
+            blocks,
+            across,
+            self.tiling,
+            self.whole,
+        )
 
     def shader(self) -> Shader:
         """Return the whole shader."""
@@ -168,41 +200,62 @@ class _Gemm:
         self.body += [t.Blank(), *self.registers.declare()]
         self.body += [t.Blank(), *self._loop()]
         self.body += [t.Blank(), *self._finish(batch)]
-        row, column = host_extent(self.row.extent), host_extent(self.column.extent)
-        tiles = f"ceil_div({row}, {t_.m}) * ceil_div({column}, {t_.n})"
-        rows = host_product(self.batch)
+        turns = f"ceil_div({host_product(self.over)}, {t_.k})"
         return self.builder.finish(
             self.body,
-            groups=f"{rows} * {tiles}" if self.batch else tiles,
+            groups=self.split.host_groups,
             workgroup_size=t_.invocations,
-            summary=(
-                f"one workgroup per {t_.m} x {t_.n} tile, "
-                f"{t_.micro_m} x {t_.micro_n} per invocation."
-            ),
+            summary=self._summary(),
             variant="" if self.whole else "edge",
             terms=counted_terms(reduction_of(self.task)),
-            turns=f"ceil_div({host_product(self.over)}, {t_.k})",
+            turns=turns,
+        )
+
+    def _summary(self) -> str:
+        t_ = self.tiling
+        tile = (
+            f"one workgroup per {t_.m} x {t_.n} tile, "
+            f"{t_.micro_m} x {t_.micro_n} per invocation"
+        )
+        if not self.split.possible:
+            return f"{tile}."
+        return (
+            f"first of two dispatches: {tile}, at most {t_.split} parts of the terms."
         )
 
     # Where this workgroup works
 
     def _place_tile(self) -> dict[Index, t.Expr]:
-        """Name the batch indices and the tile's first row and column."""
+        """Name the batch indices, the tile's first row and column, and its terms."""
         s = self.builder
         group, rows, columns = (
             t.Ident(s.fresh(name)) for name in ("group", "tile_rows", "tile_columns")
         )
+        tiles = s.size(self.batch) * rows * columns
         self.body += [
             t.Let(group.name, linear_group(s)),
             t.Let(rows.name, self._tiles(self.row, self.tiling.m)),
             t.Let(columns.name, self._tiles(self.column, self.tiling.n)),
-            t.If(group >= s.size(self.batch) * rows * columns, (t.Return(),)),
         ]
-        at = unravel(s, self.body, self.batch, group // columns // rows)
-        tile_row = group // columns % rows if self.batch else group // columns
+        tile = self._place_part(group, tiles)
+        at = unravel(s, self.body, self.batch, tile // columns // rows)
+        tile_row = tile // columns % rows if self.batch else tile // columns
         self.left.origin = self._let("tile_row", tile_row * self.tiling.m)
-        self.right.origin = self._let("tile_column", group % columns * self.tiling.n)
+        self.right.origin = self._let("tile_column", tile % columns * self.tiling.n)
         return at
+
+    def _place_part(self, group: t.Expr, tiles: t.Expr) -> t.Expr:
+        """Name this workgroup's terms; return the number of its tile."""
+        s = self.builder
+        if not self.split.possible:
+            self.body.append(t.If(group >= tiles, (t.Return(),)))
+            return group
+        parts = self.split.name(s, self.body, tiles)
+        self.body.append(t.If(group >= tiles * parts.count, (t.Return(),)))
+        self.part = self._let("part", group % parts.count)
+        self.begin = self._let("begin", self.part * parts.terms)
+        self.end = self._let("end", t.call("min", self.begin + parts.terms, self.end))
+        return self._let("tile", group // parts.count)
 
     def _tiles(self, index: Index, size: int) -> t.Expr:
         return (self.builder.extent(index.extent) + (size - 1)) // size
@@ -215,38 +268,73 @@ class _Gemm:
     # The product
 
     def _loop(self) -> list[t.Stmt]:
-        s, t_ = self.builder, self.tiling
-        first, following = t.Ident(s.fresh("first")), t.Ident(s.fresh("following"))
-        depth = s.size(self.over)
+        """Write the loop over the terms, with one tile of each operand or with two."""
         operands = (self.left, self.right)
-        fetched = [stmt for operand in operands for stmt in operand.fetch(following)]
-        turn: list[t.Stmt] = [
-            *(stmt for operand in operands for stmt in operand.stage()),
+        declared = [stmt for operand in operands for stmt in operand.declare()]
+        begin = self._fetch(self.begin)
+        if not self.whole:
+            begin = [t.If(self.begin < self.end, (*begin,))]
+        turn = self._turn_of_two if self.tiling.buffers > 1 else self._turn
+        return [*declared, *begin, *turn(t.Ident(self.builder.fresh("first")))]
+
+    def _turn(self, first: t.Ident) -> list[t.Stmt]:
+        body = [
+            *self._stage(None),
             t.BARRIER,
-            t.Let(following.name, first + t_.k),
-            t.If(following < depth, tuple(fetched)),
-            *(
-                self.registers.accumulate(p, self._left_over(first, depth))
-                for p in range(0, t_.k, VECTOR)
-            ),
+            *self._fetch_following(first),
+            *self._accumulate(first, None),
+            t.BARRIER,
+        ]
+        return [self._over_terms(first, body)]
+
+    def _turn_of_two(self, first: t.Ident) -> list[t.Stmt]:
+        """Fill one tile while the other is in use."""
+        buffer = t.Ident(self.builder.fresh("buffer"))
+        body = [
+            *self._fetch_following(first),
+            *self._accumulate(first, buffer),
+            t.Assign(buffer, t.Binary("-", t.ONE, buffer)),
+            *self._stage(buffer),
             t.BARRIER,
         ]
         return [
-            *(stmt for operand in operands for stmt in operand.declare()),
-            *(stmt for operand in operands for stmt in operand.fetch(t.ZERO)),
-            t.count_up(first.name, 0, depth, t_.k, *turn),
+            t.Var(buffer.name, t.ZERO),
+            *self._stage(buffer),
+            t.BARRIER,
+            self._over_terms(first, body),
         ]
 
-    def _left_over(self, first: t.Expr, depth: t.Expr) -> t.Expr | None:
-        """Return how many terms there are, where those beyond the last would count."""
-        whole = self.whole or self.registers.found.is_product
-        return None if whole else depth - first
+    def _over_terms(self, first: t.Ident, body: list[t.Stmt]) -> t.Stmt:
+        begin, end = self.begin, self.end
+        return t.count_up(first.name, begin, end, self.tiling.k, *body)
+
+    def _stage(self, buffer: t.Expr | None) -> list[t.Stmt]:
+        return [*self.left.stage(buffer), *self.right.stage(buffer)]
+
+    def _fetch(self, first: t.Expr) -> list[t.Stmt]:
+        return [*self.left.fetch(first), *self.right.fetch(first)]
+
+    def _fetch_following(self, first: t.Expr) -> list[t.Stmt]:
+        """Load the terms of the next turn; behind the last one, any will do."""
+        following: t.Expr = first + self.tiling.k
+        if self.whole:
+            last = t.Binary("-", self.end, t.u32(self.tiling.k))
+            following = t.call("min", following, last)
+        name = t.Ident(self.builder.fresh("following"))
+        return [t.Let(name.name, following), *self._fetch(name)]
+
+    def _accumulate(self, first: t.Expr, buffer: t.Expr | None) -> list[t.Stmt]:
+        left_over = None
+        if not self.whole and not self.registers.found.is_product:
+            left_over = t.Binary("-", self.end, first)
+        terms = range(self.tiling.k)
+        return [self.registers.accumulate(p, buffer, left_over) for p in terms]
 
     # The result
 
     def _finish(self, batch: dict[Index, t.Expr]) -> list[t.Stmt]:
         """Hand every accumulator to the function that does the stage's steps."""
-        finish = self._declare_finish(LANES if self.steps_wide else 1)
+        finish = self._declare_finish()
         calls: list[t.Stmt] = []
 
         def call(i: t.Expr, j: t.Expr, total: t.Expr) -> None:
@@ -256,35 +344,46 @@ class _Gemm:
                 self.column: self.right.origin + j,
             }
             place = (at[index] for index in self.task.domain)
-            calls.append(t.Evaluate(t.call(finish, *place, total)))
+            part = (self.part,) if self.split.possible else ()
+            calls.append(t.Evaluate(t.call(finish, *part, *place, total)))
 
         for i, columns, total in self.registers.results():
-            if self.steps_wide:
+            if self.whole:
                 call(i, columns[0], total)
                 continue
             for j, component in zip(columns, COMPONENTS, strict=True):
                 call(i, j, t.Member(total, component))
         return calls
 
-    def _declare_finish(self, lanes: int) -> str:
-        """Declare the function that does the steps for one total, or for four."""
+    def _declare_finish(self) -> str:
+        """Declare the function that takes one total, or with whole vectors four."""
         s = self.builder
-        name = s.fresh("finish")
+        lanes = LANES if self.whole else 1
+        name = s.fresh("keep" if self.split.possible else "finish")
         at = {index: t.Ident(s.name(index.name)) for index in self.task.domain}
         value = t.Ident(
             s.fresh(f"{reduction_label(self.task)}_{self.registers.found.kind}")
         )
-        body: list[t.Stmt] = [] if self.whole else [self._leave_outside(at)]
-        wide = lanes == LANES
-        lowerer = Lowerer(s, dict(at), body, vector=self.column if wide else None)
-        lowerer.reduced[reduction_of(self.task)] = Value(value, wide=wide)
-        write_steps(lowerer, self.task.stage)
+        body: list[t.Stmt] = [self._leave_outside(at)]
+        inputs = [(i.name, "u32") for i in at.values()]
+        what = "four neighbouring totals of a row" if self.whole else "one total"
+        if self.split.possible:
+            part = t.Ident(s.fresh("of_part"))
+            inputs.insert(0, (part.name, "u32"))
+            body.append(keep_total(s, part, at, value, lanes))
+            about = f"Keep {what}, of one part of the terms."
+        else:
+            lowerer = Lowerer(
+                s, {**at}, body, vector=self.column if self.whole else None
+            )
+            lowerer.reduced[reduction_of(self.task)] = Value(value, wide=self.whole)
+            write_steps(lowerer, self.task.stage)
+            about = f"What becomes of {what}."
         type_ = wgsl_type(self.registers.found.type, lanes)
-        signature = (*((i.name, "u32") for i in at.values()), (value.name, type_))
-        what = "four neighbouring totals of a row" if wide else "one total"
-        about = f"What becomes of {what}."
-        function = t.Function(name, signature, "", tuple(body), about)
-        s.declare(f"function {name}", function)
+        signature = (*inputs, (value.name, type_))
+        s.declare(
+            f"function {name}", t.Function(name, signature, "", tuple(body), about)
+        )
         return name
 
     def _leave_outside(self, at: dict[Index, t.Ident]) -> t.Stmt:

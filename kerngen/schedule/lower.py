@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import chain, count
-from typing import Final, TypeAlias, final
+from typing import TypeAlias, final
 
 from kerngen.ir.nodes import Function, Kernel, Module, Schedule
 from kerngen.ir.stages import Stage, StagedKernel, computed_by
@@ -16,7 +16,6 @@ from kerngen.layout.struct import uniform_layout
 from kerngen.schedule.choice import Choice, default_choices
 from kerngen.schedule.faults import (
     BadTiling,
-    OptionNotSupported,
     StrategyDoesNotFit,
     UnknownStage,
 )
@@ -32,8 +31,6 @@ from kerngen.schedule.strategies import STRATEGIES
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.tiling import Tiling, tiling_of
 from kerngen.source.diagnostic import Faults
-
-_PLANNED_OPTIONS: Final = ("buffers", "split")
 
 
 def lower(
@@ -257,9 +254,6 @@ def _check_schedule(
             )
         )
     options: Options = dict(schedule.options)
-    for option in _PLANNED_OPTIONS:
-        if options.get(option, (1,)) != (1,):
-            faults.add(OptionNotSupported(span=schedule.span, option=option))
     for fault in tiling_of(options).faults():
         faults.add(BadTiling(span=schedule.span, fault=fault))
     faults.raise_if_any()

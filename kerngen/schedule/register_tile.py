@@ -1,8 +1,7 @@
 """The part of a tiled product that one invocation keeps in registers.
 
-Invocation (column, row) of a tile computes rows `4 row + r` of each block of rows, and
-columns that depend on how the right tile lies: neighbours, read as one vector, or every
-`columns`-th, so that the vectors read along the reduction fall into different banks.
+Invocation (column, row) of a tile computes the rows `4 row` to `4 row + 3` of each block
+of rows, and as many neighbouring columns of each block of columns.
 """
 
 from __future__ import annotations
@@ -75,24 +74,29 @@ class RegisterTile:
         return self._row * VECTOR + (block * self._tiling.rows * VECTOR + within)
 
     def _tile_columns(self, v: int) -> list[t.Expr]:
-        columns = self._tiling.columns
-        numbers = range(VECTOR)
-        if self._right.runs_along_reduction:
-            return [self._column + (v * VECTOR + n) * columns for n in numbers]
-        return [self._column * VECTOR + (v * columns * VECTOR + n) for n in numbers]
+        first = v * self._tiling.columns * VECTOR
+        return [self._column * VECTOR + (first + n) for n in range(VECTOR)]
 
-    def accumulate(self, p: int, left_over: t.Expr | None) -> t.Stmt:
-        """Take four terms, `p` and the next three; only those before `left_over`."""
+    def accumulate(
+        self, p: int, buffer: t.Expr | None, left_over: t.Expr | None
+    ) -> t.Stmt:
+        """Take the term `p` of a turn, if it is one of those `left_over`.
+
+        Rows go there and back over the columns, so that neighbouring statements share
+        a factor.
+        """
         body: list[t.Stmt] = []
-        left, right = self._read_left(p, body), self._read_right(p, body)
-        for q in range(VECTOR):
-            terms: list[t.Stmt] = []
-            for (r, v), total in self._sums.items():
-                term = self._term(left[r, q], right[v, q], terms)
-                terms.append(accumulate(self.found.kind, total, term))
-            body += terms if left_over is None else [_if(p + q, left_over, terms)]
-        name = self._left.counter
-        return t.Block(f"{name} = {p} to {p + VECTOR - 1}", tuple(body))
+        left = self._read(self._left, self._left.tile(buffer)[p], self._row, body)
+        right = self._read(self._right, self._right.tile(buffer)[p], self._column, body)
+        terms: list[t.Stmt] = []
+        for r in self._rows:
+            block, within = divmod(r, VECTOR)
+            factor = t.Member(left[block], COMPONENTS[within])
+            for v in self._vectors if r % 2 == 0 else reversed(self._vectors):
+                term = self._term(factor, right[v], terms)
+                terms.append(accumulate(self.found.kind, self._sums[r, v], term))
+        body += terms if left_over is None else [t.If(t.u32(p) < left_over, (*terms,))]
+        return t.Block(f"{self._left.counter} = {p}", tuple(body))
 
     def _term(self, left: t.Expr, right: t.Expr, block: list[t.Stmt]) -> t.Expr:
         """Return the term of one row's factor and those of four columns."""
@@ -101,50 +105,13 @@ class RegisterTile:
         lowerer.locals[RIGHT] = Value(right, wide=True)
         return lowerer.widen(lowerer.lower(self.found.term), self.found.type)
 
-    def _read_left(self, p: int, body: list[t.Stmt]) -> dict[tuple[int, int], t.Expr]:
-        """Read the left fragment; return the element of row r and term p + q."""
-        tile, found = self._left.tile, dict[tuple[int, int], t.Expr]()
-        if self._left.runs_along_reduction:
-            for r in self._rows:
-                vector = self._read(
-                    f"a_{r}", tile[self._tile_row(r)][p // VECTOR], body
-                )
-                for q, component in enumerate(COMPONENTS):
-                    found[r, q] = t.Member(vector, component)
-            return found
-        for q in range(VECTOR):
-            for block in range(len(self._rows) // VECTOR):
-                place = self._row + block * self._tiling.rows
-                vector = self._read(f"a_{q}_{block}", tile[p + q][place], body)
-                for n, component in enumerate(COMPONENTS):
-                    found[block * VECTOR + n, q] = t.Member(vector, component)
-        return found
-
-    def _read_right(self, p: int, body: list[t.Stmt]) -> dict[tuple[int, int], t.Expr]:
-        """Read the right fragment; return the vector v of columns for term p + q."""
-        tile, found = self._right.tile, dict[tuple[int, int], t.Expr]()
-        for v in self._vectors:
-            if self._right.runs_along_reduction:
-                read = [
-                    self._read(f"b_{v}_at_{n}", tile[column][p // VECTOR], body)
-                    for n, column in enumerate(self._tile_columns(v))
-                ]
-                for q, component in enumerate(COMPONENTS):
-                    parts = tuple(t.Member(vector, component) for vector in read)
-                    found[v, q] = self._read(
-                        f"b_{q}_{v}", t.Call(self._right.vector_type, parts), body
-                    )
-                continue
-            for q in range(VECTOR):
-                place = self._column + v * self._tiling.columns
-                found[v, q] = self._read(f"b_{q}_{v}", tile[p + q][place], body)
-        return found
-
-    def _read(self, wanted: str, value: t.Expr, body: list[t.Stmt]) -> t.Ident:
-        name = self._builder.name(wanted, "fragment")
-        body.append(t.Let(name, value))
-        return t.Ident(name)
-
-
-def _if(number: int, left_over: t.Expr, body: list[t.Stmt]) -> t.Stmt:
-    return t.If(t.u32(number) < left_over, tuple(body))
+    def _read(
+        self, operand: Operand, line: t.Expr, at: t.Expr, body: list[t.Stmt]
+    ) -> list[t.Ident]:
+        """Name this invocation's vector of each block of a tile's line."""
+        names = [
+            t.Ident(self._builder.name(f"{operand.name}_{block}", "fragment"))
+            for block in range(operand.blocks)
+        ]
+        body += [t.Let(x.name, line[block][at]) for block, x in enumerate(names)]
+        return names

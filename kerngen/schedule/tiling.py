@@ -22,17 +22,20 @@ class Tiling:
 
     A workgroup computes `m x n` elements, `k` terms at a time.  An invocation computes
     `micro_m x micro_n` of them, as vectors of 4.  Rows in workgroup memory are padded
-    by `pad` vectors.  Groups of 32 invocations lie `lane_columns x lane_rows`.
+    by `pad` vectors, and there are `buffers` of them in turn.  Groups of 32 invocations
+    lie `lane_columns x lane_rows`.  The terms are cut into `split` parts at most.
     """
 
     m: int = 128
-    n: int = 64
+    n: int = 128
     k: int = 16
     micro_m: int = 8
-    micro_n: int = 4
-    pad: int = 1
+    micro_n: int = 16
+    pad: int = 0
+    buffers: int = 1
     lane_columns: int = 8
     lane_rows: int = 4
+    split: int = 1
 
     @property
     def columns(self) -> int:
@@ -77,13 +80,15 @@ class Tiling:
 
 
 DEFAULT: Final = Tiling()
-"""12.5 KiB of workgroup memory and 256 invocations: inside WebGPU's default limits."""
+"""16 KiB of workgroup memory and 128 invocations: inside WebGPU's default limits."""
 
 FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "tile": ("m", "n", "k"),
     "micro": ("micro_m", "micro_n"),
     "pad": ("pad",),
+    "buffers": ("buffers",),
     "lanes": ("lane_columns", "lane_rows"),
+    "split": ("split",),
 }
 """The fields that each option of `gemm` sets, in the order of its values."""
 
@@ -108,3 +113,8 @@ def tiling_of(options: Options) -> Tiling:
         return tiling
     arranged = (replace(tiling, lane_columns=c, lane_rows=r) for c, r in _LANES)
     return next((t for t in arranged if not any(t.faults())), tiling)
+
+
+SMALL_OPTIONS: Final[Options] = {"tile": (32, 64, 16), "micro": (8, 4)}
+SMALL: Final = tiling_of(SMALL_OPTIONS)
+"""For products that have too few large tiles to keep a device busy."""

@@ -19,7 +19,14 @@ from tests.language.products import PRODUCTS
 from tests.language.windows import WINDOWS
 from tests.numeric.generated import built
 
-STRATEGIES = ("", *OPTIONS, "gemv rows(3)")
+SMALL_TILES = "gemm tile(16, 32, 8) micro(4, 4)"
+STRATEGIES = (
+    "",
+    *(name for name in OPTIONS if name != "gemm"),
+    "gemv rows(3)",
+    f"{SMALL_TILES} pad(1)",
+    f"{SMALL_TILES} buffers(2) split(3)",
+)
 SIZES = (1, 3, 4, 64, 130)
 
 

@@ -347,7 +347,7 @@ def test_a_product_of_matrices_stays_one() -> None:
         p[i, j] = z[i, j] - top[i] + t[j];
     }"""
     assert choices(text) == {
-        "z": [("gemv", 1), ("gemm", 1)],
+        "z": [("gemv", 1), ("gemm_tile32x64x16_micro8x4", 1), ("gemm", 1)],
         "top": [("reduce", 1), ("rows", 2)],
         "p": [("map", 1)],
     }

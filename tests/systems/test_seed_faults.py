@@ -118,11 +118,11 @@ def test_a_split_product_does_not_visit_the_host(rows: int, layout: Layout) -> N
 
 def test_tiles_are_accumulated_in_named_vectors() -> None:
     """The fault: a private array, indexed in loops, is no register on many drivers."""
-    files = sorted(WGSL.glob("*.gemm*.wgsl"))
+    files = [file for file in WGSL.glob("*.gemm*.wgsl") if ".finish" not in file.name]
     assert len(files) > 20
     for file in files:
         text = file.read_text()
-        assert re.search(r"^    var acc_0: vec4f;$", text, re.MULTILINE), file.name
+        assert re.search(r"^    var acc_0(_0)?: vec4f;$", text, re.MULTILINE), file.name
         assert not re.search(r"var(<private>)? \w+\s*(: |= )array<", text), file.name
         assert not re.search(r"\bacc\w*\[", text), file.name
 

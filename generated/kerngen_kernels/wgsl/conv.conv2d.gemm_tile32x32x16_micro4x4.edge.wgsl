@@ -24,18 +24,16 @@ struct Conv2dUniform {
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read> k: array<f32>;
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
-var<workgroup> a_tile: array<array<vec4f, 5>, 32>;
-var<workgroup> b_tile: array<array<vec4f, 5>, 32>;
+var<workgroup> a_tile: array<array<array<vec4f, 8>, 1>, 16>;
+var<workgroup> b_tile: array<array<array<vec4f, 8>, 1>, 16>;
 
-// An element of the operand a, or 0 beyond the edge.
+// An element of the operand a; terms beyond the last are 0.
 fn a_element(f: u32, term: u32) -> f32 {
-    if (f >= u.o || term >= u.c * u.r * u.s) {
-        return 0.0;
-    }
-    let q = term / u.s / u.r;
-    let u_ = term / u.s % u.r;
-    let v = term % u.s;
-    return k[((f * u.c + q) * u.r + u_) * u.s + v];
+    let nearest = min(term, u.c * u.r * u.s - 1u);
+    let q = nearest / u.s / u.r;
+    let u_ = nearest / u.s % u.r;
+    let v = nearest % u.s;
+    return select(0.0, k[((f * u.c + q) * u.r + u_) * u.s + v], term < u.c * u.r * u.s);
 }
 
 // Four neighbouring elements of the operand a.
@@ -48,15 +46,13 @@ fn on_axis(place: i32, length_: i32) -> bool {
     return place >= 0 && place < length_;
 }
 
-// An element of the operand b, or 0 beyond the edge.
+// An element of the operand b; terms beyond the last are 0.
 fn b_element(n: u32, i: u32, j: u32, term: u32) -> f32 {
-    if (j >= u.y_axis_3 || term >= u.c * u.r * u.s) {
-        return 0.0;
-    }
-    let q = term / u.s / u.r;
-    let u_ = term / u.s % u.r;
-    let v = term % u.s;
-    return select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+    let nearest_ = min(term, u.c * u.r * u.s - 1u);
+    let q = nearest_ / u.s / u.r;
+    let u_ = nearest_ / u.s % u.r;
+    let v = nearest_ % u.s;
+    return select(0.0, select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w))), term < u.c * u.r * u.s);
 }
 
 // Four neighbouring elements of the operand b.
@@ -90,182 +86,220 @@ fn main(
     let tile_column = group % tile_columns * 32u;
     let column = lane & 7u;
     let row = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
-    let a_unit_0 = lane;
-    let a_f_0 = a_unit_0 >> 2u;
-    let a_term_0 = (a_unit_0 & 3u) * 4u;
-    let a_unit_1 = lane + 64u;
-    let a_f_1 = a_unit_1 >> 2u;
-    let a_term_1 = (a_unit_1 & 3u) * 4u;
-    let b_unit_0 = lane;
-    let b_j_0 = b_unit_0 >> 2u;
-    let b_term_0 = (b_unit_0 & 3u) * 4u;
-    let b_unit_1 = lane + 64u;
-    let b_j_1 = b_unit_1 >> 2u;
-    let b_term_1 = (b_unit_1 & 3u) * 4u;
+    let a_unit = lane;
+    let a_at = a_unit >> 2u;
+    let a_term = (a_unit & 3u) * 4u;
+    let a_f_line_0 = min(tile_row + a_at * 4u, u.o - 1u);
+    let a_f_line_1 = min(tile_row + (a_at * 4u + 1u), u.o - 1u);
+    let a_f_line_2 = min(tile_row + (a_at * 4u + 2u), u.o - 1u);
+    let a_f_line_3 = min(tile_row + (a_at * 4u + 3u), u.o - 1u);
+    let b_unit = lane;
+    let b_at = b_unit >> 2u;
+    let b_term = (b_unit & 3u) * 4u;
+    let b_j_line_0 = min(tile_column + b_at * 4u, u.y_axis_3 - 1u);
+    let b_j_line_1 = min(tile_column + (b_at * 4u + 1u), u.y_axis_3 - 1u);
+    let b_j_line_2 = min(tile_column + (b_at * 4u + 2u), u.y_axis_3 - 1u);
+    let b_j_line_3 = min(tile_column + (b_at * 4u + 3u), u.y_axis_3 - 1u);
 
     var acc_0: vec4f;
     var acc_1: vec4f;
     var acc_2: vec4f;
     var acc_3: vec4f;
 
-    var a_load_0: vec4f;
-    var a_load_1: vec4f;
-    var b_load_0: vec4f;
-    var b_load_1: vec4f;
-    a_load_0 = a_vector(tile_row + a_f_0, a_term_0);
-    a_load_1 = a_vector(tile_row + a_f_1, a_term_1);
-    b_load_0 = b_vector(n, i, tile_column + b_j_0, b_term_0);
-    b_load_1 = b_vector(n, i, tile_column + b_j_1, b_term_1);
+    var a_load_line_0: vec4f;
+    var a_load_line_1: vec4f;
+    var a_load_line_2: vec4f;
+    var a_load_line_3: vec4f;
+    var b_load_line_0: vec4f;
+    var b_load_line_1: vec4f;
+    var b_load_line_2: vec4f;
+    var b_load_line_3: vec4f;
+    if (0u < u.c * u.r * u.s) {
+        if (a_unit < 32u) {
+            a_load_line_0 = a_vector(a_f_line_0, a_term);
+            a_load_line_1 = a_vector(a_f_line_1, a_term);
+            a_load_line_2 = a_vector(a_f_line_2, a_term);
+            a_load_line_3 = a_vector(a_f_line_3, a_term);
+        }
+        if (b_unit < 32u) {
+            b_load_line_0 = b_vector(n, i, b_j_line_0, b_term);
+            b_load_line_1 = b_vector(n, i, b_j_line_1, b_term);
+            b_load_line_2 = b_vector(n, i, b_j_line_2, b_term);
+            b_load_line_3 = b_vector(n, i, b_j_line_3, b_term);
+        }
+    }
     for (var first = 0u; first < u.c * u.r * u.s; first += 16u) {
-        a_tile[a_f_0][a_term_0 >> 2u] = a_load_0;
-        a_tile[a_f_1][a_term_1 >> 2u] = a_load_1;
-        b_tile[b_j_0][b_term_0 >> 2u] = b_load_0;
-        b_tile[b_j_1][b_term_1 >> 2u] = b_load_1;
+        if (a_unit < 32u) {
+            a_tile[a_term][a_at >> 3u][a_at & 7u] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
+            a_tile[a_term + 1u][a_at >> 3u][a_at & 7u] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
+            a_tile[a_term + 2u][a_at >> 3u][a_at & 7u] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
+            a_tile[a_term + 3u][a_at >> 3u][a_at & 7u] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
+        }
+        if (b_unit < 32u) {
+            b_tile[b_term][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.x, b_load_line_1.x, b_load_line_2.x, b_load_line_3.x);
+            b_tile[b_term + 1u][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.y, b_load_line_1.y, b_load_line_2.y, b_load_line_3.y);
+            b_tile[b_term + 2u][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.z, b_load_line_1.z, b_load_line_2.z, b_load_line_3.z);
+            b_tile[b_term + 3u][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.w, b_load_line_1.w, b_load_line_2.w, b_load_line_3.w);
+        }
         workgroupBarrier();
         let following = first + 16u;
-        if (following < u.c * u.r * u.s) {
-            a_load_0 = a_vector(tile_row + a_f_0, following + a_term_0);
-            a_load_1 = a_vector(tile_row + a_f_1, following + a_term_1);
-            b_load_0 = b_vector(n, i, tile_column + b_j_0, following + b_term_0);
-            b_load_1 = b_vector(n, i, tile_column + b_j_1, following + b_term_1);
+        if (a_unit < 32u) {
+            a_load_line_0 = a_vector(a_f_line_0, following + a_term);
+            a_load_line_1 = a_vector(a_f_line_1, following + a_term);
+            a_load_line_2 = a_vector(a_f_line_2, following + a_term);
+            a_load_line_3 = a_vector(a_f_line_3, following + a_term);
         }
-        {  // term = 0 to 3
-            let a_0 = a_tile[row * 4u][0u];
-            let a_1 = a_tile[row * 4u + 1u][0u];
-            let a_2 = a_tile[row * 4u + 2u][0u];
-            let a_3 = a_tile[row * 4u + 3u][0u];
-            let b_0_at_0 = b_tile[column][0u];
-            let b_0_at_1 = b_tile[column + 8u][0u];
-            let b_0_at_2 = b_tile[column + 16u][0u];
-            let b_0_at_3 = b_tile[column + 24u][0u];
-            let b_0_0 = vec4f(b_0_at_0.x, b_0_at_1.x, b_0_at_2.x, b_0_at_3.x);
-            let b_1_0 = vec4f(b_0_at_0.y, b_0_at_1.y, b_0_at_2.y, b_0_at_3.y);
-            let b_2_0 = vec4f(b_0_at_0.z, b_0_at_1.z, b_0_at_2.z, b_0_at_3.z);
-            let b_3_0 = vec4f(b_0_at_0.w, b_0_at_1.w, b_0_at_2.w, b_0_at_3.w);
-            acc_0 += a_0.x * b_0_0;
-            acc_1 += a_1.x * b_0_0;
-            acc_2 += a_2.x * b_0_0;
-            acc_3 += a_3.x * b_0_0;
-            acc_0 += a_0.y * b_1_0;
-            acc_1 += a_1.y * b_1_0;
-            acc_2 += a_2.y * b_1_0;
-            acc_3 += a_3.y * b_1_0;
-            acc_0 += a_0.z * b_2_0;
-            acc_1 += a_1.z * b_2_0;
-            acc_2 += a_2.z * b_2_0;
-            acc_3 += a_3.z * b_2_0;
-            acc_0 += a_0.w * b_3_0;
-            acc_1 += a_1.w * b_3_0;
-            acc_2 += a_2.w * b_3_0;
-            acc_3 += a_3.w * b_3_0;
+        if (b_unit < 32u) {
+            b_load_line_0 = b_vector(n, i, b_j_line_0, following + b_term);
+            b_load_line_1 = b_vector(n, i, b_j_line_1, following + b_term);
+            b_load_line_2 = b_vector(n, i, b_j_line_2, following + b_term);
+            b_load_line_3 = b_vector(n, i, b_j_line_3, following + b_term);
         }
-        {  // term = 4 to 7
-            let a_0 = a_tile[row * 4u][1u];
-            let a_1 = a_tile[row * 4u + 1u][1u];
-            let a_2 = a_tile[row * 4u + 2u][1u];
-            let a_3 = a_tile[row * 4u + 3u][1u];
-            let b_0_at_0 = b_tile[column][1u];
-            let b_0_at_1 = b_tile[column + 8u][1u];
-            let b_0_at_2 = b_tile[column + 16u][1u];
-            let b_0_at_3 = b_tile[column + 24u][1u];
-            let b_0_0 = vec4f(b_0_at_0.x, b_0_at_1.x, b_0_at_2.x, b_0_at_3.x);
-            let b_1_0 = vec4f(b_0_at_0.y, b_0_at_1.y, b_0_at_2.y, b_0_at_3.y);
-            let b_2_0 = vec4f(b_0_at_0.z, b_0_at_1.z, b_0_at_2.z, b_0_at_3.z);
-            let b_3_0 = vec4f(b_0_at_0.w, b_0_at_1.w, b_0_at_2.w, b_0_at_3.w);
-            acc_0 += a_0.x * b_0_0;
-            acc_1 += a_1.x * b_0_0;
-            acc_2 += a_2.x * b_0_0;
-            acc_3 += a_3.x * b_0_0;
-            acc_0 += a_0.y * b_1_0;
-            acc_1 += a_1.y * b_1_0;
-            acc_2 += a_2.y * b_1_0;
-            acc_3 += a_3.y * b_1_0;
-            acc_0 += a_0.z * b_2_0;
-            acc_1 += a_1.z * b_2_0;
-            acc_2 += a_2.z * b_2_0;
-            acc_3 += a_3.z * b_2_0;
-            acc_0 += a_0.w * b_3_0;
-            acc_1 += a_1.w * b_3_0;
-            acc_2 += a_2.w * b_3_0;
-            acc_3 += a_3.w * b_3_0;
+        {  // term = 0
+            let a_0 = a_tile[0u][0u][row];
+            let b_0 = b_tile[0u][0u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
         }
-        {  // term = 8 to 11
-            let a_0 = a_tile[row * 4u][2u];
-            let a_1 = a_tile[row * 4u + 1u][2u];
-            let a_2 = a_tile[row * 4u + 2u][2u];
-            let a_3 = a_tile[row * 4u + 3u][2u];
-            let b_0_at_0 = b_tile[column][2u];
-            let b_0_at_1 = b_tile[column + 8u][2u];
-            let b_0_at_2 = b_tile[column + 16u][2u];
-            let b_0_at_3 = b_tile[column + 24u][2u];
-            let b_0_0 = vec4f(b_0_at_0.x, b_0_at_1.x, b_0_at_2.x, b_0_at_3.x);
-            let b_1_0 = vec4f(b_0_at_0.y, b_0_at_1.y, b_0_at_2.y, b_0_at_3.y);
-            let b_2_0 = vec4f(b_0_at_0.z, b_0_at_1.z, b_0_at_2.z, b_0_at_3.z);
-            let b_3_0 = vec4f(b_0_at_0.w, b_0_at_1.w, b_0_at_2.w, b_0_at_3.w);
-            acc_0 += a_0.x * b_0_0;
-            acc_1 += a_1.x * b_0_0;
-            acc_2 += a_2.x * b_0_0;
-            acc_3 += a_3.x * b_0_0;
-            acc_0 += a_0.y * b_1_0;
-            acc_1 += a_1.y * b_1_0;
-            acc_2 += a_2.y * b_1_0;
-            acc_3 += a_3.y * b_1_0;
-            acc_0 += a_0.z * b_2_0;
-            acc_1 += a_1.z * b_2_0;
-            acc_2 += a_2.z * b_2_0;
-            acc_3 += a_3.z * b_2_0;
-            acc_0 += a_0.w * b_3_0;
-            acc_1 += a_1.w * b_3_0;
-            acc_2 += a_2.w * b_3_0;
-            acc_3 += a_3.w * b_3_0;
+        {  // term = 1
+            let a_0 = a_tile[1u][0u][row];
+            let b_0 = b_tile[1u][0u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
         }
-        {  // term = 12 to 15
-            let a_0 = a_tile[row * 4u][3u];
-            let a_1 = a_tile[row * 4u + 1u][3u];
-            let a_2 = a_tile[row * 4u + 2u][3u];
-            let a_3 = a_tile[row * 4u + 3u][3u];
-            let b_0_at_0 = b_tile[column][3u];
-            let b_0_at_1 = b_tile[column + 8u][3u];
-            let b_0_at_2 = b_tile[column + 16u][3u];
-            let b_0_at_3 = b_tile[column + 24u][3u];
-            let b_0_0 = vec4f(b_0_at_0.x, b_0_at_1.x, b_0_at_2.x, b_0_at_3.x);
-            let b_1_0 = vec4f(b_0_at_0.y, b_0_at_1.y, b_0_at_2.y, b_0_at_3.y);
-            let b_2_0 = vec4f(b_0_at_0.z, b_0_at_1.z, b_0_at_2.z, b_0_at_3.z);
-            let b_3_0 = vec4f(b_0_at_0.w, b_0_at_1.w, b_0_at_2.w, b_0_at_3.w);
-            acc_0 += a_0.x * b_0_0;
-            acc_1 += a_1.x * b_0_0;
-            acc_2 += a_2.x * b_0_0;
-            acc_3 += a_3.x * b_0_0;
-            acc_0 += a_0.y * b_1_0;
-            acc_1 += a_1.y * b_1_0;
-            acc_2 += a_2.y * b_1_0;
-            acc_3 += a_3.y * b_1_0;
-            acc_0 += a_0.z * b_2_0;
-            acc_1 += a_1.z * b_2_0;
-            acc_2 += a_2.z * b_2_0;
-            acc_3 += a_3.z * b_2_0;
-            acc_0 += a_0.w * b_3_0;
-            acc_1 += a_1.w * b_3_0;
-            acc_2 += a_2.w * b_3_0;
-            acc_3 += a_3.w * b_3_0;
+        {  // term = 2
+            let a_0 = a_tile[2u][0u][row];
+            let b_0 = b_tile[2u][0u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 3
+            let a_0 = a_tile[3u][0u][row];
+            let b_0 = b_tile[3u][0u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 4
+            let a_0 = a_tile[4u][0u][row];
+            let b_0 = b_tile[4u][0u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 5
+            let a_0 = a_tile[5u][0u][row];
+            let b_0 = b_tile[5u][0u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 6
+            let a_0 = a_tile[6u][0u][row];
+            let b_0 = b_tile[6u][0u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 7
+            let a_0 = a_tile[7u][0u][row];
+            let b_0 = b_tile[7u][0u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 8
+            let a_0 = a_tile[8u][0u][row];
+            let b_0 = b_tile[8u][0u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 9
+            let a_0 = a_tile[9u][0u][row];
+            let b_0 = b_tile[9u][0u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 10
+            let a_0 = a_tile[10u][0u][row];
+            let b_0 = b_tile[10u][0u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 11
+            let a_0 = a_tile[11u][0u][row];
+            let b_0 = b_tile[11u][0u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 12
+            let a_0 = a_tile[12u][0u][row];
+            let b_0 = b_tile[12u][0u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 13
+            let a_0 = a_tile[13u][0u][row];
+            let b_0 = b_tile[13u][0u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 14
+            let a_0 = a_tile[14u][0u][row];
+            let b_0 = b_tile[14u][0u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
+        }
+        {  // term = 15
+            let a_0 = a_tile[15u][0u][row];
+            let b_0 = b_tile[15u][0u][column];
+            acc_0 += a_0.x * b_0;
+            acc_1 += a_0.y * b_0;
+            acc_2 += a_0.z * b_0;
+            acc_3 += a_0.w * b_0;
         }
         workgroupBarrier();
     }
 
-    finish(n, tile_row + row * 4u, i, tile_column + column, acc_0.x);
-    finish(n, tile_row + row * 4u, i, tile_column + (column + 8u), acc_0.y);
-    finish(n, tile_row + row * 4u, i, tile_column + (column + 16u), acc_0.z);
-    finish(n, tile_row + row * 4u, i, tile_column + (column + 24u), acc_0.w);
-    finish(n, tile_row + (row * 4u + 1u), i, tile_column + column, acc_1.x);
-    finish(n, tile_row + (row * 4u + 1u), i, tile_column + (column + 8u), acc_1.y);
-    finish(n, tile_row + (row * 4u + 1u), i, tile_column + (column + 16u), acc_1.z);
-    finish(n, tile_row + (row * 4u + 1u), i, tile_column + (column + 24u), acc_1.w);
-    finish(n, tile_row + (row * 4u + 2u), i, tile_column + column, acc_2.x);
-    finish(n, tile_row + (row * 4u + 2u), i, tile_column + (column + 8u), acc_2.y);
-    finish(n, tile_row + (row * 4u + 2u), i, tile_column + (column + 16u), acc_2.z);
-    finish(n, tile_row + (row * 4u + 2u), i, tile_column + (column + 24u), acc_2.w);
-    finish(n, tile_row + (row * 4u + 3u), i, tile_column + column, acc_3.x);
-    finish(n, tile_row + (row * 4u + 3u), i, tile_column + (column + 8u), acc_3.y);
-    finish(n, tile_row + (row * 4u + 3u), i, tile_column + (column + 16u), acc_3.z);
-    finish(n, tile_row + (row * 4u + 3u), i, tile_column + (column + 24u), acc_3.w);
+    finish(n, tile_row + row * 4u, i, tile_column + column * 4u, acc_0.x);
+    finish(n, tile_row + row * 4u, i, tile_column + (column * 4u + 1u), acc_0.y);
+    finish(n, tile_row + row * 4u, i, tile_column + (column * 4u + 2u), acc_0.z);
+    finish(n, tile_row + row * 4u, i, tile_column + (column * 4u + 3u), acc_0.w);
+    finish(n, tile_row + (row * 4u + 1u), i, tile_column + column * 4u, acc_1.x);
+    finish(n, tile_row + (row * 4u + 1u), i, tile_column + (column * 4u + 1u), acc_1.y);
+    finish(n, tile_row + (row * 4u + 1u), i, tile_column + (column * 4u + 2u), acc_1.z);
+    finish(n, tile_row + (row * 4u + 1u), i, tile_column + (column * 4u + 3u), acc_1.w);
+    finish(n, tile_row + (row * 4u + 2u), i, tile_column + column * 4u, acc_2.x);
+    finish(n, tile_row + (row * 4u + 2u), i, tile_column + (column * 4u + 1u), acc_2.y);
+    finish(n, tile_row + (row * 4u + 2u), i, tile_column + (column * 4u + 2u), acc_2.z);
+    finish(n, tile_row + (row * 4u + 2u), i, tile_column + (column * 4u + 3u), acc_2.w);
+    finish(n, tile_row + (row * 4u + 3u), i, tile_column + column * 4u, acc_3.x);
+    finish(n, tile_row + (row * 4u + 3u), i, tile_column + (column * 4u + 1u), acc_3.y);
+    finish(n, tile_row + (row * 4u + 3u), i, tile_column + (column * 4u + 2u), acc_3.z);
+    finish(n, tile_row + (row * 4u + 3u), i, tile_column + (column * 4u + 3u), acc_3.w);
 }
