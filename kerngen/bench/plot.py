@@ -15,7 +15,7 @@ from kerngen.bench.words import quantity
 
 COLOURS: Final = ("#3b6fb6", "#d9822b", "#4a9d6e", "#b6496a", "#7b5ea7", "#8a6d4b")
 _GREY: Final = "#8b9099"
-_STYLE: Final[Any] = {
+STYLE: Final[Any] = {
     "font.size": 9.0,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -30,7 +30,7 @@ _MARKERS: Final = "osD^vP"
 def draw_roofline(run: RunData, file: Path) -> None:
     """Draw a picture: ours filled, the first peer hollow, of what has operations."""
     # matplotlib's types are partly unknown: hence Any.
-    with cast("Any", mpl).rc_context(_STYLE):
+    with cast("Any", mpl).rc_context(STYLE):
         figure: Any = Figure(figsize=(9.2, 5.0), layout="constrained", dpi=150)
         axes: Any = figure.add_subplot()
         shown = [each for each in run["results"] if each["operations"]]

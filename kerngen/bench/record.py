@@ -145,9 +145,14 @@ def result_data(result: Result, ceilings: Ceilings) -> ResultData:
         "bytes": case.bytes,
         "operations": case.operations,
         "least": ceilings.least(case),
-        "timings": {name: _timing(each) for name, each in result.timings.items()},
+        "timings": timings_data(result),
         "notes": dict(result.notes),
     }
+
+
+def timings_data(result: Result) -> dict[str, TimingData]:
+    """Return the timings of a result as data."""
+    return {name: _timing(each) for name, each in result.timings.items()}
 
 
 def _timing(timing: Timing) -> TimingData:

@@ -107,7 +107,9 @@ def _contest(contestant: Contestant, case: Case, effort: Effort) -> Timing | str
     """Return a timing, or why there is none, in the runtime's or the peer's words."""
     try:
         with contestant(case) as clock:
-            return clock if isinstance(clock, str) else measure(clock, effort)
+            found = clock if isinstance(clock, str) else measure(clock, effort)
+            del clock  # what it holds is freed at the end of the block
+            return found
     except (
         FeatureError,
         LimitError,

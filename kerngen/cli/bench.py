@@ -20,7 +20,6 @@ from kerngen.syntax.library import SUFFIX
 if TYPE_CHECKING:
     from kerngen.bench.case import Case
     from kerngen.bench.record import RunData
-    from kerngen.bench.run import Contestant
     from kerngen.runtime import Context
     from kerngen.runtime.backend import Kind
 
@@ -106,43 +105,27 @@ class _Request:
 
 def _run(stack: ExitStack, request: _Request) -> RunData:
     """Run and print; what cases need lives as long as the stack."""
-    from kerngen.bench.ceilings import find_ceilings
-    from kerngen.bench.measure import Effort
-    from kerngen.bench.peers import PEERS, find_peers
-    from kerngen.bench.record import head, result_data
-    from kerngen.bench.run import Budget, on_context, on_peer, run
+    from kerngen.bench.run import Budget
+    from kerngen.bench.session import begin
     from kerngen.bench.table import notes_of, table_of
     from kerngen.bench.words import heading
 
-    budget = Budget(request.budget)
     contexts = _open(stack, request.checks)
-    ctx = next(iter(contexts.values()))
-    effort = Effort(seconds=1.0 if ctx.kind == "gpu" else 0.4)
-    if request.quick:
-        effort = Effort(samples=7, seconds=effort.seconds / 4)
-    cases = [*_cases(stack, request, ctx.kind)]
-    usual = [name for name, kinds in PEERS.items() if ctx.kind in kinds]
-    peers, absent = find_peers(
-        usual if request.peers is None else request.peers, ctx.kind
-    )
-    contestants: dict[str, Contestant] = {
-        **{name: on_context(each) for name, each in contexts.items()},
-        **{peer.name: on_peer(peer) for peer in peers},
-    }
-    ceilings = find_ceilings(ctx, effort)
-    found = head(ctx, effort, contestants, peers, absent, ceilings)
+    kind = next(iter(contexts.values())).kind
+    cases = [*_cases(stack, request, kind)]
+    budget = Budget(request.budget)
+    session = begin(contexts, request.peers, budget, quick=request.quick)
     console = report_console()
-    for label, text in heading(found):
+    for label, text in heading(session.found):
         console.print(f"[bold]{label:9}[/] {escape(text)}")
-    if ctx.kind != "gpu" and not request.sizes:
+    if kind != "gpu" and not request.sizes:
         console.print(f"[bold]{'sizes':9}[/] small ones: this adapter is no GPU")
-    results = run(cases, contestants, effort, budget)
-    for result in watched(results, len(cases), "Timing"):
-        found["results"].append(result_data(result, ceilings))
-    console.print(table_of(found))
-    for note in notes_of(found):
+    for _ in watched(session.results(cases), len(cases), "Timing"):
+        pass
+    console.print(table_of(session.found))
+    for note in notes_of(session.found):
         console.print(f"[yellow]not timed:[/] {escape(note)}")
-    return found
+    return session.found
 
 
 def _open(stack: ExitStack, checks: Checks) -> dict[str, Context]:

@@ -37,7 +37,7 @@ SYSTEMS = {
 """What is built on the generated kernels, and what of ours it may import."""
 
 BESIDES = {
-    "bench": {"runtime", "train", "matmul_cache"},
+    "bench": {"runtime", "train"},
     "tune": {"runtime"},
     "cli": {"runtime"},
 }

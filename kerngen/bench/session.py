@@ -1,0 +1,57 @@
+"""A session: contexts and peers made ready, and cases timed on all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from kerngen.bench.case import Case
+from kerngen.bench.ceilings import Ceilings, find_ceilings
+from kerngen.bench.measure import Effort
+from kerngen.bench.peers import PEERS, find_peers
+from kerngen.bench.record import ResultData, RunData, head, result_data
+from kerngen.bench.run import Budget, Contestant, on_context, on_peer, run
+from kerngen.runtime import Context
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What takes part, and what was found so far: results are added to `found`."""
+
+    contestants: Mapping[str, Contestant]
+    effort: Effort
+    budget: Budget
+    ceilings: Ceilings
+    found: RunData
+
+    def results(self, cases: Sequence[Case]) -> Iterator[ResultData]:
+        """Yield the result of each case as it comes, and keep it."""
+        for result in run(cases, self.contestants, self.effort, self.budget):
+            data = result_data(result, self.ceilings)
+            self.found["results"].append(data)
+            yield data
+
+
+def begin(
+    contexts: Mapping[str, Context],
+    peers: Sequence[str] | None,
+    budget: Budget,
+    *,
+    quick: bool = False,
+) -> Session:
+    """Find the peers, the usual ones unless named, and the ceilings of the first context."""
+    ctx = next(iter(contexts.values()))
+    effort = Effort(seconds=1.0 if ctx.kind == "gpu" else 0.4)
+    if quick:
+        effort = Effort(samples=7, seconds=effort.seconds / 4)
+    usual = [name for name, kinds in PEERS.items() if ctx.kind in kinds]
+    present, absent = find_peers(usual if peers is None else peers, ctx.kind)
+    contestants: dict[str, Contestant] = {
+        **{name: on_context(each) for name, each in contexts.items()},
+        **{peer.name: on_peer(peer) for peer in present},
+    }
+    ceilings = find_ceilings(ctx, effort)
+    found = head(ctx, effort, contestants, present, absent, ceilings)
+    return Session(contestants, effort, budget, ceilings, found)

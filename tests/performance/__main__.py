@@ -1,0 +1,108 @@
+"""Time the suite and the ablations here; or make the page and pictures of what was kept.
+
+    python -m tests.performance --json docs/performance/results-h200.json
+    python -m tests.performance --report
+
+What is timed is written after every case, so that an interrupted run is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import cast
+
+from kerngen.bench.case import Case
+from kerngen.bench.choose import suite
+from kerngen.bench.contexts import open_contexts
+from kerngen.bench.measure import Effort
+from kerngen.bench.peers import find_peers
+from kerngen.bench.record import RunData, timings_data
+from kerngen.bench.run import Budget, on_peer, run
+from kerngen.bench.session import begin
+from tests.performance.ablation import AblationData, ablate
+from tests.performance.page import PerformanceData, read_all, write_page
+
+SHARES = (0.7, 0.9)
+"""When the suite and the ablations end, as parts of the budget; tinygrad has the rest."""
+
+TINYGRAD = (("matmul_nn", 4096), ("softmax", 4096), ("add", 2**26))
+"""What is timed by tinygrad, too: cases by their name and the length `n`."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, or report."""
+    parser = argparse.ArgumentParser(prog="tools/performance", description=__doc__)
+    parser.add_argument("--json", type=Path, help="measure, and keep the results here")
+    parser.add_argument("--budget", type=float, default=420.0, help="seconds for it")
+    parser.add_argument("--quick", action="store_true", help="a size of each kernel")
+    parser.add_argument("--report", action="store_true", help="make page and pictures")
+    given = parser.parse_args(arguments)
+    if given.json is not None:
+        measure(given.json, Budget(given.budget), quick=given.quick)
+    if given.report:
+        from tests.performance.pictures import draw_all
+
+        found = read_all()
+        write_page(found)
+        draw_all(found)
+    if given.json is None and not given.report:
+        parser.error("give --json FILE, --report or both")
+
+
+def measure(file: Path, budget: Budget, *, quick: bool) -> None:
+    """Run the suite, the ablations and tinygrad; keep what is found in a file."""
+    ends = [Budget(budget.seconds * share, budget.begin) for share in SHARES]
+    kept: list[AblationData] = []
+    with ExitStack() as stack:
+        contexts, _ = open_contexts("both")
+        for ctx in contexts.values():
+            stack.enter_context(ctx)
+        kind = next(iter(contexts.values())).kind
+        cases = [*suite(kind, quick=quick)]
+        session = begin(contexts, None, ends[0], quick=quick)
+        data: PerformanceData = {"run": session.found, "ablations": kept}
+        for result in session.results(cases):
+            say(result["name"], result["sizes"], result["timings"])
+            keep(file, data)
+    for each in ablate(ends[1]):
+        kept.append(each)
+        for row in each["rows"]:
+            say(each["kernel"], each["sizes"], row)
+        keep(file, data)
+    add_tinygrad(session.found, cases, budget)
+    keep(file, data)
+
+
+def add_tinygrad(found: RunData, cases: Sequence[Case], budget: Budget) -> None:
+    """Add tinygrad's timings of a few cases, or why there are none."""
+    peers, absent = find_peers(["tinygrad"], "gpu")
+    found["absent"] |= absent
+    for peer in peers:
+        found["contestants"].append(peer.name)
+        found["versions"][peer.name] = peer.version
+        effort = Effort(samples=5, launches=10, seconds=0.5)
+        chosen = [c for c in cases if (c.name, c.sizes.get("n")) in TINYGRAD]
+        for result in run(chosen, {peer.name: on_peer(peer)}, effort, budget):
+            case = result.case
+            for kept in found["results"]:
+                if (kept["name"], kept["sizes"]) == (case.name, dict(case.sizes)):
+                    kept["timings"] |= timings_data(result)
+                    say(kept["name"], kept["sizes"], kept["timings"])
+
+
+def say(*facts: object) -> None:
+    """Print what was found, at once."""
+    print(*facts, flush=True)
+
+
+def keep(file: Path, data: PerformanceData) -> None:
+    """Write what was found so far."""
+    file.write_text(json.dumps(cast("object", data), indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

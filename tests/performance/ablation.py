@@ -1,0 +1,245 @@
+"""What each technique is worth: schedules with one option changed, and with checks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypedDict, final
+
+from kerngen.bench.arguments import Sizes
+from kerngen.bench.contexts import open_contexts
+from kerngen.bench.measure import Effort
+from kerngen.bench.run import Budget
+from kerngen.cli.project import Project, select
+from kerngen.compiler import Compiler
+from kerngen.ir.strategies import OPTIONS
+from kerngen.runtime import Context, Error
+from kerngen.tune.candidates import Candidate
+from kerngen.tune.session import tunable_stages
+from kerngen.tune.trial import Subject, Trials, Version
+
+DSL: Final = Path(__file__).parent.parent.parent / "dsl"
+
+Change = Mapping[str, tuple[int, ...]] | str
+"""Other values of options, or another strategy altogether."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """A standard kernel, and what is changed of its first stage's schedule."""
+
+    path: str
+    sizes: Sizes
+    small: Sizes
+    changes: Mapping[str, Change]
+
+
+class RowData(TypedDict):
+    """One version: seconds of a launch, and what it does them with."""
+
+    what: str
+    schedule: str
+    seconds: float
+
+
+class AblationData(TypedDict):
+    """The versions of one kernel, as it is first, and why others are missing."""
+
+    kernel: str
+    sizes: dict[str, int]
+    rows: list[RowData]
+    notes: dict[str, str]
+
+
+def _cube(n: int) -> Sizes:
+    return {"m": n, "k": n, "n": n}
+
+
+_PRODUCT: Final[Mapping[str, Change]] = {
+    "no row padding": {"pad": (0,)},
+    "one buffer": {"buffers": (1,)},
+    "lanes in rows": {"lanes": (32, 1)},
+    "4 x 4 sums per lane": {"tile": (64, 64, 16), "micro": (4, 4)},
+    "8 x 4 sums per lane": {"tile": (128, 64, 16), "micro": (8, 4)},
+    "the generic schedule": "generic",
+}
+
+ABLATIONS: Final = (
+    Ablation("matmul.matmul_nn", _cube(4096), _cube(256), _PRODUCT),
+    Ablation("matmul.matmul_nt", _cube(4096), _cube(256), _PRODUCT),
+    Ablation(
+        "matmul.matmul_nt",
+        {"m": 16, "k": 4096, "n": 4096},
+        {"m": 16, "k": 512, "n": 512},
+        {"no split of k": {"split": (1,)}, "as a large product": "gemm"},
+    ),
+    Ablation(
+        "matmul.matmul_nt",
+        {"m": 4, "k": 8192, "n": 8192},
+        {"m": 4, "k": 512, "n": 512},
+        {"a row at a time": "gemv", "as a large product": "gemm"},
+    ),
+    Ablation(
+        "gemv.gemv",
+        {"n": 8192, "k": 8192},
+        {"n": 512, "k": 512},
+        {"no subgroups": {"subgroups": (0,)}, "the generic schedule": "generic"},
+    ),
+    Ablation(
+        "softmax.softmax",
+        {"m": 4096, "n": 4096},
+        {"m": 256, "n": 1024},
+        {"no subgroups": {"subgroups": (0,)}, "maximum apart": "reduce"},
+    ),
+    Ablation(
+        "reduction.sum",
+        {"n": 2**26},
+        {"n": 2**18},
+        {"no subgroups": {"subgroups": (0,)}},
+    ),
+    Ablation(
+        "elementwise.add",
+        {"n": 2**26},
+        {"n": 2**20},
+        {"one element per lane": "generic"},
+    ),
+)
+"""What is changed of which kernel; what its strategy has no option for is left out."""
+
+
+def ablate(budget: Budget) -> Iterator[AblationData]:
+    """Yield what each kernel's versions take, until the budget is used up."""
+    with ExitStack() as stack:
+        contexts, _ = open_contexts("both")
+        for ctx in contexts.values():
+            stack.enter_context(ctx)
+        for each in ABLATIONS:
+            if budget.left <= 0:
+                return
+            yield _ablate(contexts, each)
+
+
+def _ablate(contexts: Mapping[str, Context], ablation: Ablation) -> AblationData:
+    ctx = next(iter(contexts.values()))
+    sizes = ablation.sizes if ctx.kind == "gpu" else ablation.small
+    rows: list[RowData] = []
+    notes: dict[str, str] = {}
+    with ExitStack() as stack:
+        subject = subject_of(ablation.path)
+        stage = tunable_stages(subject)[0]
+        runs = {
+            name: _Timer(Trials(each, subject, stage, stack), sizes)
+            for name, each in contexts.items()
+        }
+        first = next(iter(runs.values()))
+        now = first.schedule()
+        rows.append(_row("as it is", now, first.seconds(None)))
+        for name, timer in [*runs.items()][1:]:
+            rows.append(_row(name, now, timer.seconds(None)))
+        for what, candidate in _changed(now, ablation.changes):
+            found = first.try_seconds(candidate)
+            if isinstance(found, str):
+                notes[what] = found
+            elif found is not None:
+                rows.append(_row(what, candidate, found))
+    for each in contexts.values():
+        each.trim()
+    return {
+        "kernel": ablation.path.rpartition(".")[2],
+        "sizes": dict(sizes),
+        "rows": rows,
+        "notes": notes,
+    }
+
+
+def _row(what: str, candidate: Candidate, seconds: float) -> RowData:
+    return {"what": what, "schedule": candidate.text, "seconds": seconds}
+
+
+def _changed(
+    now: Candidate, changes: Mapping[str, Change]
+) -> Iterator[tuple[str, Candidate]]:
+    """Yield what differs from the schedule there is, and could be said of it."""
+    for what, change in changes.items():
+        if isinstance(change, str):
+            other = Candidate(change)
+        elif change.keys() <= OPTIONS[now.strategy].keys():
+            other = now.having(change)
+        else:
+            continue
+        if other != now:
+            yield what, other
+
+
+def subject_of(path: str) -> Subject:
+    """Return a standard kernel to be compiled in other ways."""
+    module, _, name = path.partition(".")
+    selection = select(DSL / f"{module}.kern", Project(source=DSL))
+    compiler = Compiler(selection.library(), formatted=False)
+    (source,) = selection.files
+    kernels = compiler.module(source.name).kernels
+    kernel = next(each for each in kernels if each.name == name)
+    return Subject(compiler, source.name, kernel)
+
+
+def schedule_of(label: str) -> Candidate:
+    """Return the schedule that is called so: `gemm_tile64x64x16_micro4x4`."""
+    strategy, *parts = label.split("_")
+    options: dict[str, tuple[int, ...]] = {}
+    for part in parts:
+        name = re.match("[a-z]*", part)
+        if name is not None and name[0] in OPTIONS[strategy]:
+            values = part.removeprefix(name[0]).split("x")
+            options[name[0]] = tuple(map(int, values))
+    return Candidate(strategy).having(options)
+
+
+@final
+class _Timer:
+    """Times versions of a stage on one context, all on the same inputs."""
+
+    def __init__(self, trials: Trials, sizes: Sizes) -> None:
+        self._trials = trials
+        self._sizes = sizes
+        self._inputs = trials.inputs(sizes)
+        gpu = trials.ctx.kind == "gpu"
+        self._effort = Effort(samples=11, seconds=0.3 if gpu else 0.2)
+
+    def schedule(self) -> Candidate:
+        """Return the schedule that the stage has here, at these sizes."""
+        choices = self._trials.ctx.choices(self._trials.now.function, **self._sizes)
+        labels = {choice.stage: choice.strategy for choice in choices}
+        return schedule_of(labels[self._trials.stage])
+
+    def seconds(self, candidate: Candidate | None) -> float:
+        """Return what a launch takes."""
+        return self._trials.time(
+            candidate, self._sizes, self._inputs, self._effort
+        ).median
+
+    def try_seconds(self, candidate: Candidate) -> float | str | None:
+        """Return the same, or why there is none; nothing if it changes no shader."""
+        version = self._trials.version(candidate)
+        if isinstance(version, str):
+            return version
+        if _code(version) == _code(self._running()):
+            return None
+        try:
+            return self.seconds(candidate)
+        except Error as error:
+            return str(error)
+
+    def _running(self) -> Version:
+        """Return the schedule there is as if it were asked for."""
+        version = self._trials.version(self.schedule())
+        return version if isinstance(version, Version) else self._trials.now
+
+
+def _code(version: Version) -> list[str]:
+    """Return the shaders without their first lines, which name them."""
+    shaders = [s for variant in version.scheduled.variants for s in variant.shaders]
+    return [re.sub(r"\A(//.*\n)*", "", shader.text) for shader in shaders]

@@ -1,0 +1,149 @@
+"""docs/performance.md, made of the results that are kept beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, TypedDict, cast
+
+from kerngen.bench.record import ResultData, RunData
+from kerngen.bench.table import OURS, notes_of
+from kerngen.bench.words import duration, heading, rate, sizes
+from tests.performance.ablation import AblationData
+
+DOCS: Final = Path(__file__).parent.parent.parent / "docs"
+RESULTS: Final = DOCS / "performance"
+PAGE: Final = DOCS / "performance.md"
+
+INTRODUCTION: Final = """\
+# Performance
+
+Made by `tools/performance --report` from the files in [docs/performance](performance), which hold the raw results. `tools/performance --json FILE` measures anew, on the best adapter at hand; [bench.md](bench.md) says what is measured, and how.
+
+*of ceiling* is the part of the speed that a copy and multiplications in registers, measured in the same run, allow for work that moves each byte once. *ratio* is how many times as fast the kernel without runtime checks is as the peer beside it; above 1, it is faster. Times are of one launch.
+"""
+
+
+ON_SOFTWARE: Final = """\
+The processor runs the shaders here, and other programs beside them: the figures tell techniques that help everywhere from those that do not, and no more. Schedules are chosen for GPUs."""
+
+
+class PerformanceData(TypedDict):
+    """What a results file holds: a run of the suite, and ablations."""
+
+    run: RunData
+    ablations: list[AblationData]
+
+
+def read_all() -> dict[str, PerformanceData]:
+    """Return the results by the names of their files: GPUs first."""
+    found = {
+        file.stem.removeprefix("results-"): cast(
+            "PerformanceData", json.loads(file.read_text("utf-8"))
+        )
+        for file in RESULTS.glob("results-*.json")
+    }
+    software = {name: is_software(data["run"]) for name, data in found.items()}
+    return {name: found[name] for name in sorted(found, key=lambda n: (software[n], n))}
+
+
+def is_software(run: RunData) -> bool:
+    """Whether the processor ran the shaders."""
+    return run["adapter"]["adapter_type"] == "CPU"
+
+
+def write_page(found: dict[str, PerformanceData]) -> None:
+    """Write the page anew."""
+    PAGE.write_text(page(found), encoding="utf-8")
+
+
+def page(found: dict[str, PerformanceData]) -> str:
+    """Return the page's text."""
+    lines = [INTRODUCTION]
+    for name, data in found.items():
+        lines += _section(name, data)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _section(name: str, data: PerformanceData) -> Iterator[str]:
+    run = data["run"]
+    yield f"## {run['adapter']['device']}\n"
+    yield from (f"- {label}: {text}" for label, text in heading(run))
+    yield f"\n![Roofline](performance/roofline-{name}.png)"
+    if is_software(run):
+        yield f"\n{ON_SOFTWARE}"
+    elif _peers(run):
+        yield f"\n![Beside {_peers(run)[0]}](performance/ratios-{name}.png)"
+    yield ""
+    yield from _table(run)
+    for note in notes_of(run):
+        yield f"\nNot timed: {note}."
+    if data["ablations"]:
+        yield "\n### What each technique is worth\n"
+        yield "The schedule that a kernel has here, then with one thing changed.\n"
+        yield from _ablations(data["ablations"])
+    yield ""
+
+
+def _peers(run: RunData) -> list[str]:
+    return [name for name in run["contestants"] if name not in OURS]
+
+
+def _table(run: RunData) -> Iterator[str]:
+    peers = _peers(run)
+    titles = ["kernel", "sizes", "time", "rate", "spread", "of ceiling", "checked"]
+    for peer in peers:
+        titles += [peer, "ratio"]
+    yield _cells(titles)
+    yield _cells(["---", "---", *("---:" for _ in titles[2:])])
+    yield from (_cells(_row(result, peers)) for result in run["results"])
+
+
+def _row(result: ResultData, peers: Sequence[str]) -> list[str]:
+    timings = result["timings"]
+    own = next((timings[name] for name in OURS if name in timings), None)
+    cells = [result["name"], sizes(result)]
+    if own is None:
+        cells += ["-"] * 4
+    else:
+        median = own["median"]
+        spread = (own["high"] - own["low"]) / median
+        cells += [duration(median), rate(result, median)]
+        cells += [f"{spread:.1%}", f"{result['least'] / median:.0%}"]
+    cells.append(_rate(result, "checked"))
+    for peer in peers:
+        both = own is not None and peer in timings
+        cells.append(_rate(result, peer))
+        cells.append(_ratio(result, peer) if both else "")
+    return cells
+
+
+def _rate(result: ResultData, name: str) -> str:
+    timing = result["timings"].get(name)
+    return rate(result, timing["median"]) if timing else "-"
+
+
+def _ratio(result: ResultData, peer: str) -> str:
+    timings = result["timings"]
+    own = next(timings[name] for name in OURS if name in timings)
+    return f"{timings[peer]['median'] / own['median']:.2f}"
+
+
+def _ablations(found: Sequence[AblationData]) -> Iterator[str]:
+    yield _cells(["kernel", "sizes", "what", "time", "of the speed", "schedule"])
+    yield _cells(["---", "---", "---", "---:", "---:", "---"])
+    for each in found:
+        first = each["rows"][0]["seconds"]
+        at = ", ".join(f"{name}={size}" for name, size in each["sizes"].items())
+        for row in each["rows"]:
+            part = f"{first / row['seconds']:.0%}"
+            shown = (each["kernel"], at) if row is each["rows"][0] else ("", "")
+            time, schedule = duration(row["seconds"]), f"`{row['schedule']}`"
+            yield _cells([*shown, row["what"], time, part, schedule])
+        for what, why in each["notes"].items():
+            yield _cells(["", "", what, "-", "", why])
+
+
+def _cells(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,75 @@
+"""The page is what its script makes of the results that are kept; the ablations apply."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kerngen.bench.run import Budget
+from tests.performance import __main__ as command
+from tests.performance import ablation
+from tests.performance.ablation import ABLATIONS, Ablation, ablate, schedule_of
+from tests.performance.page import PAGE, RESULTS, page, read_all
+from tests.performance.pictures import draw_all, draw_ratios
+
+
+def test_the_page_is_made_of_the_results() -> None:
+    found = read_all()
+    assert found
+    assert page(found) == PAGE.read_text("utf-8"), "run 'tools/performance --report'"
+    assert all((RESULTS / f"roofline-{name}.png").exists() for name in found)
+
+
+def test_the_pictures_are_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.performance.pictures.RESULTS", tmp_path)
+    found = read_all()
+    draw_all(found)
+    draw_ratios(next(iter(found.values()))["run"], tmp_path / "ratios.png")
+    drawn = [file.read_bytes()[:4] for file in tmp_path.glob("*.png")]
+    assert len(drawn) > len(found)
+    assert {*drawn} == {b"\x89PNG"}
+
+
+def test_schedules_are_known_by_their_names() -> None:
+    label = "gemm_tile64x64x16_micro4x4_pad0"
+    assert schedule_of(label).text == "gemm tile(64, 64, 16) micro(4, 4) pad(0)"
+    assert schedule_of("rows").text == "rows"
+    assert schedule_of("gemv_rows4_2").text == "gemv rows(4)"
+
+
+def test_an_ablation_times_what_changes_a_shader(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    small = {"m": 16, "k": 16, "n": 16}
+    changes: dict[str, ablation.Change] = {
+        "as before": "gemm",
+        "no padding": {"pad": (0,)},
+        "plain": "generic",
+        "impossible": "map",
+    }
+    one = Ablation("matmul.matmul_tn", small, small, changes)
+    monkeypatch.setattr(ablation, "ABLATIONS", (one,))
+    (found,) = ablate(Budget(60))
+    rows = {row["what"]: row for row in found["rows"]}
+    assert {"as it is", "checked", "plain"} <= rows.keys()
+    assert "as before" not in rows or rows["as it is"]["schedule"] != "gemm"
+    assert rows["plain"]["schedule"] == "generic"
+    assert "does not fit" in found["notes"]["impossible"]
+    assert all(row["seconds"] > 0 for row in found["rows"])
+
+
+def test_every_ablated_kernel_exists() -> None:
+    assert all(ablation.subject_of(each.path).kernel for each in ABLATIONS)
+
+
+@pytest.mark.nightly
+def test_all_of_it_is_measured(tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    command.main(["--json", str(file), "--quick", "--budget", "120"])
+    data = json.loads(file.read_text("utf-8"))
+    assert all(result["timings"] for result in data["run"]["results"])
+    assert len(data["ablations"]) == len(ABLATIONS)
