@@ -411,6 +411,56 @@ _ATTENTION = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["t"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["t"] % 4 == 0 and d["t"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention.top.rows_lanes1024_subgroups1.upto32768",
+                                    (Binding("score"), Binding("weight", writes=True)),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention.top.rows_lanes1024_subgroups1",
+                                    (Binding("score"), Binding("weight", writes=True)),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                    turns=lambda d: ceil_div(d["t"], 16384)
+                                    + ceil_div(d["t"], 16384)
+                                    + ceil_div(d["t"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention.top.rows_lanes1024_subgroups1.edge",
+                                    (Binding("score"), Binding("weight", writes=True)),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                    turns=lambda d: ceil_div(d["t"], 8192)
+                                    + ceil_div(d["t"], 8192)
+                                    + ceil_div(d["t"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=3,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -475,9 +525,7 @@ _ATTENTION = Kernel(
                                 Dispatch(
                                     "attention.attention.top.rows.upto2048",
                                     (Binding("score"), Binding("weight", writes=True)),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"], 2
-                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
                                 ),
                             ),
                         ),
@@ -493,6 +541,17 @@ _ATTENTION = Kernel(
                             ),
                         ),
                         Variant(
+                            "upto16384",
+                            when=lambda d: d["t"] % 4 == 0 and d["t"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention.top.rows.upto16384",
+                                    (Binding("score"), Binding("weight", writes=True)),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "aligned",
                             when=lambda d: d["t"] % 4 == 0,
                             dispatches=(
@@ -500,9 +559,9 @@ _ATTENTION = Kernel(
                                     "attention.attention.top.rows",
                                     (Binding("score"), Binding("weight", writes=True)),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 1024)
-                                    + ceil_div(d["t"], 1024)
-                                    + ceil_div(d["t"], 1024),
+                                    turns=lambda d: ceil_div(d["t"], 4096)
+                                    + ceil_div(d["t"], 4096)
+                                    + ceil_div(d["t"], 4096),
                                 ),
                             ),
                         ),
@@ -539,9 +598,7 @@ _ATTENTION = Kernel(
                                 Dispatch(
                                     "attention.attention.top.rows.edge_upto1024",
                                     (Binding("score"), Binding("weight", writes=True)),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"], 2
-                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
                                 ),
                             ),
                         ),
@@ -552,9 +609,9 @@ _ATTENTION = Kernel(
                                     "attention.attention.top.rows.edge",
                                     (Binding("score"), Binding("weight", writes=True)),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 256)
-                                    + ceil_div(d["t"], 256)
-                                    + ceil_div(d["t"], 256),
+                                    turns=lambda d: ceil_div(d["t"], 2048)
+                                    + ceil_div(d["t"], 2048)
+                                    + ceil_div(d["t"], 2048),
                                 ),
                             ),
                         ),
@@ -1352,6 +1409,65 @@ _CAUSAL_ATTENTION = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["t"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["t"] % 4 == 0 and d["t"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention.top.rows_lanes1024_subgroups1.upto32768",
+                                    (
+                                        Binding("product"),
+                                        Binding("weight", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention.top.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("product"),
+                                        Binding("weight", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                    turns=lambda d: ceil_div(d["t"], 16384)
+                                    + ceil_div(d["t"], 16384)
+                                    + ceil_div(d["t"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention.top.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("product"),
+                                        Binding("weight", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                    turns=lambda d: ceil_div(d["t"], 8192)
+                                    + ceil_div(d["t"], 8192)
+                                    + ceil_div(d["t"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=3,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -1431,9 +1547,7 @@ _CAUSAL_ATTENTION = Kernel(
                                         Binding("product"),
                                         Binding("weight", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"], 2
-                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
                                 ),
                             ),
                         ),
@@ -1443,6 +1557,20 @@ _CAUSAL_ATTENTION = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "attention.causal_attention.top.rows.upto4096",
+                                    (
+                                        Binding("product"),
+                                        Binding("weight", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto16384",
+                            when=lambda d: d["t"] % 4 == 0 and d["t"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention.top.rows.upto16384",
                                     (
                                         Binding("product"),
                                         Binding("weight", writes=True),
@@ -1462,9 +1590,9 @@ _CAUSAL_ATTENTION = Kernel(
                                         Binding("weight", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 1024)
-                                    + ceil_div(d["t"], 1024)
-                                    + ceil_div(d["t"], 1024),
+                                    turns=lambda d: ceil_div(d["t"], 4096)
+                                    + ceil_div(d["t"], 4096)
+                                    + ceil_div(d["t"], 4096),
                                 ),
                             ),
                         ),
@@ -1510,9 +1638,7 @@ _CAUSAL_ATTENTION = Kernel(
                                         Binding("product"),
                                         Binding("weight", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"], 2
-                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
                                 ),
                             ),
                         ),
@@ -1526,9 +1652,9 @@ _CAUSAL_ATTENTION = Kernel(
                                         Binding("weight", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 256)
-                                    + ceil_div(d["t"], 256)
-                                    + ceil_div(d["t"], 256),
+                                    turns=lambda d: ceil_div(d["t"], 2048)
+                                    + ceil_div(d["t"], 2048)
+                                    + ceil_div(d["t"], 2048),
                                 ),
                             ),
                         ),
@@ -2353,6 +2479,65 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["t"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["t"] % 4 == 0 and d["t"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.grouped_query_attention.top.rows_lanes1024_subgroups1.upto32768",
+                                    (
+                                        Binding("product"),
+                                        Binding("weight", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.grouped_query_attention.top.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("product"),
+                                        Binding("weight", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                    turns=lambda d: ceil_div(d["t"], 16384)
+                                    + ceil_div(d["t"], 16384)
+                                    + ceil_div(d["t"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.grouped_query_attention.top.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("product"),
+                                        Binding("weight", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                    turns=lambda d: ceil_div(d["t"], 8192)
+                                    + ceil_div(d["t"], 8192)
+                                    + ceil_div(d["t"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=3,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -2432,9 +2617,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                         Binding("product"),
                                         Binding("weight", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"], 2
-                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
                                 ),
                             ),
                         ),
@@ -2444,6 +2627,20 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "attention.grouped_query_attention.top.rows.upto4096",
+                                    (
+                                        Binding("product"),
+                                        Binding("weight", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto16384",
+                            when=lambda d: d["t"] % 4 == 0 and d["t"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.grouped_query_attention.top.rows.upto16384",
                                     (
                                         Binding("product"),
                                         Binding("weight", writes=True),
@@ -2463,9 +2660,9 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                         Binding("weight", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 1024)
-                                    + ceil_div(d["t"], 1024)
-                                    + ceil_div(d["t"], 1024),
+                                    turns=lambda d: ceil_div(d["t"], 4096)
+                                    + ceil_div(d["t"], 4096)
+                                    + ceil_div(d["t"], 4096),
                                 ),
                             ),
                         ),
@@ -2511,9 +2708,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                         Binding("product"),
                                         Binding("weight", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"], 2
-                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
                                 ),
                             ),
                         ),
@@ -2527,9 +2722,9 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                         Binding("weight", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 256)
-                                    + ceil_div(d["t"], 256)
-                                    + ceil_div(d["t"], 256),
+                                    turns=lambda d: ceil_div(d["t"], 2048)
+                                    + ceil_div(d["t"], 2048)
+                                    + ceil_div(d["t"], 2048),
                                 ),
                             ),
                         ),
@@ -3501,6 +3696,57 @@ _ATTENTION_GRADIENT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["t"] > 8192
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention_gradient.top.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("score"),
+                                        Binding("weight", writes=True),
+                                        Binding("dweight"),
+                                        Binding("dscore", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                    turns=lambda d: ceil_div(d["t"], 16384)
+                                    + ceil_div(d["t"], 16384)
+                                    + ceil_div(d["t"], 16384)
+                                    + ceil_div(d["t"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention_gradient.top.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("score"),
+                                        Binding("weight", writes=True),
+                                        Binding("dweight"),
+                                        Binding("dscore", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                    turns=lambda d: ceil_div(d["t"], 8192)
+                                    + ceil_div(d["t"], 8192)
+                                    + ceil_div(d["t"], 8192)
+                                    + ceil_div(d["t"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=5,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -3591,9 +3837,7 @@ _ATTENTION_GRADIENT = Kernel(
                                         Binding("dweight"),
                                         Binding("dscore", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"], 2
-                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
                                 ),
                             ),
                         ),
@@ -3626,10 +3870,10 @@ _ATTENTION_GRADIENT = Kernel(
                                         Binding("dscore", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 1024)
-                                    + ceil_div(d["t"], 1024)
-                                    + ceil_div(d["t"], 1024)
-                                    + ceil_div(d["t"], 1024),
+                                    turns=lambda d: ceil_div(d["t"], 4096)
+                                    + ceil_div(d["t"], 4096)
+                                    + ceil_div(d["t"], 4096)
+                                    + ceil_div(d["t"], 4096),
                                 ),
                             ),
                         ),
@@ -3681,9 +3925,7 @@ _ATTENTION_GRADIENT = Kernel(
                                         Binding("dweight"),
                                         Binding("dscore", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"], 2
-                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
                                 ),
                             ),
                         ),
@@ -3699,10 +3941,10 @@ _ATTENTION_GRADIENT = Kernel(
                                         Binding("dscore", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 256)
-                                    + ceil_div(d["t"], 256)
-                                    + ceil_div(d["t"], 256)
-                                    + ceil_div(d["t"], 256),
+                                    turns=lambda d: ceil_div(d["t"], 2048)
+                                    + ceil_div(d["t"], 2048)
+                                    + ceil_div(d["t"], 2048)
+                                    + ceil_div(d["t"], 2048),
                                 ),
                             ),
                         ),
@@ -5298,6 +5540,57 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["t"] > 8192
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention_gradient.top.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("product"),
+                                        Binding("weight", writes=True),
+                                        Binding("dweight"),
+                                        Binding("dscore", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                    turns=lambda d: ceil_div(d["t"], 16384)
+                                    + ceil_div(d["t"], 16384)
+                                    + ceil_div(d["t"], 16384)
+                                    + ceil_div(d["t"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention_gradient.top.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("product"),
+                                        Binding("weight", writes=True),
+                                        Binding("dweight"),
+                                        Binding("dscore", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
+                                    turns=lambda d: ceil_div(d["t"], 8192)
+                                    + ceil_div(d["t"], 8192)
+                                    + ceil_div(d["t"], 8192)
+                                    + ceil_div(d["t"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=5,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -5388,9 +5681,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         Binding("dweight"),
                                         Binding("dscore", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"], 2
-                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
                                 ),
                             ),
                         ),
@@ -5423,10 +5714,10 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         Binding("dscore", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 1024)
-                                    + ceil_div(d["t"], 1024)
-                                    + ceil_div(d["t"], 1024)
-                                    + ceil_div(d["t"], 1024),
+                                    turns=lambda d: ceil_div(d["t"], 4096)
+                                    + ceil_div(d["t"], 4096)
+                                    + ceil_div(d["t"], 4096)
+                                    + ceil_div(d["t"], 4096),
                                 ),
                             ),
                         ),
@@ -5478,9 +5769,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         Binding("dweight"),
                                         Binding("dscore", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(
-                                        d["b"] * d["h"] * d["s"], 2
-                                    ),
+                                    groups=lambda d: d["b"] * d["h"] * d["s"],
                                 ),
                             ),
                         ),
@@ -5496,10 +5785,10 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         Binding("dscore", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 256)
-                                    + ceil_div(d["t"], 256)
-                                    + ceil_div(d["t"], 256)
-                                    + ceil_div(d["t"], 256),
+                                    turns=lambda d: ceil_div(d["t"], 2048)
+                                    + ceil_div(d["t"], 2048)
+                                    + ceil_div(d["t"], 2048)
+                                    + ceil_div(d["t"], 2048),
                                 ),
                             ),
                         ),

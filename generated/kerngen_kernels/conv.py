@@ -2604,6 +2604,67 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
                     invocations=64,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: (
+                        d["b"] * d["p"] * d["t"] < 16
+                        or d["o"] < 32
+                        or d["width_length"] < 16
+                    )
+                    and (
+                        d["b"] * d["p"] * d["t"] > 16384
+                        and adapter.invocations >= 1024
+                        and adapter.subgroups
+                    ),
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["t"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "conv.conv2d_kernel_gradient.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("x"),
+                                        Binding("dy"),
+                                        Binding("dk", writes=True),
+                                    ),
+                                    groups=lambda d: d["o"]
+                                    * d["c"]
+                                    * d["height_length"]
+                                    * d["width_length"],
+                                    turns=lambda d: ceil_div(
+                                        d["b"] * d["p"] * d["t"], 16384
+                                    ),
+                                    terms=lambda d: d["b"] * d["p"] * d["t"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "conv.conv2d_kernel_gradient.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("dy"),
+                                        Binding("dk", writes=True),
+                                    ),
+                                    groups=lambda d: d["o"]
+                                    * d["c"]
+                                    * d["height_length"]
+                                    * d["width_length"],
+                                    turns=lambda d: ceil_div(
+                                        d["b"] * d["p"] * d["t"], 8192
+                                    ),
+                                    terms=lambda d: d["b"] * d["p"] * d["t"],
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                ),
+                Schedule(
                     "rows",
                     when=lambda d, _: d["b"] * d["p"] * d["t"] < 16
                     or d["o"] < 32
@@ -2715,13 +2776,10 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dk", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(
-                                        d["o"]
-                                        * d["c"]
-                                        * d["height_length"]
-                                        * d["width_length"],
-                                        2,
-                                    ),
+                                    groups=lambda d: d["o"]
+                                    * d["c"]
+                                    * d["height_length"]
+                                    * d["width_length"],
                                     terms=lambda d: d["b"] * d["p"] * d["t"],
                                 ),
                             ),
@@ -2762,7 +2820,7 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
                                     * d["height_length"]
                                     * d["width_length"],
                                     turns=lambda d: ceil_div(
-                                        d["b"] * d["p"] * d["t"], 1024
+                                        d["b"] * d["p"] * d["t"], 4096
                                     ),
                                     terms=lambda d: d["b"] * d["p"] * d["t"],
                                 ),
@@ -2823,13 +2881,10 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dk", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(
-                                        d["o"]
-                                        * d["c"]
-                                        * d["height_length"]
-                                        * d["width_length"],
-                                        2,
-                                    ),
+                                    groups=lambda d: d["o"]
+                                    * d["c"]
+                                    * d["height_length"]
+                                    * d["width_length"],
                                     terms=lambda d: d["b"] * d["p"] * d["t"],
                                 ),
                             ),
@@ -2849,7 +2904,7 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
                                     * d["height_length"]
                                     * d["width_length"],
                                     turns=lambda d: ceil_div(
-                                        d["b"] * d["p"] * d["t"], 256
+                                        d["b"] * d["p"] * d["t"], 2048
                                     ),
                                     terms=lambda d: d["b"] * d["p"] * d["t"],
                                 ),

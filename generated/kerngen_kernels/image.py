@@ -774,6 +774,40 @@ _GLOBAL_AVG_POOL = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "image.global_avg_pool.rows_lanes1024_subgroups1",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["b"] * d["c"],
+                                    turns=lambda d: ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "image.global_avg_pool.rows_lanes1024_subgroups1.edge",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["b"] * d["c"],
+                                    turns=lambda d: ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -828,7 +862,7 @@ _GLOBAL_AVG_POOL = Kernel(
                                 Dispatch(
                                     "image.global_avg_pool.rows.upto2048",
                                     (Binding("x"), Binding("y", writes=True)),
-                                    groups=lambda d: ceil_div(d["b"] * d["c"], 2),
+                                    groups=lambda d: d["b"] * d["c"],
                                 ),
                             ),
                         ),
@@ -851,7 +885,7 @@ _GLOBAL_AVG_POOL = Kernel(
                                     "image.global_avg_pool.rows",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["b"] * d["c"],
-                                    turns=lambda d: ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -884,7 +918,7 @@ _GLOBAL_AVG_POOL = Kernel(
                                 Dispatch(
                                     "image.global_avg_pool.rows.edge_upto1024",
                                     (Binding("x"), Binding("y", writes=True)),
-                                    groups=lambda d: ceil_div(d["b"] * d["c"], 2),
+                                    groups=lambda d: d["b"] * d["c"],
                                 ),
                             ),
                         ),
@@ -895,7 +929,7 @@ _GLOBAL_AVG_POOL = Kernel(
                                     "image.global_avg_pool.rows.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["b"] * d["c"],
-                                    turns=lambda d: ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),

@@ -938,6 +938,54 @@ _ARGMAX = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "indexing.argmax.rows_lanes1024_subgroups1.upto32768",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "indexing.argmax.rows_lanes1024_subgroups1",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "indexing.argmax.rows_lanes1024_subgroups1.edge",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=8192,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=2,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -993,7 +1041,7 @@ _ARGMAX = Kernel(
                                 Dispatch(
                                     "indexing.argmax.rows.upto2048",
                                     (Binding("x"), Binding("y", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -1009,6 +1057,17 @@ _ARGMAX = Kernel(
                             ),
                         ),
                         Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "indexing.argmax.rows.upto16384",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "aligned",
                             when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
@@ -1016,8 +1075,8 @@ _ARGMAX = Kernel(
                                     "indexing.argmax.rows",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -1050,7 +1109,7 @@ _ARGMAX = Kernel(
                                 Dispatch(
                                     "indexing.argmax.rows.edge_upto1024",
                                     (Binding("x"), Binding("y", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -1061,8 +1120,8 @@ _ARGMAX = Kernel(
                                     "indexing.argmax.rows.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -1381,6 +1440,54 @@ _ARGMIN = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "indexing.argmin.rows_lanes1024_subgroups1.upto32768",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "indexing.argmin.rows_lanes1024_subgroups1",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "indexing.argmin.rows_lanes1024_subgroups1.edge",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=8192,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=2,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -1436,7 +1543,7 @@ _ARGMIN = Kernel(
                                 Dispatch(
                                     "indexing.argmin.rows.upto2048",
                                     (Binding("x"), Binding("y", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -1452,6 +1559,17 @@ _ARGMIN = Kernel(
                             ),
                         ),
                         Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "indexing.argmin.rows.upto16384",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "aligned",
                             when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
@@ -1459,8 +1577,8 @@ _ARGMIN = Kernel(
                                     "indexing.argmin.rows",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -1493,7 +1611,7 @@ _ARGMIN = Kernel(
                                 Dispatch(
                                     "indexing.argmin.rows.edge_upto1024",
                                     (Binding("x"), Binding("y", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -1504,8 +1622,8 @@ _ARGMIN = Kernel(
                                     "indexing.argmin.rows.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),

@@ -237,6 +237,66 @@ _CROSS_ENTROPY = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy.rows_lanes1024_subgroups1.upto32768",
+                                    (
+                                        Binding("logits"),
+                                        Binding("labels"),
+                                        Binding("loss", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("logits"),
+                                        Binding("labels"),
+                                        Binding("loss", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("logits"),
+                                        Binding("labels"),
+                                        Binding("loss", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=2,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -312,7 +372,7 @@ _CROSS_ENTROPY = Kernel(
                                         Binding("labels"),
                                         Binding("loss", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -322,6 +382,21 @@ _CROSS_ENTROPY = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "loss.cross_entropy.rows.upto4096",
+                                    (
+                                        Binding("logits"),
+                                        Binding("labels"),
+                                        Binding("loss", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy.rows.upto16384",
                                     (
                                         Binding("logits"),
                                         Binding("labels"),
@@ -343,8 +418,8 @@ _CROSS_ENTROPY = Kernel(
                                         Binding("loss", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -389,7 +464,7 @@ _CROSS_ENTROPY = Kernel(
                                         Binding("labels"),
                                         Binding("loss", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -404,8 +479,8 @@ _CROSS_ENTROPY = Kernel(
                                         Binding("loss", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -754,6 +829,68 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy_gradient.rows_lanes1024_subgroups1.upto32768",
+                                    (
+                                        Binding("logits"),
+                                        Binding("labels"),
+                                        Binding("gradient", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy_gradient.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("logits"),
+                                        Binding("labels"),
+                                        Binding("gradient", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy_gradient.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("logits"),
+                                        Binding("labels"),
+                                        Binding("gradient", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=3,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -830,7 +967,7 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("labels"),
                                         Binding("gradient", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -840,6 +977,21 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "loss.cross_entropy_gradient.rows.upto4096",
+                                    (
+                                        Binding("logits"),
+                                        Binding("labels"),
+                                        Binding("gradient", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.cross_entropy_gradient.rows.upto16384",
                                     (
                                         Binding("logits"),
                                         Binding("labels"),
@@ -861,9 +1013,9 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("gradient", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -908,7 +1060,7 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("labels"),
                                         Binding("gradient", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -923,9 +1075,9 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("gradient", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -1323,6 +1475,66 @@ _MEAN_CROSS_ENTROPY = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.mean_cross_entropy.top.rows_lanes1024_subgroups1.upto32768",
+                                    (
+                                        Binding("logits"),
+                                        Binding("top", writes=True),
+                                        Binding("total", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.mean_cross_entropy.top.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("logits"),
+                                        Binding("top", writes=True),
+                                        Binding("total", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "loss.mean_cross_entropy.top.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("logits"),
+                                        Binding("top", writes=True),
+                                        Binding("total", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=2,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -1398,7 +1610,7 @@ _MEAN_CROSS_ENTROPY = Kernel(
                                         Binding("top", writes=True),
                                         Binding("total", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -1408,6 +1620,21 @@ _MEAN_CROSS_ENTROPY = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "loss.mean_cross_entropy.top.rows.upto4096",
+                                    (
+                                        Binding("logits"),
+                                        Binding("top", writes=True),
+                                        Binding("total", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.mean_cross_entropy.top.rows.upto16384",
                                     (
                                         Binding("logits"),
                                         Binding("top", writes=True),
@@ -1429,8 +1656,8 @@ _MEAN_CROSS_ENTROPY = Kernel(
                                         Binding("total", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -1475,7 +1702,7 @@ _MEAN_CROSS_ENTROPY = Kernel(
                                         Binding("top", writes=True),
                                         Binding("total", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -1490,8 +1717,8 @@ _MEAN_CROSS_ENTROPY = Kernel(
                                         Binding("total", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -1930,6 +2157,71 @@ _MEAN_CROSS_ENTROPY_GRADIENT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.mean_cross_entropy_gradient.rows_lanes1024_subgroups1.upto32768",
+                                    (
+                                        Binding("logits"),
+                                        Binding("labels"),
+                                        Binding("dloss"),
+                                        Binding("gradient", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.mean_cross_entropy_gradient.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("logits"),
+                                        Binding("labels"),
+                                        Binding("dloss"),
+                                        Binding("gradient", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "loss.mean_cross_entropy_gradient.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("logits"),
+                                        Binding("labels"),
+                                        Binding("dloss"),
+                                        Binding("gradient", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=3,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -2011,7 +2303,7 @@ _MEAN_CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("dloss"),
                                         Binding("gradient", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -2021,6 +2313,22 @@ _MEAN_CROSS_ENTROPY_GRADIENT = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "loss.mean_cross_entropy_gradient.rows.upto4096",
+                                    (
+                                        Binding("logits"),
+                                        Binding("labels"),
+                                        Binding("dloss"),
+                                        Binding("gradient", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.mean_cross_entropy_gradient.rows.upto16384",
                                     (
                                         Binding("logits"),
                                         Binding("labels"),
@@ -2044,9 +2352,9 @@ _MEAN_CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("gradient", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -2094,7 +2402,7 @@ _MEAN_CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("dloss"),
                                         Binding("gradient", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -2110,9 +2418,9 @@ _MEAN_CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("gradient", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),

@@ -255,6 +255,71 @@ _LAYERNORM = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm.rows_lanes1024_subgroups1.upto32768",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("bias"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("bias"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("bias"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=3,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -336,7 +401,7 @@ _LAYERNORM = Kernel(
                                         Binding("bias"),
                                         Binding("y", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -346,6 +411,22 @@ _LAYERNORM = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "norm.layernorm.rows.upto4096",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("bias"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm.rows.upto16384",
                                     (
                                         Binding("x"),
                                         Binding("gain"),
@@ -369,9 +450,9 @@ _LAYERNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -419,7 +500,7 @@ _LAYERNORM = Kernel(
                                         Binding("bias"),
                                         Binding("y", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -435,9 +516,9 @@ _LAYERNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -834,6 +915,61 @@ _LAYERNORM_GRADIENT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 8192
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_gradient.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                        Binding("g", writes=True),
+                                        Binding("z", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_gradient.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                        Binding("g", writes=True),
+                                        Binding("z", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=6,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -918,7 +1054,7 @@ _LAYERNORM_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dx", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -953,10 +1089,10 @@ _LAYERNORM_GRADIENT = Kernel(
                                         Binding("z", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -1004,7 +1140,7 @@ _LAYERNORM_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dx", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -1022,10 +1158,10 @@ _LAYERNORM_GRADIENT = Kernel(
                                         Binding("z", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -1698,6 +1834,66 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.mean.rows_lanes1024_subgroups1.upto32768",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean", writes=True),
+                                        Binding("scale", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.mean.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean", writes=True),
+                                        Binding("scale", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.mean.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean", writes=True),
+                                        Binding("scale", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=2,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -1773,7 +1969,7 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                         Binding("mean", writes=True),
                                         Binding("scale", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -1783,6 +1979,21 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "norm.layernorm_parameter_gradients.mean.rows.upto4096",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean", writes=True),
+                                        Binding("scale", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.mean.rows.upto16384",
                                     (
                                         Binding("x"),
                                         Binding("mean", writes=True),
@@ -1804,8 +2015,8 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                         Binding("scale", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -1850,7 +2061,7 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                         Binding("mean", writes=True),
                                         Binding("scale", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -1865,8 +2076,8 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                         Binding("scale", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -2451,6 +2662,66 @@ _RMSNORM = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm.rows_lanes1024_subgroups1.upto32768",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=2,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -2526,7 +2797,7 @@ _RMSNORM = Kernel(
                                         Binding("gain"),
                                         Binding("y", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -2536,6 +2807,21 @@ _RMSNORM = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "norm.rmsnorm.rows.upto4096",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm.rows.upto16384",
                                     (
                                         Binding("x"),
                                         Binding("gain"),
@@ -2557,8 +2843,8 @@ _RMSNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -2603,7 +2889,7 @@ _RMSNORM = Kernel(
                                         Binding("gain"),
                                         Binding("y", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -2618,8 +2904,8 @@ _RMSNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -2893,6 +3179,53 @@ _RMSNORM_GRADIENT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 8192
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm_gradient.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm_gradient.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=3,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -2973,7 +3306,7 @@ _RMSNORM_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dx", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -3006,8 +3339,8 @@ _RMSNORM_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -3055,7 +3388,7 @@ _RMSNORM_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dx", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -3071,8 +3404,8 @@ _RMSNORM_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -3457,6 +3790,51 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm_gain_gradient.scale.rows_lanes1024_subgroups1.upto32768",
+                                    (Binding("x"), Binding("scale", writes=True)),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm_gain_gradient.scale.rows_lanes1024_subgroups1",
+                                    (Binding("x"), Binding("scale", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm_gain_gradient.scale.rows_lanes1024_subgroups1.edge",
+                                    (Binding("x"), Binding("scale", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -3511,7 +3889,7 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                 Dispatch(
                                     "norm.rmsnorm_gain_gradient.scale.rows.upto2048",
                                     (Binding("x"), Binding("scale", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -3527,6 +3905,17 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                             ),
                         ),
                         Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm_gain_gradient.scale.rows.upto16384",
+                                    (Binding("x"), Binding("scale", writes=True)),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "aligned",
                             when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
@@ -3534,7 +3923,7 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                     "norm.rmsnorm_gain_gradient.scale.rows",
                                     (Binding("x"), Binding("scale", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -3567,7 +3956,7 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                 Dispatch(
                                     "norm.rmsnorm_gain_gradient.scale.rows.edge_upto1024",
                                     (Binding("x"), Binding("scale", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -3578,7 +3967,7 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                     "norm.rmsnorm_gain_gradient.scale.rows.edge",
                                     (Binding("x"), Binding("scale", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -3966,6 +4355,74 @@ _GROUPNORM = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["c"] * d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["c"] * d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.groupnorm.rows_lanes1024_subgroups1.upto32768",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("bias"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"] * d["g"],
+                                    terms=lambda d: d["c"] * d["n"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.groupnorm.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("bias"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"] * d["g"],
+                                    turns=lambda d: ceil_div(d["c"] * d["n"], 16384)
+                                    + ceil_div(d["c"] * d["n"], 16384)
+                                    + ceil_div(d["c"] * d["n"], 16384),
+                                    terms=lambda d: d["c"] * d["n"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.groupnorm.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("bias"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"] * d["g"],
+                                    turns=lambda d: ceil_div(d["c"] * d["n"], 8192)
+                                    + ceil_div(d["c"] * d["n"], 8192)
+                                    + ceil_div(d["c"] * d["n"], 8192),
+                                    terms=lambda d: d["c"] * d["n"],
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=3,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -4051,7 +4508,7 @@ _GROUPNORM = Kernel(
                                         Binding("bias"),
                                         Binding("y", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["b"] * d["g"], 2),
+                                    groups=lambda d: d["b"] * d["g"],
                                     terms=lambda d: d["c"] * d["n"],
                                 ),
                             ),
@@ -4062,6 +4519,23 @@ _GROUPNORM = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "norm.groupnorm.rows.upto4096",
+                                    (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("bias"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"] * d["g"],
+                                    terms=lambda d: d["c"] * d["n"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["c"] * d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.groupnorm.rows.upto16384",
                                     (
                                         Binding("x"),
                                         Binding("gain"),
@@ -4086,9 +4560,9 @@ _GROUPNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["g"],
-                                    turns=lambda d: ceil_div(d["c"] * d["n"], 1024)
-                                    + ceil_div(d["c"] * d["n"], 1024)
-                                    + ceil_div(d["c"] * d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["c"] * d["n"], 4096)
+                                    + ceil_div(d["c"] * d["n"], 4096)
+                                    + ceil_div(d["c"] * d["n"], 4096),
                                     terms=lambda d: d["c"] * d["n"],
                                 ),
                             ),
@@ -4139,7 +4613,7 @@ _GROUPNORM = Kernel(
                                         Binding("bias"),
                                         Binding("y", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["b"] * d["g"], 2),
+                                    groups=lambda d: d["b"] * d["g"],
                                     terms=lambda d: d["c"] * d["n"],
                                 ),
                             ),
@@ -4156,9 +4630,9 @@ _GROUPNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["g"],
-                                    turns=lambda d: ceil_div(d["c"] * d["n"], 256)
-                                    + ceil_div(d["c"] * d["n"], 256)
-                                    + ceil_div(d["c"] * d["n"], 256),
+                                    turns=lambda d: ceil_div(d["c"] * d["n"], 2048)
+                                    + ceil_div(d["c"] * d["n"], 2048)
+                                    + ceil_div(d["c"] * d["n"], 2048),
                                     terms=lambda d: d["c"] * d["n"],
                                 ),
                             ),
@@ -4774,6 +5248,69 @@ _BATCH_STATISTICS = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["b"] * d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["b"] * d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.batch_statistics.rows_lanes1024_subgroups1.upto32768",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean", writes=True),
+                                        Binding("variance", writes=True),
+                                    ),
+                                    groups=lambda d: d["c"],
+                                    terms=lambda d: d["b"] * d["n"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.batch_statistics.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean", writes=True),
+                                        Binding("variance", writes=True),
+                                    ),
+                                    groups=lambda d: d["c"],
+                                    turns=lambda d: ceil_div(d["b"] * d["n"], 16384)
+                                    + ceil_div(d["b"] * d["n"], 16384),
+                                    terms=lambda d: d["b"] * d["n"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "norm.batch_statistics.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean", writes=True),
+                                        Binding("variance", writes=True),
+                                    ),
+                                    groups=lambda d: d["c"],
+                                    turns=lambda d: ceil_div(d["b"] * d["n"], 8192)
+                                    + ceil_div(d["b"] * d["n"], 8192),
+                                    terms=lambda d: d["b"] * d["n"],
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=2,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -4853,7 +5390,7 @@ _BATCH_STATISTICS = Kernel(
                                         Binding("mean", writes=True),
                                         Binding("variance", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["c"], 2),
+                                    groups=lambda d: d["c"],
                                     terms=lambda d: d["b"] * d["n"],
                                 ),
                             ),
@@ -4864,6 +5401,22 @@ _BATCH_STATISTICS = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "norm.batch_statistics.rows.upto4096",
+                                    (
+                                        Binding("x"),
+                                        Binding("mean", writes=True),
+                                        Binding("variance", writes=True),
+                                    ),
+                                    groups=lambda d: d["c"],
+                                    terms=lambda d: d["b"] * d["n"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["b"] * d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.batch_statistics.rows.upto16384",
                                     (
                                         Binding("x"),
                                         Binding("mean", writes=True),
@@ -4886,8 +5439,8 @@ _BATCH_STATISTICS = Kernel(
                                         Binding("variance", writes=True),
                                     ),
                                     groups=lambda d: d["c"],
-                                    turns=lambda d: ceil_div(d["b"] * d["n"], 1024)
-                                    + ceil_div(d["b"] * d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["b"] * d["n"], 4096)
+                                    + ceil_div(d["b"] * d["n"], 4096),
                                     terms=lambda d: d["b"] * d["n"],
                                 ),
                             ),
@@ -4935,7 +5488,7 @@ _BATCH_STATISTICS = Kernel(
                                         Binding("mean", writes=True),
                                         Binding("variance", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["c"], 2),
+                                    groups=lambda d: d["c"],
                                     terms=lambda d: d["b"] * d["n"],
                                 ),
                             ),
@@ -4951,8 +5504,8 @@ _BATCH_STATISTICS = Kernel(
                                         Binding("variance", writes=True),
                                     ),
                                     groups=lambda d: d["c"],
-                                    turns=lambda d: ceil_div(d["b"] * d["n"], 256)
-                                    + ceil_div(d["b"] * d["n"], 256),
+                                    turns=lambda d: ceil_div(d["b"] * d["n"], 2048)
+                                    + ceil_div(d["b"] * d["n"], 2048),
                                     terms=lambda d: d["b"] * d["n"],
                                 ),
                             ),

@@ -189,6 +189,48 @@ _CUMSUM = Kernel(
             "before",
             schedules=(
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n_plus_block_minus_1_div_block"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n_plus_block_minus_1_div_block"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "scan.cumsum.before.rows_lanes1024_subgroups1",
+                                    (Binding("part"), Binding("before", writes=True)),
+                                    groups=lambda d: d[
+                                        "n_plus_block_minus_1_div_block"
+                                    ],
+                                    turns=lambda d: ceil_div(
+                                        d["n_plus_block_minus_1_div_block"], 16384
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "scan.cumsum.before.rows_lanes1024_subgroups1.edge",
+                                    (Binding("part"), Binding("before", writes=True)),
+                                    groups=lambda d: d[
+                                        "n_plus_block_minus_1_div_block"
+                                    ],
+                                    turns=lambda d: ceil_div(
+                                        d["n_plus_block_minus_1_div_block"], 8192
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -257,9 +299,9 @@ _CUMSUM = Kernel(
                                 Dispatch(
                                     "scan.cumsum.before.rows.upto2048",
                                     (Binding("part"), Binding("before", writes=True)),
-                                    groups=lambda d: ceil_div(
-                                        d["n_plus_block_minus_1_div_block"], 2
-                                    ),
+                                    groups=lambda d: d[
+                                        "n_plus_block_minus_1_div_block"
+                                    ],
                                 ),
                             ),
                         ),
@@ -288,7 +330,7 @@ _CUMSUM = Kernel(
                                         "n_plus_block_minus_1_div_block"
                                     ],
                                     turns=lambda d: ceil_div(
-                                        d["n_plus_block_minus_1_div_block"], 1024
+                                        d["n_plus_block_minus_1_div_block"], 4096
                                     ),
                                 ),
                             ),
@@ -326,9 +368,9 @@ _CUMSUM = Kernel(
                                 Dispatch(
                                     "scan.cumsum.before.rows.edge_upto1024",
                                     (Binding("part"), Binding("before", writes=True)),
-                                    groups=lambda d: ceil_div(
-                                        d["n_plus_block_minus_1_div_block"], 2
-                                    ),
+                                    groups=lambda d: d[
+                                        "n_plus_block_minus_1_div_block"
+                                    ],
                                 ),
                             ),
                         ),
@@ -342,7 +384,7 @@ _CUMSUM = Kernel(
                                         "n_plus_block_minus_1_div_block"
                                     ],
                                     turns=lambda d: ceil_div(
-                                        d["n_plus_block_minus_1_div_block"], 256
+                                        d["n_plus_block_minus_1_div_block"], 2048
                                     ),
                                 ),
                             ),
@@ -846,6 +888,46 @@ _CUMSUM_ROWS = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n_plus_block_minus_1_div_block"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n_plus_block_minus_1_div_block"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "scan.cumsum_rows.before.rows_lanes1024_subgroups1",
+                                    (Binding("part"), Binding("before", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * d["n_plus_block_minus_1_div_block"],
+                                    turns=lambda d: ceil_div(
+                                        d["n_plus_block_minus_1_div_block"], 16384
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "scan.cumsum_rows.before.rows_lanes1024_subgroups1.edge",
+                                    (Binding("part"), Binding("before", writes=True)),
+                                    groups=lambda d: d["m"]
+                                    * d["n_plus_block_minus_1_div_block"],
+                                    turns=lambda d: ceil_div(
+                                        d["n_plus_block_minus_1_div_block"], 8192
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -915,9 +997,8 @@ _CUMSUM_ROWS = Kernel(
                                 Dispatch(
                                     "scan.cumsum_rows.before.rows.upto2048",
                                     (Binding("part"), Binding("before", writes=True)),
-                                    groups=lambda d: ceil_div(
-                                        d["m"] * d["n_plus_block_minus_1_div_block"], 2
-                                    ),
+                                    groups=lambda d: d["m"]
+                                    * d["n_plus_block_minus_1_div_block"],
                                 ),
                             ),
                         ),
@@ -944,7 +1025,7 @@ _CUMSUM_ROWS = Kernel(
                                     groups=lambda d: d["m"]
                                     * d["n_plus_block_minus_1_div_block"],
                                     turns=lambda d: ceil_div(
-                                        d["n_plus_block_minus_1_div_block"], 1024
+                                        d["n_plus_block_minus_1_div_block"], 4096
                                     ),
                                 ),
                             ),
@@ -982,9 +1063,8 @@ _CUMSUM_ROWS = Kernel(
                                 Dispatch(
                                     "scan.cumsum_rows.before.rows.edge_upto1024",
                                     (Binding("part"), Binding("before", writes=True)),
-                                    groups=lambda d: ceil_div(
-                                        d["m"] * d["n_plus_block_minus_1_div_block"], 2
-                                    ),
+                                    groups=lambda d: d["m"]
+                                    * d["n_plus_block_minus_1_div_block"],
                                 ),
                             ),
                         ),
@@ -997,7 +1077,7 @@ _CUMSUM_ROWS = Kernel(
                                     groups=lambda d: d["m"]
                                     * d["n_plus_block_minus_1_div_block"],
                                     turns=lambda d: ceil_div(
-                                        d["n_plus_block_minus_1_div_block"], 256
+                                        d["n_plus_block_minus_1_div_block"], 2048
                                     ),
                                 ),
                             ),

@@ -216,6 +216,56 @@ _SOFTMAX = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax.rows_lanes1024_subgroups1.upto32768",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax.rows_lanes1024_subgroups1",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax.rows_lanes1024_subgroups1.edge",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=3,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -272,7 +322,7 @@ _SOFTMAX = Kernel(
                                 Dispatch(
                                     "softmax.softmax.rows.upto2048",
                                     (Binding("x"), Binding("y", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -288,6 +338,17 @@ _SOFTMAX = Kernel(
                             ),
                         ),
                         Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax.rows.upto16384",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "aligned",
                             when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
@@ -295,9 +356,9 @@ _SOFTMAX = Kernel(
                                     "softmax.softmax.rows",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -330,7 +391,7 @@ _SOFTMAX = Kernel(
                                 Dispatch(
                                     "softmax.softmax.rows.edge_upto1024",
                                     (Binding("x"), Binding("y", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -341,9 +402,9 @@ _SOFTMAX = Kernel(
                                     "softmax.softmax.rows.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -706,6 +767,51 @@ _SOFTMAX_GRADIENT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 8192
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax_gradient.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("y"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax_gradient.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("y"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=2,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -781,7 +887,7 @@ _SOFTMAX_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dx", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -791,6 +897,21 @@ _SOFTMAX_GRADIENT = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "softmax.softmax_gradient.rows.upto4096",
+                                    (
+                                        Binding("y"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto8192",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 8192,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.softmax_gradient.rows.upto8192",
                                     (
                                         Binding("y"),
                                         Binding("dy"),
@@ -812,8 +933,8 @@ _SOFTMAX_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -858,7 +979,7 @@ _SOFTMAX_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dx", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -873,8 +994,8 @@ _SOFTMAX_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -1130,6 +1251,56 @@ _LOG_SOFTMAX = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax.rows_lanes1024_subgroups1.upto32768",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax.rows_lanes1024_subgroups1",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax.rows_lanes1024_subgroups1.edge",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=3,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -1186,7 +1357,7 @@ _LOG_SOFTMAX = Kernel(
                                 Dispatch(
                                     "softmax.log_softmax.rows.upto2048",
                                     (Binding("x"), Binding("y", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -1202,6 +1373,17 @@ _LOG_SOFTMAX = Kernel(
                             ),
                         ),
                         Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax.rows.upto16384",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "aligned",
                             when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
@@ -1209,9 +1391,9 @@ _LOG_SOFTMAX = Kernel(
                                     "softmax.log_softmax.rows",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -1244,7 +1426,7 @@ _LOG_SOFTMAX = Kernel(
                                 Dispatch(
                                     "softmax.log_softmax.rows.edge_upto1024",
                                     (Binding("x"), Binding("y", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -1255,9 +1437,9 @@ _LOG_SOFTMAX = Kernel(
                                     "softmax.log_softmax.rows.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -1612,6 +1794,66 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax_gradient.rows_lanes1024_subgroups1.upto32768",
+                                    (
+                                        Binding("y"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax_gradient.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("y"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax_gradient.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("y"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=2,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -1687,7 +1929,7 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dx", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -1697,6 +1939,21 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "softmax.log_softmax_gradient.rows.upto4096",
+                                    (
+                                        Binding("y"),
+                                        Binding("dy"),
+                                        Binding("dx", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.log_softmax_gradient.rows.upto16384",
                                     (
                                         Binding("y"),
                                         Binding("dy"),
@@ -1718,8 +1975,8 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -1764,7 +2021,7 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dx", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -1779,8 +2036,8 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -2034,6 +2291,54 @@ _LOGSUMEXP = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.logsumexp.rows_lanes1024_subgroups1.upto32768",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.logsumexp.rows_lanes1024_subgroups1",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.logsumexp.rows_lanes1024_subgroups1.edge",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=2,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -2089,7 +2394,7 @@ _LOGSUMEXP = Kernel(
                                 Dispatch(
                                     "softmax.logsumexp.rows.upto2048",
                                     (Binding("x"), Binding("y", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -2105,6 +2410,17 @@ _LOGSUMEXP = Kernel(
                             ),
                         ),
                         Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "softmax.logsumexp.rows.upto16384",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "aligned",
                             when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
@@ -2112,8 +2428,8 @@ _LOGSUMEXP = Kernel(
                                     "softmax.logsumexp.rows",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -2146,7 +2462,7 @@ _LOGSUMEXP = Kernel(
                                 Dispatch(
                                     "softmax.logsumexp.rows.edge_upto1024",
                                     (Binding("x"), Binding("y", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -2157,8 +2473,8 @@ _LOGSUMEXP = Kernel(
                                     "softmax.logsumexp.rows.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),

@@ -228,6 +228,40 @@ _ROW_MEAN = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.row_mean.rows_lanes1024_subgroups1",
+                                    (Binding("x"), Binding("average", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.row_mean.rows_lanes1024_subgroups1.edge",
+                                    (Binding("x"), Binding("average", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -282,7 +316,7 @@ _ROW_MEAN = Kernel(
                                 Dispatch(
                                     "statistics.row_mean.rows.upto2048",
                                     (Binding("x"), Binding("average", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -305,7 +339,7 @@ _ROW_MEAN = Kernel(
                                     "statistics.row_mean.rows",
                                     (Binding("x"), Binding("average", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -338,7 +372,7 @@ _ROW_MEAN = Kernel(
                                 Dispatch(
                                     "statistics.row_mean.rows.edge_upto1024",
                                     (Binding("x"), Binding("average", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -349,7 +383,7 @@ _ROW_MEAN = Kernel(
                                     "statistics.row_mean.rows.edge",
                                     (Binding("x"), Binding("average", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -564,6 +598,54 @@ _ROW_VARIANCE = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.row_variance.rows_lanes1024_subgroups1.upto32768",
+                                    (Binding("x"), Binding("variance", writes=True)),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.row_variance.rows_lanes1024_subgroups1",
+                                    (Binding("x"), Binding("variance", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.row_variance.rows_lanes1024_subgroups1.edge",
+                                    (Binding("x"), Binding("variance", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=2,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -619,7 +701,7 @@ _ROW_VARIANCE = Kernel(
                                 Dispatch(
                                     "statistics.row_variance.rows.upto2048",
                                     (Binding("x"), Binding("variance", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -635,6 +717,17 @@ _ROW_VARIANCE = Kernel(
                             ),
                         ),
                         Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.row_variance.rows.upto16384",
+                                    (Binding("x"), Binding("variance", writes=True)),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "aligned",
                             when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
@@ -642,8 +735,8 @@ _ROW_VARIANCE = Kernel(
                                     "statistics.row_variance.rows",
                                     (Binding("x"), Binding("variance", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -676,7 +769,7 @@ _ROW_VARIANCE = Kernel(
                                 Dispatch(
                                     "statistics.row_variance.rows.edge_upto1024",
                                     (Binding("x"), Binding("variance", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -687,8 +780,8 @@ _ROW_VARIANCE = Kernel(
                                     "statistics.row_variance.rows.edge",
                                     (Binding("x"), Binding("variance", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -1022,6 +1115,56 @@ _STANDARDIZE = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "upto32768",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 32768,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.standardize.rows_lanes1024_subgroups1.upto32768",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.standardize.rows_lanes1024_subgroups1",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384)
+                                    + ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.standardize.rows_lanes1024_subgroups1.edge",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192)
+                                    + ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=3,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -1078,7 +1221,7 @@ _STANDARDIZE = Kernel(
                                 Dispatch(
                                     "statistics.standardize.rows.upto2048",
                                     (Binding("x"), Binding("y", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -1094,6 +1237,17 @@ _STANDARDIZE = Kernel(
                             ),
                         ),
                         Variant(
+                            "upto16384",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 16384,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.standardize.rows.upto16384",
+                                    (Binding("x"), Binding("y", writes=True)),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "aligned",
                             when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
@@ -1101,9 +1255,9 @@ _STANDARDIZE = Kernel(
                                     "statistics.standardize.rows",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024)
-                                    + ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096)
+                                    + ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -1136,7 +1290,7 @@ _STANDARDIZE = Kernel(
                                 Dispatch(
                                     "statistics.standardize.rows.edge_upto1024",
                                     (Binding("x"), Binding("y", writes=True)),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -1147,9 +1301,9 @@ _STANDARDIZE = Kernel(
                                     "statistics.standardize.rows.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256)
-                                    + ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048)
+                                    + ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -2040,6 +2194,40 @@ _HISTOGRAM = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.histogram.counts.rows_lanes1024_subgroups1",
+                                    (Binding("counts", writes=True), Binding("bin")),
+                                    groups=lambda d: d["bins_length"],
+                                    turns=lambda d: ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.histogram.counts.rows_lanes1024_subgroups1.edge",
+                                    (Binding("counts", writes=True), Binding("bin")),
+                                    groups=lambda d: d["bins_length"],
+                                    turns=lambda d: ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -2094,7 +2282,7 @@ _HISTOGRAM = Kernel(
                                 Dispatch(
                                     "statistics.histogram.counts.rows.upto2048",
                                     (Binding("counts", writes=True), Binding("bin")),
-                                    groups=lambda d: ceil_div(d["bins_length"], 2),
+                                    groups=lambda d: d["bins_length"],
                                 ),
                             ),
                         ),
@@ -2117,7 +2305,7 @@ _HISTOGRAM = Kernel(
                                     "statistics.histogram.counts.rows",
                                     (Binding("counts", writes=True), Binding("bin")),
                                     groups=lambda d: d["bins_length"],
-                                    turns=lambda d: ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -2150,7 +2338,7 @@ _HISTOGRAM = Kernel(
                                 Dispatch(
                                     "statistics.histogram.counts.rows.edge_upto1024",
                                     (Binding("counts", writes=True), Binding("bin")),
-                                    groups=lambda d: ceil_div(d["bins_length"], 2),
+                                    groups=lambda d: d["bins_length"],
                                 ),
                             ),
                         ),
@@ -2161,7 +2349,7 @@ _HISTOGRAM = Kernel(
                                     "statistics.histogram.counts.rows.edge",
                                     (Binding("counts", writes=True), Binding("bin")),
                                     groups=lambda d: d["bins_length"],
-                                    turns=lambda d: ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -2392,6 +2580,40 @@ _BINCOUNT = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 16384
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.bincount.rows_lanes1024_subgroups1",
+                                    (Binding("x"), Binding("counts", writes=True)),
+                                    groups=lambda d: d["bins_length"],
+                                    turns=lambda d: ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.bincount.rows_lanes1024_subgroups1.edge",
+                                    (Binding("x"), Binding("counts", writes=True)),
+                                    groups=lambda d: d["bins_length"],
+                                    turns=lambda d: ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -2446,7 +2668,7 @@ _BINCOUNT = Kernel(
                                 Dispatch(
                                     "statistics.bincount.rows.upto2048",
                                     (Binding("x"), Binding("counts", writes=True)),
-                                    groups=lambda d: ceil_div(d["bins_length"], 2),
+                                    groups=lambda d: d["bins_length"],
                                 ),
                             ),
                         ),
@@ -2469,7 +2691,7 @@ _BINCOUNT = Kernel(
                                     "statistics.bincount.rows",
                                     (Binding("x"), Binding("counts", writes=True)),
                                     groups=lambda d: d["bins_length"],
-                                    turns=lambda d: ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -2502,7 +2724,7 @@ _BINCOUNT = Kernel(
                                 Dispatch(
                                     "statistics.bincount.rows.edge_upto1024",
                                     (Binding("x"), Binding("counts", writes=True)),
-                                    groups=lambda d: ceil_div(d["bins_length"], 2),
+                                    groups=lambda d: d["bins_length"],
                                 ),
                             ),
                         ),
@@ -2513,7 +2735,7 @@ _BINCOUNT = Kernel(
                                     "statistics.bincount.rows.edge",
                                     (Binding("x"), Binding("counts", writes=True)),
                                     groups=lambda d: d["bins_length"],
-                                    turns=lambda d: ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -2907,6 +3129,49 @@ _COSINE_SIMILARITY = Kernel(
                     invocations=256,
                 ),
                 Schedule(
+                    "rows_lanes1024_subgroups1",
+                    when=lambda d, adapter: d["n"] > 8192
+                    and adapter.invocations >= 1024
+                    and adapter.subgroups,
+                    variants=(
+                        Variant(
+                            "aligned",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.cosine_similarity.rows_lanes1024_subgroups1",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 16384),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "edge",
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.cosine_similarity.rows_lanes1024_subgroups1.edge",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                    turns=lambda d: ceil_div(d["n"], 8192),
+                                ),
+                            ),
+                        ),
+                    ),
+                    workgroup_bytes=4096,
+                    invocations=1024,
+                    subgroups=True,
+                    covers=3,
+                ),
+                Schedule(
                     "rows",
                     variants=(
                         Variant(
@@ -2981,7 +3246,7 @@ _COSINE_SIMILARITY = Kernel(
                                         Binding("b"),
                                         Binding("y", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -2991,6 +3256,21 @@ _COSINE_SIMILARITY = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "statistics.cosine_similarity.rows.upto4096",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("y", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto8192",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 8192,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.cosine_similarity.rows.upto8192",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -3012,7 +3292,7 @@ _COSINE_SIMILARITY = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -3057,7 +3337,7 @@ _COSINE_SIMILARITY = Kernel(
                                         Binding("b"),
                                         Binding("y", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"], 2),
+                                    groups=lambda d: d["m"],
                                 ),
                             ),
                         ),
@@ -3072,7 +3352,7 @@ _COSINE_SIMILARITY = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),
@@ -3492,7 +3772,7 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
                                         Binding("b"),
                                         Binding("d", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"] * d["k"], 2),
+                                    groups=lambda d: d["m"] * d["k"],
                                 ),
                             ),
                         ),
@@ -3502,6 +3782,21 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
                             dispatches=(
                                 Dispatch(
                                     "statistics.pairwise_squared_distances.rows.upto4096",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("d", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"] * d["k"],
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "upto8192",
+                            when=lambda d: d["n"] % 4 == 0 and d["n"] <= 8192,
+                            dispatches=(
+                                Dispatch(
+                                    "statistics.pairwise_squared_distances.rows.upto8192",
                                     (
                                         Binding("a"),
                                         Binding("b"),
@@ -3523,7 +3818,7 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
                                         Binding("d", writes=True),
                                     ),
                                     groups=lambda d: d["m"] * d["k"],
-                                    turns=lambda d: ceil_div(d["n"], 1024),
+                                    turns=lambda d: ceil_div(d["n"], 4096),
                                 ),
                             ),
                         ),
@@ -3568,7 +3863,7 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
                                         Binding("b"),
                                         Binding("d", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["m"] * d["k"], 2),
+                                    groups=lambda d: d["m"] * d["k"],
                                 ),
                             ),
                         ),
@@ -3583,7 +3878,7 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
                                         Binding("d", writes=True),
                                     ),
                                     groups=lambda d: d["m"] * d["k"],
-                                    turns=lambda d: ceil_div(d["n"], 256),
+                                    turns=lambda d: ceil_div(d["n"], 2048),
                                 ),
                             ),
                         ),

@@ -49,6 +49,7 @@ class ShaderData(TypedDict):
     groups: str
     workgroup_size: int
     workgroup_bytes: int
+    subgroups: bool
     wgsl: str
 
 
@@ -231,6 +232,7 @@ def _shader(shader: Shader) -> ShaderData:
         "groups": shader.groups,
         "workgroup_size": shader.workgroup_size,
         "workgroup_bytes": shader.workgroup_bytes,
+        "subgroups": shader.subgroups,
         "wgsl": shader.text,
     }
 
@@ -290,7 +292,8 @@ def _stage_text(stage: StageData) -> Iterator[StyledLine]:
                 size, memory = shader["workgroup_size"], shader["workgroup_bytes"]
                 yield f"       {shader['file']}", ""
                 groups = _plain(shader["groups"])
-                yield f"       {groups} workgroups of {size}, {memory} B", "dim"
+                needs = ", in subgroups" * shader["subgroups"]
+                yield f"       {groups} workgroups of {size}, {memory} B{needs}", "dim"
     for name, reason in stage["others"].items():
         yield f"  not {name}: {reason}", "dim"
 

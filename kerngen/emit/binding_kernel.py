@@ -163,6 +163,8 @@ class KernelPrinter:
             self._writer.line(f"workgroup_bytes={size},")
             invocations = max(shader.workgroup_size for shader in shaders)
             self._writer.line(f"invocations={invocations},")
+            if any(shader.subgroups for shader in shaders):
+                self._writer.line("subgroups=True,")
             if schedule.covers > 1:
                 self._writer.line(f"covers={schedule.covers},")
 

@@ -48,10 +48,23 @@ TILES: Final = (
 )
 """Sizes of `gemm`'s tiles that a search tries: large ones for large products first."""
 
+SUBGROUPS: Final = OptionRule(
+    "subgroups(0 or 1)", 1, lowest=0, highest=1, tried=((0,), (1,))
+)
+
 OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
     "map": {},
-    "reduce": {},
-    "rows": {},
+    "reduce": {"subgroups": SUBGROUPS},
+    "rows": {
+        "lanes": OptionRule(
+            "lanes(count)",
+            1,
+            lowest=2,
+            highest=1024,
+            tried=((64,), (128,), (256,), (512,), (1024,)),
+        ),
+        "subgroups": SUBGROUPS,
+    },
     "gemv": {
         "rows": OptionRule(
             "rows(count)", 1, highest=16, tried=((1,), (2,), (4,), (8,), (16,))

@@ -205,6 +205,16 @@ class Schedule:
     workgroup_bytes: int = 0
     invocations: int = 64
     covers: int = 1
+    subgroups: bool = False
+    """Whether the adapter must have them."""
+
+    def fits(self, adapter: AdapterInfo) -> bool:
+        """Whether an adapter offers what the schedule needs."""
+        return (
+            self.workgroup_bytes <= adapter.workgroup_bytes
+            and self.invocations <= adapter.invocations
+            and (adapter.subgroups or not self.subgroups)
+        )
 
 
 @final

@@ -126,18 +126,17 @@ class Planner:
         """Return the first schedule of a stage that applies, and its variant."""
         info = self._capabilities.info
         for schedule in stage.schedules:
-            fits = (
-                schedule.workgroup_bytes <= info.workgroup_bytes
-                and schedule.invocations <= info.invocations
-            )
-            if fits and (schedule.when is None or schedule.when(dims, info)):
+            if schedule.fits(info) and (
+                schedule.when is None or schedule.when(dims, info)
+            ):
                 for variant in schedule.variants:
                     if variant.when is None or variant.when(dims):
                         return schedule, variant
         raise LimitError(
             f"{kernel.name}: no schedule of stage '{stage.name}' fits the adapter, "
-            f"which has {info.workgroup_bytes} bytes of workgroup memory and "
-            f"{info.invocations} invocations."
+            f"which has {info.workgroup_bytes} bytes of workgroup memory, "
+            f"{info.invocations} invocations and "
+            f"{'subgroups' if info.subgroups else 'no subgroups'}."
         )
 
     def _check_sizes(

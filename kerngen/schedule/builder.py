@@ -22,6 +22,10 @@ from kerngen.shader.structs import StructDeclarations, members_of
 WORKGROUP: Final = ("workgroup_id", "workgroup", "vec3u")
 GRID: Final = ("num_workgroups", "grid", "vec3u")
 LANE: Final = ("local_invocation_index", "lane", "u32")
+SUBGROUP: Final = (
+    ("subgroup_size", "subgroup_size", "u32"),
+    ("subgroup_invocation_id", "subgroup_lane", "u32"),
+)
 
 
 @final
@@ -97,6 +101,7 @@ class ShaderBuilder:
         self._buffers: dict[str, Buffer] = {}
         self._declared: dict[str, t.Declaration] = {}
         self._uses_uniform = False
+        self._subgroup: tuple[t.Ident, ...] = ()
         self._written = {
             step.tensor.name for step in task.stage.steps if isinstance(step, Write)
         }
@@ -111,6 +116,18 @@ class ShaderBuilder:
         kernel = self.task.kernel
         for tensor in (*kernel.tensors, *self.task.staged.temporaries):
             self.name(tensor.name)
+
+    @property
+    def subgroup(self) -> tuple[t.Ident, ...]:
+        """How many lanes a subgroup has, and which of them the own one is.
+
+        A shader that asks runs where the adapter has subgroups.  naga knows them without
+        being told; other compilers want the line 'enable subgroups;' before all others.
+        """
+        if not self._subgroup:
+            names = (self.fresh(name) for _, name, _ in SUBGROUP)
+            self._subgroup = tuple(t.Ident(name) for name in names)
+        return self._subgroup
 
     # Names
 
@@ -236,12 +253,11 @@ class ShaderBuilder:
         turns: str = "",
     ) -> Shader:
         """Return the shader whose entry point has `body`."""
+        known = (self.workgroup, self.grid, self.lane, *self._subgroup)
         inputs = tuple(
             (builtin, self._text(name), type_)
             for (builtin, _, type_), name in zip(
-                (WORKGROUP, GRID, LANE),
-                (self.workgroup, self.grid, self.lane),
-                strict=True,
+                (WORKGROUP, GRID, LANE, *SUBGROUP), known, strict=False
             )
         )
         entry = t.EntryPoint(workgroup_size, inputs, tuple(body))
@@ -258,6 +274,7 @@ class ShaderBuilder:
             workgroup_size=workgroup_size,
             terms=terms,
             turns=turns,
+            subgroups=bool(self._subgroup),
             workgroup_bytes=sum(
                 d.size for d in self._declared.values() if isinstance(d, t.WorkgroupVar)
             ),

@@ -15,6 +15,7 @@ from kerngen.ir.nodes import (
     Expr,
     Extent,
     Index,
+    UniformValue,
 )
 from kerngen.ir.types import Scalar
 from kerngen.schedule.contraction import product_of
@@ -23,7 +24,7 @@ from kerngen.schedule.gemm import fits_gemm, row_of
 from kerngen.schedule.gemv import fits_gemv
 from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
 from kerngen.schedule.plain import is_plain
-from kerngen.schedule.rows import fits_rows
+from kerngen.schedule.rows import fits_rows, values_held
 from kerngen.schedule.rows_run import Part, Run, run_of
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.tiling import DEFAULT, SMALL, SMALL_OPTIONS
@@ -45,6 +46,13 @@ LONG_ROW: Final = 65536
 """Fewer rows than that, of more elements, are work for several workgroups each."""
 
 
+MANY_LANES: Final = 1024
+LONG_LIGHT: Final = 16384
+LONG_HEAVY: Final = 8192
+"""So many lanes are worth their barriers for rows of more elements than that: where few
+lanes can hold them, and where those have to hold several values of each element."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -63,7 +71,8 @@ class Choice:
 def default_choices(task: Task) -> Iterator[Choice]:
     """Yield the compiler's own schedules for a stage; the last has no guard.
 
-    All of them stay within WebGPU's default limits.
+    All of them stay within WebGPU's default limits, but for those whose guards ask what
+    the adapter offers.
     """
     for choice in _candidates(task):
         holds = True if choice.guard is None else _holds(choice.guard)
@@ -183,6 +192,8 @@ def _untiled(task: Task) -> Iterator[Choice]:
     if is_gemv:
         yield Choice("gemv", "a product of a matrix and a vector")
         return
+    if alone == "rows":
+        yield _on_many_lanes(task, over, reach=1)
     yield Choice(alone, "a reduction over contiguous memory")
 
 
@@ -223,8 +234,26 @@ def _together(task: Task) -> Iterator[Choice]:
     run = _run_together(task)
     if run is not None:
         yield _in_parts(task, run.rows, run.columns)
-        reason = f"{len(run.stages)} stages share their rows"
-        yield Choice("rows", reason, reach=len(run.stages))
+        reach = len(run.stages)
+        yield _on_many_lanes(task, run.columns, reach=reach)
+        reason = f"{reach} stages share their rows"
+        yield Choice("rows", reason, reach=reach)
+
+
+def _on_many_lanes(task: Task, columns: tuple[Index, ...], *, reach: int) -> Choice:
+    """Give long rows as many lanes as large adapters have in a workgroup."""
+    light = values_held(replace(task, reach=reach)) <= 1
+    most = LONG_LIGHT if light else LONG_HEAVY
+    long = _compare(_size(columns), ">", most)
+    enough = _compare(UniformValue("adapter.invocations", Scalar.I32), ">=", MANY_LANES)
+    subgroups = UniformValue("adapter.subgroups", Scalar.BOOL)
+    return Choice(
+        "rows",
+        "long rows, and an adapter with many lanes",
+        _both(_both(long, enough), subgroups),
+        {"lanes": (MANY_LANES,), "subgroups": (1,)},
+        reach,
+    )
 
 
 def _run_together(task: Task) -> Run | None:

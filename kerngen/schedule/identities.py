@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from kerngen.ir.nodes import ReduceKind
@@ -51,6 +52,14 @@ def combine(kind: ReduceKind, left: t.Expr, right: t.Expr) -> t.Expr:
             return t.Binary("*", left, right)
         case "max" | "min":
             return t.call(kind, left, right)
+
+
+def in_pairs(kind: ReduceKind, values: Sequence[t.Expr]) -> t.Expr:
+    """Return partial results as one, combined in pairs of neighbours; a power of two."""
+    while len(values) > 1:
+        pairs = zip(values[::2], values[1::2], strict=True)
+        values = [combine(kind, left, right) for left, right in pairs]
+    return values[0]
 
 
 def accumulate(kind: ReduceKind, total: t.Expr, term: t.Expr) -> t.Stmt:

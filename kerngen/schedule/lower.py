@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -19,7 +19,6 @@ from kerngen.schedule.faults import (
     StrategyDoesNotFit,
     UnknownStage,
 )
-from kerngen.schedule.gemv import rows_of
 from kerngen.schedule.guards import EVERY_WAY, NO_WAY, Ways, assuming, either
 from kerngen.schedule.program import (
     KernelProgram,
@@ -29,7 +28,6 @@ from kerngen.schedule.program import (
 )
 from kerngen.schedule.strategies import STRATEGIES
 from kerngen.schedule.task import Options, Task
-from kerngen.schedule.tiling import Tiling, tiling_of
 from kerngen.source.diagnostic import Faults
 
 
@@ -70,7 +68,7 @@ class _Candidate:
     choice: Choice
 
 
-_Key: TypeAlias = tuple[str, Tiling, int, int]
+_Key: TypeAlias = tuple[str, Hashable, int]
 """What a stage's shaders depend on: strategy, options, and how many stages they run."""
 
 
@@ -179,8 +177,7 @@ def _schedule(
     task, choice = candidate.task, candidate.choice
     strategy = STRATEGIES[choice.strategy]
     covers = strategy.covers(task)
-    options = choice.options
-    key = choice.strategy, tiling_of(options), rows_of(options), covers
+    key = choice.strategy, strategy.settled(choice.options), covers
     if key not in made:
         label = _label(choice, {schedule.label for schedule in made.values()})
         lowered = strategy.lower(replace(task, label=label), choice.options)
@@ -254,7 +251,7 @@ def _check_schedule(
             )
         )
     options: Options = dict(schedule.options)
-    for fault in tiling_of(options).faults():
+    for fault in STRATEGIES[schedule.strategy].faults(options):
         faults.add(BadTiling(span=schedule.span, fault=fault))
     faults.raise_if_any()
 

@@ -1,28 +1,28 @@
 """Strategy `reduce`, along rows: many workgroups leave a part of each row, then one joins them.
 
 The lanes of a workgroup stride along the last reduction index, where memory is
-contiguous.  What the first dispatch leaves is as long as the rows are many, times the
-parts of each.
+contiguous, several terms at a time.  What the first dispatch leaves is as long as the
+rows are many, times the parts of each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
+from kerngen.ir.nodes import Reduce
+from kerngen.schedule.blocks import Blocks, accumulate_blocks
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.cooperation import (
-    accumulate_strided,
     counted_terms,
     finish_steps,
-    join,
     own_total,
     reduction_label,
     reduction_of,
-    shared_array,
     value_bytes,
 )
-from kerngen.schedule.identities import accumulate, identity
+from kerngen.schedule.joining import Joiner
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, position_name, unravel
 from kerngen.schedule.program import Scratch, Shader, Variant
@@ -37,19 +37,25 @@ PART: Final = 4096
 MAX_PARTS: Final = 1024
 """A row has a part for every so many terms, but not more than so many parts."""
 
+AT_ONCE: Final = 4
+"""How many terms, or vectors of them, a lane takes in a turn."""
 
-def lower_parts(task: Task) -> Iterator[Variant]:
+
+def lower_parts(task: Task, *, subgroups: bool) -> Iterator[Variant]:
     """Return the variants that do a row in two dispatches."""
 
     def variant(name: str, when: str, names: set[str]) -> Variant:
-        shaders = (_parts_shader(task, names), _finish_shader(task))
+        shaders = (
+            _parts_shader(task, names, subgroups=subgroups),
+            _finish_shader(task, subgroups=subgroups),
+        )
         scratch = Scratch(task.scratch_name("parts"), _host_words(task))
         return Variant(name, when, shaders, (scratch,))
 
     return by_width(task, variant)
 
 
-def _parts_shader(task: Task, names: set[str]) -> Shader:
+def _parts_shader(task: Task, names: set[str], *, subgroups: bool) -> Shader:
     reduce = reduction_of(task)
     shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
     width = LANES if names else 1
@@ -62,19 +68,13 @@ def _parts_shader(task: Task, names: set[str]) -> Shader:
     row, part = (group // count, group % count) if task.domain else (t.ZERO, group)
     at = unravel(shader, body, task.domain, row)
     lowerer = Lowerer(shader, at, body, label=reduction_label(task))
-    shared = shared_array(shader, reduce, PART_LANES)
-    total = accumulate_strided(
-        lowerer,
-        reduce,
-        start=part * PART_LANES + shader.lane,
-        stride=count * PART_LANES,
-        width=width,
-    )
-    body.append(t.Assign(shared[shader.lane], own_total(reduce, total, width)))
-    body += join(shader, reduce.kind, shared, count=PART_LANES)
+    total = _accumulate(lowerer, reduce, part, count, width)
+    joiner = Joiner(shader, PART_LANES, PART_LANES, subgroups=subgroups)
+    own = own_total(reduce, total, width)
+    whole = t.Ident(shader.fresh("whole"))
+    body.append(t.Let(whole.name, joiner.joined(reduce.kind, reduce.type, own)))
     parts = shader.scratch("parts", reduce.type, written=True)
-    store = parts.store(group, shared[t.ZERO])
-    body.append(t.If(shader.lane.equals(0), (store,)))
+    body.append(t.If(shader.lane.equals(0), (parts.store(group, whole),)))
     return shader.finish(
         body,
         groups=_host_groups(task),
@@ -88,7 +88,40 @@ def _parts_shader(task: Task, names: set[str]) -> Shader:
     )
 
 
-def _finish_shader(task: Task) -> Shader:
+def _accumulate(
+    lowerer: Lowerer, reduce: Reduce, part: t.Expr, count: t.Expr, width: int
+) -> t.Ident:
+    """Let each lane take its terms of a part; return its total."""
+    shader, indices = lowerer.shader, reduce.indices
+    single = len(indices) == 1
+    counter = shader.name(indices[0].name) if single else shader.fresh("term")
+    total = t.Ident(shader.fresh(f"{lowerer.label}_{reduce.kind}"))
+
+    def term(at: t.Ident, block: list[t.Stmt]) -> t.Expr:
+        inner = replace(
+            lowerer.nested(unravel(shader, block, indices, at)), block=block
+        )
+        if width > 1:
+            inner = replace(inner, vector=indices[-1])
+        value = inner.lower(reduce.body)
+        return inner.widen(value, reduce.type) if width > 1 else value.expr
+
+    step = PART_LANES * width
+    first = part * AT_ONCE * PART_LANES + shader.lane
+    blocks = Blocks(
+        counter,
+        start=first * width,
+        end=shader.size(indices),
+        step=step,
+        turn=count * (AT_ONCE * step),
+        at_once=AT_ONCE,
+    )
+    reduced = reduce.kind, reduce.type, width
+    lowerer.block.extend(accumulate_blocks(shader, total, reduced, blocks, term))
+    return total
+
+
+def _finish_shader(task: Task, *, subgroups: bool) -> Shader:
     reduce = reduction_of(task)
     shader = ShaderBuilder(task, {})
     body: list[t.Stmt] = []
@@ -98,18 +131,28 @@ def _finish_shader(task: Task) -> Shader:
         t.Ident(shader.fresh(name)) for name in ("count", "total", "part")
     )
     parts = shader.scratch("parts", reduce.type, written=False)
-    take = accumulate(reduce.kind, total, parts.load(row * count + part))
-    shared = shared_array(shader, reduce, PART_LANES)
-    body += [
-        t.Let(count.name, _split(task).count(shader)),
-        t.Var(total.name, identity(reduce.kind, reduce.type)),
-        t.count_up(part.name, shader.lane, count, PART_LANES, take),
-        t.Assign(shared[shader.lane], total),
-        *join(shader, reduce.kind, shared, count=PART_LANES),
-    ]
+    body.append(t.Let(count.name, _split(task).count(shader)))
+    at_once = MAX_PARTS // PART_LANES
+    blocks = Blocks(
+        part.name,
+        start=shader.lane,
+        end=count,
+        step=PART_LANES,
+        turn=t.u32(at_once * PART_LANES),
+        at_once=at_once,
+    )
+
+    def term(at: t.Ident, _: list[t.Stmt]) -> t.Expr:
+        return parts.load(row * count + at)
+
+    reduced = reduce.kind, reduce.type, 1
+    body += accumulate_blocks(shader, total, reduced, blocks, term)
+    joiner = Joiner(shader, PART_LANES, PART_LANES, subgroups=subgroups)
+    whole = t.Ident(shader.fresh("whole"))
+    body.append(t.Let(whole.name, joiner.joined(reduce.kind, reduce.type, total)))
     lowerer = Lowerer(shader, at, body, label=reduction_label(task))
     first = shader.lane.equals(0)
-    finish_steps(lowerer, task, reduce, Value(shared[t.ZERO]), first)
+    finish_steps(lowerer, task, reduce, Value(whole), first)
     return shader.finish(
         body,
         groups=host_product(task.domain),

@@ -53,6 +53,8 @@ class Shader:
     """Host code: what a 32-bit counter of the shader runs up to, if it may overflow."""
     turns: str = ""
     """Host code: how often the loops of an invocation turn, if there are any."""
+    subgroups: bool = False
+    """Whether the adapter must have subgroups."""
 
 
 @final
@@ -96,6 +98,7 @@ class ScheduledStage:
         return all(
             shader.workgroup_bytes <= EVERYWHERE_BYTES
             and shader.workgroup_size <= EVERYWHERE_INVOCATIONS
+            and not shader.subgroups
             for shader in shaders
         )
 

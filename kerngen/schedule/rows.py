@@ -1,8 +1,9 @@
 """Strategy `rows`: one workgroup does whole rows, through all stages that share them.
 
-The shortest rows have a lane each, short ones a few lanes, several to a workgroup; a row
-of up to 4096 elements is read once, into registers; longer ones are read again by each
-pass, and so are the shortest.
+The shortest rows have a lane each, short ones a few lanes, several to a workgroup.  A row
+that fits into the registers of its lanes is read once; longer ones are read again by each
+pass, and so are the shortest.  With the option `lanes` so many share each row, whatever
+its length; with `subgroups` they join what they found by those of the adapter.
 """
 
 from __future__ import annotations
@@ -16,33 +17,35 @@ from kerngen.ir.nodes import Extent, Index, Tensor
 from kerngen.ir.stages import Stage
 from kerngen.schedule.addresses import is_contiguous
 from kerngen.schedule.builder import ShaderBuilder
+from kerngen.schedule.joining import by_subgroups
 from kerngen.schedule.program import Shader, Variant
-from kerngen.schedule.rows_memory import hold, loaded, reread
+from kerngen.schedule.rows_memory import hold, loaded, read_ahead, reread
 from kerngen.schedule.rows_plan import RowPlan, Store, expressions, plan_rows
 from kerngen.schedule.rows_run import Run, indices_in, names_of, run_of, writes
-from kerngen.schedule.rows_shader import INVOCATIONS, SHORT, RowWriter, Shape
+from kerngen.schedule.rows_shader import INVOCATIONS, RowWriter, Shape
 from kerngen.schedule.task import Options, Task, host_multiple, host_product
 from kerngen.schedule.trips import serial_turns
 from kerngen.schedule.values import LANES
 
+SHORTEST: Final = Shape(1, 0, 1)
 ALIGNED: Final = (
-    ("upto32", Shape(4, 2, LANES)),
-    ("upto128", Shape(8, 4, LANES)),
-    ("upto512", Shape(32, 4, LANES)),
-    ("upto2048", Shape(128, 4, LANES)),
-    ("upto4096", Shape(INVOCATIONS, 4, LANES)),
-    ("", Shape(INVOCATIONS, 0, LANES)),
+    Shape(4, 2, LANES),
+    Shape(8, 4, LANES),
+    Shape(32, 4, LANES),
+    Shape(128, 4, LANES),
+    Shape(INVOCATIONS, 4, LANES),
 )
-"""The variants that read vectors, by what their files are called."""
+EDGE: Final = (Shape(8, 4, 1), Shape(16, 8, 1), Shape(128, 8, 1))
+"""How rows of up to some length lie on lanes: those of vectors, and any."""
 
-EDGE: Final = (
-    (f"edge_upto{SHORT}", Shape(1, 0, 1)),
-    ("edge_upto32", Shape(8, 4, 1)),
-    ("edge_upto128", Shape(16, 8, 1)),
-    ("edge_upto1024", Shape(128, 8, 1)),
-    ("edge", Shape(INVOCATIONS, 0, 1)),
-)
-"""The variants for rows of any length."""
+LANE_NUMBERS: Final = 64
+"""How many numbers of a row a lane holds, at most."""
+
+GROUP_NUMBERS: Final = 32768
+"""How many the lanes of a workgroup hold: half of what the largest have registers for."""
+
+MANY_CHUNKS: Final = 8
+"""A row is worth holding where each lane has so many vectors of it, or fewer."""
 
 
 def fits_rows(task: Task) -> str:
@@ -57,12 +60,66 @@ def covers_rows(task: Task) -> int:
     return 1 if isinstance(run, str) else len(run.stages)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class RowOptions:
+    """How many lanes share a row (None: as suits its length), and how they join."""
+
+    lanes: int | None
+    subgroups: bool
+
+
+def row_options(options: Options) -> RowOptions:
+    """Return what a schedule asks for."""
+    (lanes,) = options.get("lanes", (None,))
+    return RowOptions(lanes, by_subgroups(options))
+
+
+def suits_rows(task: Task, options: Options) -> str:
+    """Say why a run does not suit the options; empty if it does."""
+    del task
+    (lanes,) = options.get("lanes", (1,))
+    return f"{lanes} lanes are no power of two" if lanes & (lanes - 1) else ""
+
+
 def lower_rows(task: Task, options: Options) -> Iterator[Variant]:
     """Return variants by the length of a row: in registers first, then any."""
-    del options
     run = run_of(task)
     assert isinstance(run, Run), run
-    return _RowTask.of(task, run).variants()
+    return _RowTask.of(task, run, row_options(options)).variants()
+
+
+def shapes(wanted: RowOptions, held: int) -> Iterator[Shape]:
+    """Yield the shapes to choose from, for rows of which a lane holds so many values.
+
+    The first that a row suits takes it.
+    """
+    lanes = wanted.lanes or INVOCATIONS
+    if wanted.lanes is None:
+        yield SHORTEST
+        yield from ALIGNED
+    room = min(LANE_NUMBERS, GROUP_NUMBERS // lanes)
+    chunks = room // (held * LANES) if held else 0
+    if chunks >= MANY_CHUNKS:
+        yield Shape(lanes, 1 << chunks.bit_length() - 1, LANES)
+    yield Shape(lanes, 0, LANES)
+    if wanted.lanes is None:
+        yield from EDGE
+    yield Shape(lanes, 0, 1)
+
+
+def values_held(task: Task) -> int:
+    """Return how many values of each element the lanes of a row hold, if they can."""
+    run = run_of(task)
+    assert isinstance(run, Run), run
+    return _RowTask.of(task, run, row_options({})).held
+
+
+def name_of(shape: Shape) -> str:
+    """Return what the file of a shape is called: nothing for long rows of vectors."""
+    edge = "edge" if shape.width == 1 else ""
+    limit = "" if shape.most is None else f"upto{shape.most}"
+    return "_".join(filter(None, (edge, limit)))
 
 
 @final
@@ -71,11 +128,12 @@ class _RowTask:
     """A run to be lowered; `task.stage` stands for all of its stages."""
 
     task: Task
+    wanted: RowOptions
     kept: frozenset[Tensor]
     plan: RowPlan
 
     @classmethod
-    def of(cls, task: Task, run: Run) -> _RowTask:
+    def of(cls, task: Task, run: Run, wanted: RowOptions) -> _RowTask:
         """Plan a run."""
         stages = task.staged.stages
         written = (tensor for stage in run.stages for tensor in writes(stage))
@@ -86,24 +144,26 @@ class _RowTask:
         if len(run.stages) == len(stages) > 1:
             stem = stem.removesuffix(f".{task.stage.name}")
         plan = plan_rows(run, kept, _taken(task, run))
-        return cls(replace(task, stage=together, stem=stem), kept, plan)
+        return cls(replace(task, stage=together, stem=stem), wanted, kept, plan)
+
+    @property
+    def held(self) -> int:
+        """How many values of each element later passes need."""
+        return len(hold(self.plan).carried)
 
     def variants(self) -> Iterator[Variant]:
         """Yield the variants that rows of some length may take."""
         names = self._vectors()
         aligned = host_multiple(self._last_extents(names), LANES) if names else None
-        least, *longer = ((name, shape, "") for name, shape in EDGE)
-        shapes = [least, *longer]
-        if aligned is not None:
-            wide = ((name, shape, aligned) for name, shape in ALIGNED)
-            shapes = [least, *wide, *longer]
-        for name, shape, when in shapes:
+        for shape in shapes(self.wanted, self.held):
+            wide = shape.width > 1
             short = _at_most(self.plan.columns, shape)
-            if short is None:
+            if short is None or (wide and aligned is None):
                 continue
+            when = aligned if wide else ""
             condition = " and ".join(filter(None, (when, short)))
-            shader = self._shader(name, shape, names if shape.width > 1 else set())
-            yield Variant(name or "aligned", condition, (shader,))
+            shader = self._shader(shape, names if wide else set())
+            yield Variant(name_of(shape) or "aligned", condition, (shader,))
 
     def _vectors(self) -> set[str]:
         """Return the tensors that are read or written in runs along a row."""
@@ -122,20 +182,22 @@ class _RowTask:
         last = [tensor.extents[-1] for tensor in ordered if tensor.name in names]
         return [self.plan.columns[-1].extent, *last]
 
-    def _shader(self, name: str, shape: Shape, names: set[str]) -> Shader:
+    def _shader(self, shape: Shape, names: set[str]) -> Shader:
         plan, stored = hold(self.plan), self.kept
         if not shape.chunks:
             plan = reread(self.plan)
+            plan = read_ahead(plan) if shape.taken > 1 else plan
             stored |= set(self.plan.carried.values())
         shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
-        body = RowWriter(shader, plan, shape, stored).write()
+        subgroups = self.wanted.subgroups
+        body = RowWriter(shader, plan, shape, stored, subgroups=subgroups).write()
         rows = host_product(plan.rows)
         return shader.finish(
             body,
             groups=rows if shape.rows == 1 else f"ceil_div({rows}, {shape.rows})",
-            workgroup_size=INVOCATIONS,
+            workgroup_size=shape.workgroup,
             summary=_summary(shape),
-            variant=name,
+            variant=name_of(shape),
             terms=host_product(plan.columns) if len(plan.columns) > 1 else "",
             turns=_turns(plan, shape),
         )
@@ -174,6 +236,7 @@ def _turns(plan: RowPlan, shape: Shape) -> str:
         if shape.chunks:
             turns.append(f"{shape.chunks} * ({inner})" if inner else "")
         elif pass_.each:
-            own = f"ceil_div({host_product(plan.columns)}, {shape.step})"
-            turns.append(f"{own} * (1 + {inner})" if inner else own)
+            own = f"ceil_div({host_product(plan.columns)}, {shape.step * shape.taken})"
+            each = f"{shape.taken} * ({inner})" if shape.taken > 1 else inner
+            turns.append(f"{own} * (1 + {each})" if inner else own)
     return " + ".join(filter(None, turns))

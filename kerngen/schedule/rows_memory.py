@@ -1,9 +1,10 @@
 """Where the lanes of a row keep what several passes need: in registers, or in memory.
 
-`hold` and `reread` make of the maximum of `x[i, j]`, then the sum of `exp(x[i, j] - top)`:
+What they make of the maximum of `x[i, j]`, then the sum of `exp(x[i, j] - top)`:
 
-- held: `x0 = x[i, j]`; then the maximum of `x0`, then the sum of `exp(x0 - top)`;
-- reread: as it stands, but for what was computed: that is read back where it was stored.
+- `hold`: `x0 = x[i, j]`; then the maximum of `x0`, then the sum of `exp(x0 - top)`;
+- `reread`: as it stands, but for what was computed: that is read back where it was stored;
+- `read_ahead`: `x0 = x[i, j]` and the maximum of `x0`, then the same read and the sum.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final, assert_never
 
-from kerngen.ir.nodes import Expr, IndexValue, Load, LocalValue, Reduce
+from kerngen.ir.nodes import Expr, IndexValue, Load, LocalValue, Reduce, Select
 from kerngen.ir.reads import free_indices
 from kerngen.ir.walk import children, map_children, walk
 from kerngen.schedule.rows_plan import (
@@ -23,6 +24,7 @@ from kerngen.schedule.rows_plan import (
     Pass,
     RowPlan,
     Store,
+    expressions,
 )
 
 MOST_HELD: Final = 4
@@ -32,17 +34,12 @@ MOST_HELD: Final = 4
 def hold(plan: RowPlan) -> RowPlan:
     """Read once what the passes read several times, in a pass before them."""
     counts = Counter(load for e in plan.per_element() for load in _reads(plan, e))
-    repeated = [load for load, count in counts.items() if count > 1][:MOST_HELD]
-    used = {local.name for pass_ in plan.passes for local in pass_.locals}
-    locals_ = {load: _held_local(load, used) for load in repeated}
-    first = Pass(tuple(Compute(local, load) for load, local in locals_.items()))
-
-    def held(expr: Expr) -> Expr:
-        if isinstance(expr, Load) and expr in locals_:
-            return locals_[expr]
-        return map_children(expr, held)
-
-    passes = (first, *(_mapped(pass_, held) for pass_ in plan.passes))
+    repeated = [load for load, count in counts.items() if count > 1]
+    locals_ = _named(plan, repeated)
+    passes = (
+        Pass(tuple(Compute(local, load) for load, local in locals_.items())),
+        *(_with_locals(pass_, locals_) for pass_ in plan.passes),
+    )
     carried = plan.carried | {local: load.tensor for load, local in locals_.items()}
     return replace(plan, passes=passes, carried=carried)
 
@@ -51,6 +48,37 @@ def reread(plan: RowPlan) -> RowPlan:
     """Read back from memory what an earlier pass has computed for the element."""
     passes = tuple(_rereading(plan, pass_) for pass_ in plan.passes)
     return replace(plan, passes=passes, carried={})
+
+
+def read_ahead(plan: RowPlan) -> RowPlan:
+    """Begin each pass with what it always reads, for several elements at once."""
+    passes = tuple(_reading_ahead(plan, pass_) for pass_ in plan.passes)
+    return replace(plan, passes=passes)
+
+
+def _reading_ahead(plan: RowPlan, pass_: Pass) -> Pass:
+    values = expressions(pass_.each)
+    found = dict.fromkeys(x for v in values for x in _reads(plan, v, always=True))
+    locals_ = _named(plan, list(found))
+    reads = tuple(Compute(local, load) for load, local in locals_.items())
+    return replace(_with_locals(pass_, locals_), reads=reads)
+
+
+def _named(plan: RowPlan, found: list[Load]) -> dict[Load, LocalValue]:
+    """Name the first few of some reads."""
+    used = {local.name for pass_ in plan.passes for local in pass_.locals}
+    return {load: _held_local(load, used) for load in found[:MOST_HELD]}
+
+
+def _with_locals(pass_: Pass, locals_: dict[Load, LocalValue]) -> Pass:
+    """Use names of reads in their place."""
+
+    def held(expr: Expr) -> Expr:
+        if isinstance(expr, Load) and expr in locals_:
+            return locals_[expr]
+        return map_children(expr, held)
+
+    return _mapped(pass_, held)
 
 
 def _rereading(plan: RowPlan, pass_: Pass) -> Pass:
@@ -90,8 +118,14 @@ def _held_local(load: Load, used: set[str]) -> LocalValue:
     return LocalValue(name, load.type)
 
 
-def _reads(plan: RowPlan, expr: Expr) -> Iterator[Load]:
-    """Yield the reads that depend on the element alone, but not those inside others."""
+def _reads(plan: RowPlan, expr: Expr, *, always: bool = False) -> Iterator[Load]:
+    """Yield the reads that depend on the element alone, but not those inside others.
+
+    With `always`, those of which a condition decides are left out.
+    """
+    if always and isinstance(expr, Select):
+        yield from _reads(plan, expr.condition, always=True)
+        return
     if isinstance(expr, Load):
         free = free_indices(expr)
         locals_ = any(isinstance(node, LocalValue) for node in walk(expr))
@@ -101,7 +135,7 @@ def _reads(plan: RowPlan, expr: Expr) -> Iterator[Load]:
             yield expr
             return
     for child in children(expr):
-        yield from _reads(plan, child)
+        yield from _reads(plan, child, always=always)
 
 
 def _mapped(pass_: Pass, f: Callable[[Expr], Expr]) -> Pass:

@@ -63,10 +63,14 @@ Action: TypeAlias = Fold | Compute | Store
 @final
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Actions for every element, then values of the row."""
+    """Actions for every element, then values of the row.
+
+    `reads` are what a lane reads for several elements at once, before the actions.
+    """
 
     each: tuple[Action, ...] = ()
     after: tuple[tuple[LocalValue, Expr], ...] = ()
+    reads: tuple[Compute, ...] = ()
 
     @property
     def locals(self) -> Iterator[LocalValue]:
@@ -105,7 +109,11 @@ class RowPlan:
     def per_element(self) -> Iterator[Expr]:
         """Yield what is computed for every element; of a reduction, its terms."""
         for pass_ in self.passes:
-            yield from expressions(pass_.each)
+            yield from expressions((*pass_.reads, *pass_.each))
+
+    def read_first(self) -> Iterator[LocalValue]:
+        """Yield what passes read before their actions."""
+        return (read.local for pass_ in self.passes for read in pass_.reads)
 
     def per_row(self) -> Iterator[Expr]:
         """Yield what is computed once per row."""

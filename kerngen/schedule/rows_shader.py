@@ -1,27 +1,32 @@
 """Write the shader of a row plan for one way to lay rows on the lanes of a workgroup.
 
 A row that fits is read once, into named variables of its lanes; every pass then works on
-those.  A longer one is read again by each pass.  Lanes beyond the end of a row, and those
-of rows beyond the last, are switched off one by one, never by leaving: all of them must
-come to the barriers.
+those.  A longer one is read again by each pass, a block at a time: all that a lane takes
+of a block is read before the lane works on any of it.  Lanes beyond the end of a row, and
+those of rows beyond the last, are switched off one by one, never by leaving: all of them
+must come to the barriers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, assert_never, final
 
-from kerngen.ir.nodes import LocalValue, ReduceKind, Tensor
+from kerngen.ir.nodes import Index, LocalValue, Tensor
 from kerngen.ir.reads import loads
-from kerngen.ir.types import Scalar, scalar_of
 from kerngen.schedule.addresses import row_major
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
-from kerngen.schedule.cooperation import BYTES
-from kerngen.schedule.identities import accumulate, across, combine, identity
+from kerngen.schedule.identities import accumulate, across, identity
+from kerngen.schedule.joining import Joiner
 from kerngen.schedule.lowering import Lowerer
-from kerngen.schedule.per_element import linear_group, position_name, unravel
-from kerngen.schedule.rows_plan import Compute, Fold, Pass, RowPlan, Store
+from kerngen.schedule.per_element import (
+    linear_group,
+    places,
+    position_name,
+    unravel,
+)
+from kerngen.schedule.rows_plan import Action, Compute, Fold, Pass, RowPlan, Store
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
@@ -30,8 +35,11 @@ INVOCATIONS: Final = 256
 SHORT: Final = 16
 """Up to how many elements a lane does well to have a row of its own."""
 
-JOINED: Final = 4
-"""How many values a lane joins between two barriers."""
+ALONE: Final = 64
+"""From how many lanes on a row does well to have a workgroup of its own."""
+
+BLOCK: Final = {1: 8, LANES: 4}
+"""How many values, or vectors, a lane takes of a long row at once, by their width."""
 
 
 @final
@@ -49,9 +57,19 @@ class Shape:
     width: int
 
     @property
+    def workgroup(self) -> int:
+        """How many lanes a workgroup has."""
+        return self.lanes if self.lanes >= ALONE else INVOCATIONS
+
+    @property
     def rows(self) -> int:
         """How many rows a workgroup does."""
-        return INVOCATIONS // self.lanes
+        return self.workgroup // self.lanes
+
+    @property
+    def taken(self) -> int:
+        """How many values, or vectors, a lane takes at once."""
+        return self.chunks or (1 if self.lanes == 1 else BLOCK[self.width])
 
     @property
     def step(self) -> int:
@@ -67,11 +85,16 @@ class Shape:
 @final
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A lane's elements: where the first lies, and what surrounds their statements."""
+    """A value or vector that a lane takes of a row, or of each block of it.
 
-    at: t.Ident
+    It lies at those `indices`, which `places` name.  Where `inside` does not hold, it
+    lies beyond the end of the row.
+    """
+
     number: str
-    wrap: Callable[[list[t.Stmt]], t.Stmt]
+    indices: dict[Index, t.Expr]
+    places: tuple[t.Stmt, ...]
+    inside: t.Expr | None
 
 
 @final
@@ -84,6 +107,8 @@ class RowWriter:
         plan: RowPlan,
         shape: Shape,
         stored: frozenset[Tensor],
+        *,
+        subgroups: bool,
     ) -> None:
         """Write with `shader`; `stored` are the tensors that must reach memory."""
         self._shader = shader
@@ -92,11 +117,14 @@ class RowWriter:
         self._stored = stored
         self._locals: dict[str, Value] = {}
         self._kept: dict[str, dict[str, Value]] = {}
-        self._functions: dict[tuple[ReduceKind, Scalar], str] = {}
-        self._arrays: dict[Scalar, t.Expr] = {}
+        self._lasting = {*plan.carried, *plan.read_first()}
+        self._joiner = Joiner(shader, shape.lanes, shape.workgroup, subgroups=subgroups)
         self._body: list[t.Stmt] = []
         self._place_rows()
-        self._spans = tuple(self._make_spans())
+        self._block = self._name_block()
+        self._spans = tuple(map(self._span, range(shape.taken)))
+        if self._block is None:
+            self._body += self._places()
 
     def write(self) -> list[t.Stmt]:
         """Return all statements."""
@@ -144,36 +172,41 @@ class RowWriter:
     def _let(self, name: t.Ident, value: t.Expr) -> None:
         self._body.append(t.Let(name.name, value))
 
-    def _make_spans(self) -> Iterator[_Span]:
-        """Yield what a lane does of its row, under conditions or as one loop."""
-        shader, shape = self._shader, self._shape
-        columns, length = self._plan.columns, self._length
+    def _name_block(self) -> t.Ident | None:
+        """Name where a lane is in its row, if a loop takes it along."""
+        if self._shape.chunks:
+            return None
+        columns = self._plan.columns
+        return t.Ident(position_name(self._shader, columns, "element"))
+
+    def _span(self, number: int) -> _Span:
+        """Return what a lane takes at once: of its row, or of each block of it."""
+        shader, columns, shape = self._shader, self._plan.columns, self._shape
+        shown = str(number) if shape.taken > 1 else ""
+        in_front = self._block if number == 0 else None
         wanted = columns[0].name if len(columns) == 1 else "element"
-        start = self._place * shape.width
-        if not shape.chunks:
-            name = position_name(shader, columns, wanted)
-            at = t.Ident(name)
-            step = shape.step
+        at = in_front or t.Ident(shader.fresh(f"{wanted}{shown}"))
+        start = self._block or self._place * shape.width
+        named_places: list[t.Stmt] = []
+        if in_front is None:
+            named_places.append(t.Let(at.name, start + number * shape.step))
+        indices: dict[Index, t.Expr] = {columns[0]: at}
+        if len(columns) > 1:
+            found = places(shader, columns, at)
+            named = {x: t.Ident(shader.fresh(f"{x.name}{shown}")) for x in columns}
+            named_places += (t.Let(named[x].name, found[x]) for x in columns)
+            indices = dict(named)
+        inside = at < self._length if in_front is None else None
+        return _Span(str(number), indices, tuple(named_places), inside)
 
-            def loop(block: list[t.Stmt]) -> t.Stmt:
-                return t.count_up(name, start, length, step, *block)
-
-            yield _Span(at, "", loop)
-        for chunk in range(shape.chunks):
-            number = str(chunk) if shape.chunks > 1 else ""
-            name = shader.fresh(f"{wanted}{number}")
-            at = t.Ident(name)
-            self._let(at, start + chunk * shape.step)
-            yield _Span(at, str(chunk), self._under(at < length))
-
-    @staticmethod
-    def _under(condition: t.Expr) -> Callable[[list[t.Stmt]], t.Stmt]:
-        return lambda block: t.If(condition, tuple(block))
+    def _places(self) -> Iterator[t.Stmt]:
+        """Yield where the spans lie."""
+        return (place for span in self._spans for place in span.places)
 
     # Passes
 
     def _write_pass(self, pass_: Pass) -> None:
-        """Write the loops of a pass, join what its lanes found, name what follows."""
+        """Write what a pass does, join what its lanes found, name what follows."""
         width = self._shape.width
         totals: dict[Fold, t.Ident] = {}
         for action in pass_.each:
@@ -183,24 +216,37 @@ class RowWriter:
                 reduce = action.value
                 start = identity(reduce.kind, reduce.type, width)
                 self._body.append(t.Var(name, start))
-        for span in self._spans if pass_.each else ():
-            self._write_span(pass_, span, totals)
+        if pass_.each:
+            self._write_elements(pass_, totals)
         for fold, total in totals.items():
             reduce = fold.value
             own = across(reduce.kind, total) if width > 1 else total
             if self._shape.lanes > 1:
-                function = self._join(reduce.kind, scalar_of(reduce.type))
-                own = t.call(function, own, self._shader.lane)
+                own = self._joiner.joined(reduce.kind, reduce.type, own)
             self._name(fold.local, own)
         for local, value in pass_.after:
             self._name(local, self._row_lowerer(local, self._body).lower(value).expr)
 
+    def _write_elements(self, pass_: Pass, totals: dict[Fold, t.Ident]) -> None:
+        """Write what is done for every element, in a loop where there are blocks."""
+        shape, outer = self._shape, self._body
+        self._body = [*self._places()] if self._block is not None else []
+        for actions in (pass_.reads, pass_.each):
+            for span in self._spans if actions else ():
+                self._write_span(actions, span, totals)
+        inner, self._body = self._body, outer
+        if self._block is not None:
+            start, step = self._place * shape.width, shape.step * shape.taken
+            name, length = self._block.name, self._length
+            inner = [t.count_up(name, start, length, step, *inner)]
+        outer += inner
+
     def _write_span(
-        self, pass_: Pass, span: _Span, totals: dict[Fold, t.Ident]
+        self, actions: Iterable[Action], span: _Span, totals: dict[Fold, t.Ident]
     ) -> None:
         """Write what is done for every element of a span."""
         to = self._element_lowerer(span)
-        for action in pass_.each:
+        for action in actions:
             match action:
                 case Compute():
                     self._compute(to, span, action)
@@ -213,19 +259,25 @@ class RowWriter:
                     self._store(to, action)
                 case _:
                     assert_never(action)
-        self._body.append(span.wrap(to.block))
+        if span.inside is None:
+            self._body += to.block
+        else:
+            self._body.append(t.If(span.inside, tuple(to.block)))
 
     def _compute(self, to: Lowerer, span: _Span, action: Compute) -> None:
-        """Name a value in its block, or before it if later passes need it too."""
+        """Name a value in its block, or before it if it is needed beyond it."""
         local = action.local
-        if local not in self._plan.carried:
+        if local not in self._lasting:
             to.define(local, action.value)
             return
         value = replace(to, label=local.name).lower(action.value)
-        name = t.Ident(self._shader.fresh(f"{local.name}{span.number}"))
-        type_ = wgsl_type(local.type, value.lanes)
-        self._body.append(t.Var(name.name, type=type_))
-        to.block.append(t.Assign(name, value.expr))
+        name = t.Ident(self._shader.name(f"{local.name}{span.number}", "held"))
+        if span.inside is None:
+            to.block.append(t.Let(name.name, value.expr))
+        else:
+            type_ = wgsl_type(local.type, value.lanes)
+            self._body.append(t.Var(name.name, type=type_))
+            to.block.append(t.Assign(name, value.expr))
         to.locals[local.name] = Value(name, value.wide)
         self._kept.setdefault(span.number, {})[local.name] = Value(name, value.wide)
 
@@ -244,11 +296,10 @@ class RowWriter:
         to.block.append(buffer.store(address // LANES, wide))
 
     def _element_lowerer(self, span: _Span) -> Lowerer:
-        columns, block = self._plan.columns, list[t.Stmt]()
-        at = {**self._at, **unravel(self._shader, block, columns, span.at)}
-        vector = columns[-1] if self._shape.width > 1 else None
+        vector = self._plan.columns[-1] if self._shape.width > 1 else None
         locals_ = {**self._locals, **self._kept.get(span.number, {})}
-        return Lowerer(self._shader, at, block, vector=vector, locals=locals_)
+        at = {**self._at, **span.indices}
+        return Lowerer(self._shader, at, [], vector=vector, locals=locals_)
 
     def _row_lowerer(self, local: LocalValue, block: list[t.Stmt]) -> Lowerer:
         at, locals_ = dict(self._at), dict(self._locals)
@@ -279,59 +330,3 @@ class RowWriter:
         if self._writes_row:
             stores = [t.If(t.all_of(*self._writes_row), tuple(stores))]
         self._body += stores
-
-    def _join(self, kind: ReduceKind, type_: Scalar) -> str:
-        """Return the function that joins what the lanes of a row hold, declaring it."""
-        if (kind, type_) not in self._functions:
-            name = self._shader.fresh(f"row_{kind}")
-            self._functions[kind, type_] = name
-            self._shader.declare(f"function {name}", self._joining(name, kind, type_))
-        return self._functions[kind, type_]
-
-    def _joining(self, name: str, kind: ReduceKind, type_: Scalar) -> t.Function:
-        shader, lanes = self._shader, self._shape.lanes
-        if type_ not in self._arrays:
-            array = f"array<{type_.value}, {INVOCATIONS}>"
-            size = INVOCATIONS * BYTES
-            self._arrays[type_] = shader.workgroup_array("partial", array, size)
-        shared = self._arrays[type_]
-        part, joined = (t.Ident(shader.name(n, "join")) for n in ("part", "joined"))
-        place = shader.lane % lanes if lanes < INVOCATIONS else shader.lane
-        start = t.Binary("-", shader.lane, place) if lanes < INVOCATIONS else t.ZERO
-        body: list[t.Stmt] = [t.Assign(shared[shader.lane], part), t.BARRIER]
-        count = lanes
-        while count > JOINED:
-            count //= JOINED
-            of = [shared[shader.lane + number * count] for number in range(JOINED)]
-            merged = t.Assign(shared[shader.lane], _tree(kind, of))
-            body += [t.If(place < count, (merged,)), t.BARRIER]
-        left = [shared[start + number] for number in range(count)]
-        body.append(t.Let(joined.name, _tree(kind, left)))
-        body += [t.BARRIER, t.Return(joined)]
-        wgsl = type_.value
-        parameters = ((part.name, wgsl), (self._lane_name(), "u32"))
-        comment = (
-            f"The {_SAID[kind]} over the {lanes} lanes of a row, in a fixed order."
-        )
-        return t.Function(name, parameters, wgsl, tuple(body), comment)
-
-    def _lane_name(self) -> str:
-        lane = self._shader.lane
-        assert isinstance(lane, t.Ident)
-        return lane.name
-
-
-def _tree(kind: ReduceKind, values: list[t.Expr]) -> t.Expr:
-    """Return values as one, combined in pairs of neighbours."""
-    while len(values) > 1:
-        pairs = zip(values[::2], values[1::2], strict=True)
-        values = [combine(kind, left, right) for left, right in pairs]
-    return values[0]
-
-
-_SAID: Final[dict[ReduceKind, str]] = {
-    "sum": "sum",
-    "prod": "product",
-    "max": "maximum",
-    "min": "minimum",
-}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Final, final
 
 from kerngen.schedule.columnwise import lower_columnwise
+from kerngen.schedule.cooperation import reduction_of
 from kerngen.schedule.gemm import fits_gemm, lower_gemm
-from kerngen.schedule.gemv import fits_gemv, lower_gemv, suits_gemv
+from kerngen.schedule.gemv import fits_gemv, lower_gemv, rows_of, suits_gemv
+from kerngen.schedule.joining import by_subgroups, suits_subgroups
 from kerngen.schedule.orientation import is_columnwise
 from kerngen.schedule.parts import lower_parts
 from kerngen.schedule.per_element import (
@@ -19,8 +21,15 @@ from kerngen.schedule.per_element import (
 )
 from kerngen.schedule.plain import WITH_VECTORS, is_plain
 from kerngen.schedule.program import Variant
-from kerngen.schedule.rows import covers_rows, fits_rows, lower_rows
+from kerngen.schedule.rows import (
+    covers_rows,
+    fits_rows,
+    lower_rows,
+    row_options,
+    suits_rows,
+)
 from kerngen.schedule.task import Options, Task
+from kerngen.schedule.tiling import tiling_of
 
 
 def _one(task: Task) -> int:
@@ -35,6 +44,18 @@ def _any_options(task: Task, options: Options) -> str:
     return ""
 
 
+def _no_options(options: Options) -> Hashable:
+    """Some strategies have none."""
+    del options
+    return None
+
+
+def _no_faults(options: Options) -> Iterator[str]:
+    """Most options are right whatever the others are."""
+    del options
+    return iter(())
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Strategy:
@@ -43,7 +64,8 @@ class Strategy:
     `fits` says why a stage does not suit it, or nothing; `lower` yields the variants of
     one that does, one of which takes any size.  `covers` says how many stages those
     run, the given one and those after it.  `suits` says of a stage that fits why it does
-    not do so with some options.
+    not do so with some options.  `settled` is what options come to, those left out
+    included; `faults` says what is wrong with them, whatever the stage.
     """
 
     name: str
@@ -51,6 +73,8 @@ class Strategy:
     lower: Callable[[Task, Options], Iterator[Variant]]
     covers: Callable[[Task], int] = _one
     suits: Callable[[Task, Options], str] = _any_options
+    settled: Callable[[Options], Hashable] = _no_options
+    faults: Callable[[Options], Iterator[str]] = _no_faults
 
     def refusal(self, task: Task, options: Options) -> str:
         """Say why a stage can't run so, with these options; empty if it can."""
@@ -70,20 +94,57 @@ def _fits_reduce(task: Task) -> str:
     return "" if task.reduction is not None else "the stage holds no reduction"
 
 
+def _suits_reduce(task: Task, options: Options) -> str:
+    if not by_subgroups(options):
+        return ""
+    if _in_columns(task):
+        return "its columns are joined by few lanes each, which are in no subgroup"
+    return suits_subgroups(reduction_of(task).type)
+
+
 def _lower_reduce(task: Task, options: Options) -> Iterator[Variant]:
-    del options
-    columns = is_columnwise(task) and is_plain(task.stage)
-    return lower_columnwise(task) if columns else lower_parts(task)
+    if _in_columns(task):
+        return lower_columnwise(task)
+    return lower_parts(task, subgroups=by_subgroups(options))
+
+
+def _in_columns(task: Task) -> bool:
+    return is_columnwise(task) and is_plain(task.stage)
+
+
+def _tiling_faults(options: Options) -> Iterator[str]:
+    return tiling_of(options).faults()
 
 
 STRATEGIES: Final = {
     strategy.name: strategy
     for strategy in (
         Strategy("map", fits_map, lower_map),
-        Strategy("reduce", _fits_reduce, _lower_reduce),
-        Strategy("rows", _plain(fits_rows), lower_rows, covers_rows),
-        Strategy("gemv", _plain(fits_gemv), lower_gemv, suits=suits_gemv),
-        Strategy("gemm", _plain(fits_gemm), lower_gemm),
+        Strategy(
+            "reduce",
+            _fits_reduce,
+            _lower_reduce,
+            suits=_suits_reduce,
+            settled=by_subgroups,
+        ),
+        Strategy(
+            "rows",
+            _plain(fits_rows),
+            lower_rows,
+            covers_rows,
+            suits=suits_rows,
+            settled=row_options,
+        ),
+        Strategy(
+            "gemv", _plain(fits_gemv), lower_gemv, suits=suits_gemv, settled=rows_of
+        ),
+        Strategy(
+            "gemm",
+            _plain(fits_gemm),
+            lower_gemm,
+            settled=tiling_of,
+            faults=_tiling_faults,
+        ),
         Strategy("generic", fits_generic, lower_generic),
     )
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kerngen.compiler import compile_text
-from tests.judges.tint import refused
+from tests.judges.tint import ENABLE, refused
 from tests.language.cases import CASES
 from tests.language.halves import HALVES
 
@@ -16,6 +16,20 @@ NOT_UNIFORM = """
 fn main(@builtin(local_invocation_index) lane: u32) {
     if (lane < 3u) {
         workgroupBarrier();
+    }
+}
+"""
+
+
+SUBGROUPS = """
+@group(0) @binding(0) var<storage, read_write> x: array<f32>;
+@compute @workgroup_size(64)
+fn main(
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_invocation_id) place: u32,
+) {
+    if (place < 3u) {
+        x[lane] = subgroupAdd(x[lane]);
     }
 }
 """
@@ -45,3 +59,15 @@ def test_the_judge_refuses_a_barrier_in_divergent_control_flow(tmp_path: Path) -
     shader.write_text(NOT_UNIFORM, encoding="utf-8")
     (message,) = refused([shader]).values()
     assert "uniform control flow" in message
+
+
+def test_the_judge_must_be_told_of_subgroups_and_then_knows_them(
+    tmp_path: Path,
+) -> None:
+    shader = tmp_path / "divergent.wgsl"
+    shader.write_text(SUBGROUPS, encoding="utf-8")
+    (message,) = refused([shader]).values()
+    assert "subgroup" in message
+    shader.write_text(f"{ENABLE}{SUBGROUPS}", encoding="utf-8")
+    (message,) = refused([shader]).values()
+    assert "'subgroupAdd' must only be called from uniform control flow" in message

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Final
 
 ANSWER: Final = "tint: "
+ENABLE: Final = "enable subgroups;\n"
+"""The line that Tint requires of a shader with subgroups, and that naga refuses."""
 
 
 class Tint:
@@ -32,7 +34,12 @@ class Tint:
         )
 
     def refuses(self, shader: str) -> str:
-        """Return Tint's message about a shader; nothing if it accepts it."""
+        """Return Tint's message about a shader; nothing if it accepts it.
+
+        It is told where subgroups are used.
+        """
+        if "subgroup_size" in shader:
+            shader = f"{ENABLE}{shader}"
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{json.dumps(shader)}\n")
@@ -66,7 +73,8 @@ def main() -> None:
     """Judge the shaders that come on standard input."""
     utils, webgpu = import_module("pydawn.utils"), import_module("pydawn.webgpu")
     adapter = utils.request_adapter_sync(webgpu.WGPUPowerPreference_HighPerformance)
-    device = utils.request_device_sync(adapter, [webgpu.WGPUFeatureName_ShaderF16])
+    features = [webgpu.WGPUFeatureName_ShaderF16, webgpu.WGPUFeatureName_Subgroups]
+    device = utils.request_device_sync(adapter, features)
     for line in sys.stdin:
         answer = None
         try:

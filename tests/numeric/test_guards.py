@@ -103,7 +103,9 @@ FAULTS = (
     Fault("one more in place", "halve.map.edge", ">= u.n", "> u.n", STORE),
     Fault("half a word more", "narrow.map.edge", ">= u.n", "> u.n", STORE),
     Fault("a term too many", "least.reduce.edge", "i < u.n", "i <= u.n", LOAD),
-    Fault("a part too many", "least.reduce.finish", "< count", "<= count", LOAD),
+    Fault(
+        "a part too many", "least.reduce.finish", "part < count", "part <= count", LOAD
+    ),
     Fault("a misplaced part", "least.reduce", "parts[g", "parts[1u+g", STORE),
     Fault("past a temporary", "scaled.t.reduce.edge", "&& j <", "&& j <=", STORE),
     Fault("a row too many", "scaled.t.reduce.edge", "i < u.m", "i <= u.m", LOAD),

@@ -66,10 +66,15 @@ def parts_or_columns(count: int) -> int:
 
 
 def whole_rows(count: int) -> int:
-    """A running total per lane, of what its lanes take at once; then a tree."""
+    """A running total per lane, of what its lanes take at once; then a tree.
+
+    Trees of subgroups are no deeper than those of lanes.
+    """
     return max(
         ceil_div(count, shape.step) + ceil_log2(shape.width) + ceil_log2(shape.lanes)
-        for _, shape in (*rows.ALIGNED, *rows.EDGE)
+        for lanes in (None, 1024)
+        for held in range(5)
+        for shape in rows.shapes(rows.RowOptions(lanes, subgroups=False), held)
         if shape.most is None or count <= shape.most
     )
 

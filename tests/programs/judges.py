@@ -17,7 +17,7 @@ def naga() -> Judge:
     wgpu: Any = import_module("wgpu")
     adapters: list[Any] = wgpu.gpu.enumerate_adapters_sync()
     adapter = next(a for a in adapters if a.info["adapter_type"] == "CPU")
-    device = adapter.request_device_sync(required_features=["shader-f16"])
+    device = adapter.request_device_sync(required_features=["shader-f16", "subgroup"])
 
     def judge(shader: str) -> str:
         try:

@@ -322,8 +322,9 @@ SOFTMAX = """kernel f(x: f32[m, n]) -> y: f32[m, n] {
     y[i, j] = exp(x[i, j] - top[i]) / total[i];
 }
 """
+WIDE = "rows_lanes1024_subgroups1"
 TOGETHER = {
-    "top": [("reduce", 1), ("rows", 3)],
+    "top": [("reduce", 1), (WIDE, 3), ("rows", 3)],
     "total": [("reduce", 1)],
     "y": [("map", 1)],
 }
@@ -348,7 +349,7 @@ def test_a_product_of_matrices_stays_one() -> None:
     }"""
     assert choices(text) == {
         "z": [("gemv", 1), ("gemm_tile32x64x16_micro8x4", 1), ("gemm", 1)],
-        "top": [("reduce", 1), ("rows", 2)],
+        "top": [("reduce", 1), (WIDE, 2), ("rows", 2)],
         "p": [("map", 1)],
     }
 

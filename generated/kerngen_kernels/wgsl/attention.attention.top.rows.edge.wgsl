@@ -75,17 +75,195 @@ fn main(
     let g = row / u.s % u.h;
     let i = row % u.s;
     var top_part = -3.4028234663852886e+38;
-    for (var j = lane; j < u.t; j += 256u) {
-        top_part = max(top_part, score[((n * u.h + g) * u.s + i) * u.t + j]);
+    for (var j = lane; j < u.t; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let score0 = score[((n * u.h + g) * u.s + i) * u.t + j];
+        var score1: f32;
+        if (j1 < u.t) {
+            score1 = score[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var score2: f32;
+        if (j2 < u.t) {
+            score2 = score[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var score3: f32;
+        if (j3 < u.t) {
+            score3 = score[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var score4: f32;
+        if (j4 < u.t) {
+            score4 = score[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var score5: f32;
+        if (j5 < u.t) {
+            score5 = score[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var score6: f32;
+        if (j6 < u.t) {
+            score6 = score[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var score7: f32;
+        if (j7 < u.t) {
+            score7 = score[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        top_part = max(top_part, score0);
+        if (j1 < u.t) {
+            top_part = max(top_part, score1);
+        }
+        if (j2 < u.t) {
+            top_part = max(top_part, score2);
+        }
+        if (j3 < u.t) {
+            top_part = max(top_part, score3);
+        }
+        if (j4 < u.t) {
+            top_part = max(top_part, score4);
+        }
+        if (j5 < u.t) {
+            top_part = max(top_part, score5);
+        }
+        if (j6 < u.t) {
+            top_part = max(top_part, score6);
+        }
+        if (j7 < u.t) {
+            top_part = max(top_part, score7);
+        }
     }
     let top = row_max(top_part, lane);
     var total_part = 0.0;
-    for (var j = lane; j < u.t; j += 256u) {
-        total_part += exp(score[((n * u.h + g) * u.s + i) * u.t + j] - top);
+    for (var j = lane; j < u.t; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let score0 = score[((n * u.h + g) * u.s + i) * u.t + j];
+        var score1: f32;
+        if (j1 < u.t) {
+            score1 = score[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var score2: f32;
+        if (j2 < u.t) {
+            score2 = score[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var score3: f32;
+        if (j3 < u.t) {
+            score3 = score[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var score4: f32;
+        if (j4 < u.t) {
+            score4 = score[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var score5: f32;
+        if (j5 < u.t) {
+            score5 = score[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var score6: f32;
+        if (j6 < u.t) {
+            score6 = score[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var score7: f32;
+        if (j7 < u.t) {
+            score7 = score[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        total_part += exp(score0 - top);
+        if (j1 < u.t) {
+            total_part += exp(score1 - top);
+        }
+        if (j2 < u.t) {
+            total_part += exp(score2 - top);
+        }
+        if (j3 < u.t) {
+            total_part += exp(score3 - top);
+        }
+        if (j4 < u.t) {
+            total_part += exp(score4 - top);
+        }
+        if (j5 < u.t) {
+            total_part += exp(score5 - top);
+        }
+        if (j6 < u.t) {
+            total_part += exp(score6 - top);
+        }
+        if (j7 < u.t) {
+            total_part += exp(score7 - top);
+        }
     }
     let total = row_sum(total_part, lane);
-    for (var j = lane; j < u.t; j += 256u) {
-        let weight_new = exp(score[((n * u.h + g) * u.s + i) * u.t + j] - top) / total;
+    for (var j = lane; j < u.t; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let score0 = score[((n * u.h + g) * u.s + i) * u.t + j];
+        var score1: f32;
+        if (j1 < u.t) {
+            score1 = score[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var score2: f32;
+        if (j2 < u.t) {
+            score2 = score[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var score3: f32;
+        if (j3 < u.t) {
+            score3 = score[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var score4: f32;
+        if (j4 < u.t) {
+            score4 = score[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var score5: f32;
+        if (j5 < u.t) {
+            score5 = score[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var score6: f32;
+        if (j6 < u.t) {
+            score6 = score[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var score7: f32;
+        if (j7 < u.t) {
+            score7 = score[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        let weight_new = exp(score0 - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        if (j1 < u.t) {
+            let weight_new = exp(score1 - top) / total;
+            weight[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+        }
+        if (j2 < u.t) {
+            let weight_new = exp(score2 - top) / total;
+            weight[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+        }
+        if (j3 < u.t) {
+            let weight_new = exp(score3 - top) / total;
+            weight[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+        }
+        if (j4 < u.t) {
+            let weight_new = exp(score4 - top) / total;
+            weight[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+        }
+        if (j5 < u.t) {
+            let weight_new = exp(score5 - top) / total;
+            weight[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+        }
+        if (j6 < u.t) {
+            let weight_new = exp(score6 - top) / total;
+            weight[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+        }
+        if (j7 < u.t) {
+            let weight_new = exp(score7 - top) / total;
+            weight[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+        }
     }
 }

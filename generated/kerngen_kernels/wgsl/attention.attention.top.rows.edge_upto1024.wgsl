@@ -1,4 +1,4 @@
-// attention, stage top, total, weight: rows, 2 rows per workgroup, of up to 1024 elements, read once.
+// attention, stage top, total, weight: rows, one row per workgroup, of up to 1024 elements, read once.
 //     let top[n, g, i] = max[j] score[n, g, i, j];
 //     let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
 //     let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -17,25 +17,25 @@ struct AttentionUniform {
 @group(0) @binding(0) var<uniform> u: AttentionUniform;
 @group(0) @binding(1) var<storage, read> score: array<f32>;
 @group(0) @binding(2) var<storage, read_write> weight: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+var<workgroup> partial: array<f32, 128>;
 
 // The maximum over the 128 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
     workgroupBarrier();
-    if ((lane & 127u) < 32u) {
+    if (lane < 32u) {
         partial[lane] = max(max(partial[lane], partial[lane + 32u]), max(partial[lane + 64u], partial[lane + 96u]));
     }
     workgroupBarrier();
-    if ((lane & 127u) < 8u) {
+    if (lane < 8u) {
         partial[lane] = max(max(partial[lane], partial[lane + 8u]), max(partial[lane + 16u], partial[lane + 24u]));
     }
     workgroupBarrier();
-    if ((lane & 127u) < 2u) {
+    if (lane < 2u) {
         partial[lane] = max(max(partial[lane], partial[lane + 2u]), max(partial[lane + 4u], partial[lane + 6u]));
     }
     workgroupBarrier();
-    let joined = max(partial[lane - (lane & 127u)], partial[lane - (lane & 127u) + 1u]);
+    let joined = max(partial[0u], partial[1u]);
     workgroupBarrier();
     return joined;
 }
@@ -44,161 +44,157 @@ fn row_max(part: f32, lane: u32) -> f32 {
 fn row_sum(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
     workgroupBarrier();
-    if ((lane & 127u) < 32u) {
+    if (lane < 32u) {
         partial[lane] = partial[lane] + partial[lane + 32u] + (partial[lane + 64u] + partial[lane + 96u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 8u) {
+    if (lane < 8u) {
         partial[lane] = partial[lane] + partial[lane + 8u] + (partial[lane + 16u] + partial[lane + 24u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 2u) {
+    if (lane < 2u) {
         partial[lane] = partial[lane] + partial[lane + 2u] + (partial[lane + 4u] + partial[lane + 6u]);
     }
     workgroupBarrier();
-    let joined = partial[lane - (lane & 127u)] + partial[lane - (lane & 127u) + 1u];
+    let joined = partial[0u] + partial[1u];
     workgroupBarrier();
     return joined;
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let first = (workgroup.y * grid.x + workgroup.x) * 2u;
-    if (first >= u.b * u.h * u.s) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.h * u.s) {
         return;
     }
-    let own = first + (lane >> 7u);
-    let place = lane & 127u;
-    let row = min(own, u.b * u.h * u.s - 1u);
-    let row_length = select(0u, u.t, own < u.b * u.h * u.s);
     let n = row / u.s / u.h;
     let g = row / u.s % u.h;
     let i = row % u.s;
-    let j0 = place;
-    let j1 = place + 128u;
-    let j2 = place + 256u;
-    let j3 = place + 384u;
-    let j4 = place + 512u;
-    let j5 = place + 640u;
-    let j6 = place + 768u;
-    let j7 = place + 896u;
+    let j0 = lane;
+    let j1 = lane + 128u;
+    let j2 = lane + 256u;
+    let j3 = lane + 384u;
+    let j4 = lane + 512u;
+    let j5 = lane + 640u;
+    let j6 = lane + 768u;
+    let j7 = lane + 896u;
     var score0: f32;
-    if (j0 < row_length) {
+    if (j0 < u.t) {
         score0 = score[((n * u.h + g) * u.s + i) * u.t + j0];
     }
     var score1: f32;
-    if (j1 < row_length) {
+    if (j1 < u.t) {
         score1 = score[((n * u.h + g) * u.s + i) * u.t + j1];
     }
     var score2: f32;
-    if (j2 < row_length) {
+    if (j2 < u.t) {
         score2 = score[((n * u.h + g) * u.s + i) * u.t + j2];
     }
     var score3: f32;
-    if (j3 < row_length) {
+    if (j3 < u.t) {
         score3 = score[((n * u.h + g) * u.s + i) * u.t + j3];
     }
     var score4: f32;
-    if (j4 < row_length) {
+    if (j4 < u.t) {
         score4 = score[((n * u.h + g) * u.s + i) * u.t + j4];
     }
     var score5: f32;
-    if (j5 < row_length) {
+    if (j5 < u.t) {
         score5 = score[((n * u.h + g) * u.s + i) * u.t + j5];
     }
     var score6: f32;
-    if (j6 < row_length) {
+    if (j6 < u.t) {
         score6 = score[((n * u.h + g) * u.s + i) * u.t + j6];
     }
     var score7: f32;
-    if (j7 < row_length) {
+    if (j7 < u.t) {
         score7 = score[((n * u.h + g) * u.s + i) * u.t + j7];
     }
     var top_part = -3.4028234663852886e+38;
-    if (j0 < row_length) {
+    if (j0 < u.t) {
         top_part = max(top_part, score0);
     }
-    if (j1 < row_length) {
+    if (j1 < u.t) {
         top_part = max(top_part, score1);
     }
-    if (j2 < row_length) {
+    if (j2 < u.t) {
         top_part = max(top_part, score2);
     }
-    if (j3 < row_length) {
+    if (j3 < u.t) {
         top_part = max(top_part, score3);
     }
-    if (j4 < row_length) {
+    if (j4 < u.t) {
         top_part = max(top_part, score4);
     }
-    if (j5 < row_length) {
+    if (j5 < u.t) {
         top_part = max(top_part, score5);
     }
-    if (j6 < row_length) {
+    if (j6 < u.t) {
         top_part = max(top_part, score6);
     }
-    if (j7 < row_length) {
+    if (j7 < u.t) {
         top_part = max(top_part, score7);
     }
     let top = row_max(top_part, lane);
     var total_part = 0.0;
-    if (j0 < row_length) {
+    if (j0 < u.t) {
         total_part += exp(score0 - top);
     }
-    if (j1 < row_length) {
+    if (j1 < u.t) {
         total_part += exp(score1 - top);
     }
-    if (j2 < row_length) {
+    if (j2 < u.t) {
         total_part += exp(score2 - top);
     }
-    if (j3 < row_length) {
+    if (j3 < u.t) {
         total_part += exp(score3 - top);
     }
-    if (j4 < row_length) {
+    if (j4 < u.t) {
         total_part += exp(score4 - top);
     }
-    if (j5 < row_length) {
+    if (j5 < u.t) {
         total_part += exp(score5 - top);
     }
-    if (j6 < row_length) {
+    if (j6 < u.t) {
         total_part += exp(score6 - top);
     }
-    if (j7 < row_length) {
+    if (j7 < u.t) {
         total_part += exp(score7 - top);
     }
     let total = row_sum(total_part, lane);
-    if (j0 < row_length) {
+    if (j0 < u.t) {
         let weight_new = exp(score0 - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new;
     }
-    if (j1 < row_length) {
+    if (j1 < u.t) {
         let weight_new = exp(score1 - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
     }
-    if (j2 < row_length) {
+    if (j2 < u.t) {
         let weight_new = exp(score2 - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
     }
-    if (j3 < row_length) {
+    if (j3 < u.t) {
         let weight_new = exp(score3 - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
     }
-    if (j4 < row_length) {
+    if (j4 < u.t) {
         let weight_new = exp(score4 - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
     }
-    if (j5 < row_length) {
+    if (j5 < u.t) {
         let weight_new = exp(score5 - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
     }
-    if (j6 < row_length) {
+    if (j6 < u.t) {
         let weight_new = exp(score6 - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
     }
-    if (j7 < row_length) {
+    if (j7 < u.t) {
         let weight_new = exp(score7 - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
     }

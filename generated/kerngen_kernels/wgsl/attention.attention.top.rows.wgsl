@@ -75,17 +75,95 @@ fn main(
     let g = row / u.s % u.h;
     let i = row % u.s;
     var top_part = vec4f(-3.4028234663852886e+38);
-    for (var j = lane * 4u; j < u.t; j += 1024u) {
-        top_part = max(top_part, score[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u]);
+    for (var j = lane * 4u; j < u.t; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let score0 = score[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u];
+        var score1: vec4f;
+        if (j1 < u.t) {
+            score1 = score[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
+        }
+        var score2: vec4f;
+        if (j2 < u.t) {
+            score2 = score[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
+        }
+        var score3: vec4f;
+        if (j3 < u.t) {
+            score3 = score[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
+        }
+        top_part = max(top_part, score0);
+        if (j1 < u.t) {
+            top_part = max(top_part, score1);
+        }
+        if (j2 < u.t) {
+            top_part = max(top_part, score2);
+        }
+        if (j3 < u.t) {
+            top_part = max(top_part, score3);
+        }
     }
     let top = row_max(max(max(top_part.x, top_part.y), max(top_part.z, top_part.w)), lane);
     var total_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.t; j += 1024u) {
-        total_part += exp(score[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] - top);
+    for (var j = lane * 4u; j < u.t; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let score0 = score[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u];
+        var score1: vec4f;
+        if (j1 < u.t) {
+            score1 = score[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
+        }
+        var score2: vec4f;
+        if (j2 < u.t) {
+            score2 = score[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
+        }
+        var score3: vec4f;
+        if (j3 < u.t) {
+            score3 = score[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
+        }
+        total_part += exp(score0 - top);
+        if (j1 < u.t) {
+            total_part += exp(score1 - top);
+        }
+        if (j2 < u.t) {
+            total_part += exp(score2 - top);
+        }
+        if (j3 < u.t) {
+            total_part += exp(score3 - top);
+        }
     }
     let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane);
-    for (var j = lane * 4u; j < u.t; j += 1024u) {
-        let weight_new = exp(score[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] - top) / total;
+    for (var j = lane * 4u; j < u.t; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let score0 = score[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u];
+        var score1: vec4f;
+        if (j1 < u.t) {
+            score1 = score[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
+        }
+        var score2: vec4f;
+        if (j2 < u.t) {
+            score2 = score[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
+        }
+        var score3: vec4f;
+        if (j3 < u.t) {
+            score3 = score[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
+        }
+        let weight_new = exp(score0 - top) / total;
         weight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] = weight_new;
+        if (j1 < u.t) {
+            let weight_new = exp(score1 - top) / total;
+            weight[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u] = weight_new;
+        }
+        if (j2 < u.t) {
+            let weight_new = exp(score2 - top) / total;
+            weight[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u] = weight_new;
+        }
+        if (j3 < u.t) {
+            let weight_new = exp(score3 - top) / total;
+            weight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = weight_new;
+        }
     }
 }

@@ -78,18 +78,116 @@ fn main(
     let g = row / u.s % u.h;
     let i = row % u.s;
     var top_part = -3.4028234663852886e+38;
-    for (var j = lane; j < u.t; j += 256u) {
+    for (var j = lane; j < u.t; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
         top_part = max(top_part, select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))));
+        if (j1 < u.t) {
+            top_part = max(top_part, select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))));
+        }
+        if (j2 < u.t) {
+            top_part = max(top_part, select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))));
+        }
+        if (j3 < u.t) {
+            top_part = max(top_part, select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))));
+        }
+        if (j4 < u.t) {
+            top_part = max(top_part, select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))));
+        }
+        if (j5 < u.t) {
+            top_part = max(top_part, select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))));
+        }
+        if (j6 < u.t) {
+            top_part = max(top_part, select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))));
+        }
+        if (j7 < u.t) {
+            top_part = max(top_part, select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))));
+        }
     }
     let top = row_max(top_part, lane);
     var total_part = 0.0;
-    for (var j = lane; j < u.t; j += 256u) {
+    for (var j = lane; j < u.t; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
         total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        if (j1 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j2 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j3 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j4 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j5 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j6 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j7 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
     }
     let total = row_sum(total_part, lane);
-    for (var j = lane; j < u.t; j += 256u) {
+    for (var j = lane; j < u.t; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
         let score = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
         let weight_new = exp(score - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        if (j1 < u.t) {
+            let score = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+        }
+        if (j2 < u.t) {
+            let score = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+        }
+        if (j3 < u.t) {
+            let score = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+        }
+        if (j4 < u.t) {
+            let score = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+        }
+        if (j5 < u.t) {
+            let score = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+        }
+        if (j6 < u.t) {
+            let score = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+        }
+        if (j7 < u.t) {
+            let score = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+        }
     }
 }

@@ -78,18 +78,60 @@ fn main(
     let g = row / u.s % u.h;
     let i = row % u.s;
     var top_part = vec4f(-3.4028234663852886e+38);
-    for (var j = lane * 4u; j < u.t; j += 1024u) {
+    for (var j = lane * 4u; j < u.t; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
         top_part = max(top_part, select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        if (j1 < u.t) {
+            top_part = max(top_part, select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j2 < u.t) {
+            top_part = max(top_part, select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j3 < u.t) {
+            top_part = max(top_part, select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        }
     }
     let top = row_max(max(max(top_part.x, top_part.y), max(top_part.z, top_part.w)), lane);
     var total_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.t; j += 1024u) {
+    for (var j = lane * 4u; j < u.t; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
         total_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+        if (j1 < u.t) {
+            total_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+        }
+        if (j2 < u.t) {
+            total_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+        }
+        if (j3 < u.t) {
+            total_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+        }
     }
     let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane);
-    for (var j = lane * 4u; j < u.t; j += 1024u) {
+    for (var j = lane * 4u; j < u.t; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
         let score = select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
         let weight_new = exp(score - top) / total;
         weight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] = weight_new;
+        if (j1 < u.t) {
+            let score = select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+            let weight_new = exp(score - top) / total;
+            weight[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u] = weight_new;
+        }
+        if (j2 < u.t) {
+            let score = select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+            let weight_new = exp(score - top) / total;
+            weight[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u] = weight_new;
+        }
+        if (j3 < u.t) {
+            let score = select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+            let weight_new = exp(score - top) / total;
+            weight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = weight_new;
+        }
     }
 }

@@ -20,6 +20,27 @@ struct CausalAttentionUniform {
 @group(0) @binding(3) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The sum over the 256 lanes of a row, in a fixed order.
+fn row_sum(part: f32, lane: u32) -> f32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+    }
+    workgroupBarrier();
+    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -35,18 +56,27 @@ fn main(
     let g = group / count / u.s % u.h;
     let i = group / count % u.s;
     var total_sum = vec4f(0.0);
-    for (var j = (group % count * 256u + lane) * 4u; j < u.t; j += count * 256u * 4u) {
-        total_sum += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top[(n * u.h + g) * u.s + i]);
-    }
-    partial[lane] = total_sum.x + total_sum.y + (total_sum.z + total_sum.w);
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = partial[lane] + partial[lane + half];
+    for (var j = (group % count * 4u * 256u + lane) * 4u; j < u.t; j += count * 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let term = exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top[(n * u.h + g) * u.s + i]);
+        var term1 = vec4f(0.0);
+        if (j1 < u.t) {
+            term1 = exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top[(n * u.h + g) * u.s + i]);
         }
-        workgroupBarrier();
+        var term2 = vec4f(0.0);
+        if (j2 < u.t) {
+            term2 = exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top[(n * u.h + g) * u.s + i]);
+        }
+        var term3 = vec4f(0.0);
+        if (j3 < u.t) {
+            term3 = exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top[(n * u.h + g) * u.s + i]);
+        }
+        total_sum += term + term1 + (term2 + term3);
     }
+    let whole = row_sum(total_sum.x + total_sum.y + (total_sum.z + total_sum.w), lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

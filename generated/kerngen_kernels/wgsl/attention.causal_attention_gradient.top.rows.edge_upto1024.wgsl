@@ -1,4 +1,4 @@
-// causal_attention_gradient, stage top, total, weight, along, dscore: rows, 2 rows per workgroup, of up to 1024 elements, read once.
+// causal_attention_gradient, stage top, total, weight, along, dscore: rows, one row per workgroup, of up to 1024 elements, read once.
 //     let top[n, g, i] = max[j] score[n, g, i, j];
 //     let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
 //     let score[n, g, i, j] = if j <= i + (t - s) { scale * product[n, g, i, j] } else { LOWEST };
@@ -24,25 +24,25 @@ struct CausalAttentionGradientUniform {
 @group(0) @binding(2) var<storage, read_write> weight: array<f32>;
 @group(0) @binding(3) var<storage, read> dweight: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dscore: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+var<workgroup> partial: array<f32, 128>;
 
 // The maximum over the 128 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
     workgroupBarrier();
-    if ((lane & 127u) < 32u) {
+    if (lane < 32u) {
         partial[lane] = max(max(partial[lane], partial[lane + 32u]), max(partial[lane + 64u], partial[lane + 96u]));
     }
     workgroupBarrier();
-    if ((lane & 127u) < 8u) {
+    if (lane < 8u) {
         partial[lane] = max(max(partial[lane], partial[lane + 8u]), max(partial[lane + 16u], partial[lane + 24u]));
     }
     workgroupBarrier();
-    if ((lane & 127u) < 2u) {
+    if (lane < 2u) {
         partial[lane] = max(max(partial[lane], partial[lane + 2u]), max(partial[lane + 4u], partial[lane + 6u]));
     }
     workgroupBarrier();
-    let joined = max(partial[lane - (lane & 127u)], partial[lane - (lane & 127u) + 1u]);
+    let joined = max(partial[0u], partial[1u]);
     workgroupBarrier();
     return joined;
 }
@@ -51,235 +51,231 @@ fn row_max(part: f32, lane: u32) -> f32 {
 fn row_sum(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
     workgroupBarrier();
-    if ((lane & 127u) < 32u) {
+    if (lane < 32u) {
         partial[lane] = partial[lane] + partial[lane + 32u] + (partial[lane + 64u] + partial[lane + 96u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 8u) {
+    if (lane < 8u) {
         partial[lane] = partial[lane] + partial[lane + 8u] + (partial[lane + 16u] + partial[lane + 24u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 2u) {
+    if (lane < 2u) {
         partial[lane] = partial[lane] + partial[lane + 2u] + (partial[lane + 4u] + partial[lane + 6u]);
     }
     workgroupBarrier();
-    let joined = partial[lane - (lane & 127u)] + partial[lane - (lane & 127u) + 1u];
+    let joined = partial[0u] + partial[1u];
     workgroupBarrier();
     return joined;
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let first = (workgroup.y * grid.x + workgroup.x) * 2u;
-    if (first >= u.b * u.h * u.s) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.h * u.s) {
         return;
     }
-    let own = first + (lane >> 7u);
-    let place = lane & 127u;
-    let row = min(own, u.b * u.h * u.s - 1u);
-    let row_length = select(0u, u.t, own < u.b * u.h * u.s);
     let n = row / u.s / u.h;
     let g = row / u.s % u.h;
     let i = row % u.s;
-    let j0 = place;
-    let j1 = place + 128u;
-    let j2 = place + 256u;
-    let j3 = place + 384u;
-    let j4 = place + 512u;
-    let j5 = place + 640u;
-    let j6 = place + 768u;
-    let j7 = place + 896u;
+    let j0 = lane;
+    let j1 = lane + 128u;
+    let j2 = lane + 256u;
+    let j3 = lane + 384u;
+    let j4 = lane + 512u;
+    let j5 = lane + 640u;
+    let j6 = lane + 768u;
+    let j7 = lane + 896u;
     var product0: f32;
     var dweight0: f32;
-    if (j0 < row_length) {
+    if (j0 < u.t) {
         product0 = product[((n * u.h + g) * u.s + i) * u.t + j0];
         dweight0 = dweight[((n * u.h + g) * u.s + i) * u.t + j0];
     }
     var product1: f32;
     var dweight1: f32;
-    if (j1 < row_length) {
+    if (j1 < u.t) {
         product1 = product[((n * u.h + g) * u.s + i) * u.t + j1];
         dweight1 = dweight[((n * u.h + g) * u.s + i) * u.t + j1];
     }
     var product2: f32;
     var dweight2: f32;
-    if (j2 < row_length) {
+    if (j2 < u.t) {
         product2 = product[((n * u.h + g) * u.s + i) * u.t + j2];
         dweight2 = dweight[((n * u.h + g) * u.s + i) * u.t + j2];
     }
     var product3: f32;
     var dweight3: f32;
-    if (j3 < row_length) {
+    if (j3 < u.t) {
         product3 = product[((n * u.h + g) * u.s + i) * u.t + j3];
         dweight3 = dweight[((n * u.h + g) * u.s + i) * u.t + j3];
     }
     var product4: f32;
     var dweight4: f32;
-    if (j4 < row_length) {
+    if (j4 < u.t) {
         product4 = product[((n * u.h + g) * u.s + i) * u.t + j4];
         dweight4 = dweight[((n * u.h + g) * u.s + i) * u.t + j4];
     }
     var product5: f32;
     var dweight5: f32;
-    if (j5 < row_length) {
+    if (j5 < u.t) {
         product5 = product[((n * u.h + g) * u.s + i) * u.t + j5];
         dweight5 = dweight[((n * u.h + g) * u.s + i) * u.t + j5];
     }
     var product6: f32;
     var dweight6: f32;
-    if (j6 < row_length) {
+    if (j6 < u.t) {
         product6 = product[((n * u.h + g) * u.s + i) * u.t + j6];
         dweight6 = dweight[((n * u.h + g) * u.s + i) * u.t + j6];
     }
     var product7: f32;
     var dweight7: f32;
-    if (j7 < row_length) {
+    if (j7 < u.t) {
         product7 = product[((n * u.h + g) * u.s + i) * u.t + j7];
         dweight7 = dweight[((n * u.h + g) * u.s + i) * u.t + j7];
     }
     var top_part = -3.4028234663852886e+38;
-    if (j0 < row_length) {
+    if (j0 < u.t) {
         top_part = max(top_part, select(LOWEST, u.scale * product0, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s))));
     }
-    if (j1 < row_length) {
+    if (j1 < u.t) {
         top_part = max(top_part, select(LOWEST, u.scale * product1, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))));
     }
-    if (j2 < row_length) {
+    if (j2 < u.t) {
         top_part = max(top_part, select(LOWEST, u.scale * product2, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))));
     }
-    if (j3 < row_length) {
+    if (j3 < u.t) {
         top_part = max(top_part, select(LOWEST, u.scale * product3, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))));
     }
-    if (j4 < row_length) {
+    if (j4 < u.t) {
         top_part = max(top_part, select(LOWEST, u.scale * product4, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))));
     }
-    if (j5 < row_length) {
+    if (j5 < u.t) {
         top_part = max(top_part, select(LOWEST, u.scale * product5, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))));
     }
-    if (j6 < row_length) {
+    if (j6 < u.t) {
         top_part = max(top_part, select(LOWEST, u.scale * product6, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))));
     }
-    if (j7 < row_length) {
+    if (j7 < u.t) {
         top_part = max(top_part, select(LOWEST, u.scale * product7, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))));
     }
     let top = row_max(top_part, lane);
     var total_part = 0.0;
-    if (j0 < row_length) {
+    if (j0 < u.t) {
         total_part += exp(select(LOWEST, u.scale * product0, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
     }
-    if (j1 < row_length) {
+    if (j1 < u.t) {
         total_part += exp(select(LOWEST, u.scale * product1, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
     }
-    if (j2 < row_length) {
+    if (j2 < u.t) {
         total_part += exp(select(LOWEST, u.scale * product2, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
     }
-    if (j3 < row_length) {
+    if (j3 < u.t) {
         total_part += exp(select(LOWEST, u.scale * product3, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
     }
-    if (j4 < row_length) {
+    if (j4 < u.t) {
         total_part += exp(select(LOWEST, u.scale * product4, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
     }
-    if (j5 < row_length) {
+    if (j5 < u.t) {
         total_part += exp(select(LOWEST, u.scale * product5, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
     }
-    if (j6 < row_length) {
+    if (j6 < u.t) {
         total_part += exp(select(LOWEST, u.scale * product6, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
     }
-    if (j7 < row_length) {
+    if (j7 < u.t) {
         total_part += exp(select(LOWEST, u.scale * product7, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
     }
     let total = row_sum(total_part, lane);
     var along_part = 0.0;
     var weight_new0: f32;
-    if (j0 < row_length) {
+    if (j0 < u.t) {
         let score = select(LOWEST, u.scale * product0, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new0 = exp(score - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new0;
         along_part += weight_new0 * dweight0;
     }
     var weight_new1: f32;
-    if (j1 < row_length) {
+    if (j1 < u.t) {
         let score = select(LOWEST, u.scale * product1, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new1 = exp(score - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new1;
         along_part += weight_new1 * dweight1;
     }
     var weight_new2: f32;
-    if (j2 < row_length) {
+    if (j2 < u.t) {
         let score = select(LOWEST, u.scale * product2, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new2 = exp(score - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new2;
         along_part += weight_new2 * dweight2;
     }
     var weight_new3: f32;
-    if (j3 < row_length) {
+    if (j3 < u.t) {
         let score = select(LOWEST, u.scale * product3, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new3 = exp(score - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new3;
         along_part += weight_new3 * dweight3;
     }
     var weight_new4: f32;
-    if (j4 < row_length) {
+    if (j4 < u.t) {
         let score = select(LOWEST, u.scale * product4, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new4 = exp(score - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new4;
         along_part += weight_new4 * dweight4;
     }
     var weight_new5: f32;
-    if (j5 < row_length) {
+    if (j5 < u.t) {
         let score = select(LOWEST, u.scale * product5, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new5 = exp(score - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new5;
         along_part += weight_new5 * dweight5;
     }
     var weight_new6: f32;
-    if (j6 < row_length) {
+    if (j6 < u.t) {
         let score = select(LOWEST, u.scale * product6, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new6 = exp(score - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new6;
         along_part += weight_new6 * dweight6;
     }
     var weight_new7: f32;
-    if (j7 < row_length) {
+    if (j7 < u.t) {
         let score = select(LOWEST, u.scale * product7, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
         weight_new7 = exp(score - top) / total;
         weight[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new7;
         along_part += weight_new7 * dweight7;
     }
     let along = row_sum(along_part, lane);
-    if (j0 < row_length) {
+    if (j0 < u.t) {
         let dscore_new = weight_new0 * (dweight0 - along);
         dscore[((n * u.h + g) * u.s + i) * u.t + j0] = dscore_new;
     }
-    if (j1 < row_length) {
+    if (j1 < u.t) {
         let dscore_new = weight_new1 * (dweight1 - along);
         dscore[((n * u.h + g) * u.s + i) * u.t + j1] = dscore_new;
     }
-    if (j2 < row_length) {
+    if (j2 < u.t) {
         let dscore_new = weight_new2 * (dweight2 - along);
         dscore[((n * u.h + g) * u.s + i) * u.t + j2] = dscore_new;
     }
-    if (j3 < row_length) {
+    if (j3 < u.t) {
         let dscore_new = weight_new3 * (dweight3 - along);
         dscore[((n * u.h + g) * u.s + i) * u.t + j3] = dscore_new;
     }
-    if (j4 < row_length) {
+    if (j4 < u.t) {
         let dscore_new = weight_new4 * (dweight4 - along);
         dscore[((n * u.h + g) * u.s + i) * u.t + j4] = dscore_new;
     }
-    if (j5 < row_length) {
+    if (j5 < u.t) {
         let dscore_new = weight_new5 * (dweight5 - along);
         dscore[((n * u.h + g) * u.s + i) * u.t + j5] = dscore_new;
     }
-    if (j6 < row_length) {
+    if (j6 < u.t) {
         let dscore_new = weight_new6 * (dweight6 - along);
         dscore[((n * u.h + g) * u.s + i) * u.t + j6] = dscore_new;
     }
-    if (j7 < row_length) {
+    if (j7 < u.t) {
         let dscore_new = weight_new7 * (dweight7 - along);
         dscore[((n * u.h + g) * u.s + i) * u.t + j7] = dscore_new;
     }

@@ -82,25 +82,118 @@ fn main(
     let g = row / u.s % u.h;
     let i = row % u.s;
     var top_part = vec4f(-3.4028234663852886e+38);
-    for (var j = lane * 4u; j < u.t; j += 1024u) {
+    for (var j = lane * 4u; j < u.t; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
         top_part = max(top_part, select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        if (j1 < u.t) {
+            top_part = max(top_part, select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j2 < u.t) {
+            top_part = max(top_part, select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j3 < u.t) {
+            top_part = max(top_part, select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        }
     }
     let top = row_max(max(max(top_part.x, top_part.y), max(top_part.z, top_part.w)), lane);
     var total_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.t; j += 1024u) {
+    for (var j = lane * 4u; j < u.t; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
         total_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+        if (j1 < u.t) {
+            total_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+        }
+        if (j2 < u.t) {
+            total_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+        }
+        if (j3 < u.t) {
+            total_part += exp(select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+        }
     }
     let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane);
     var along_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.t; j += 1024u) {
+    for (var j = lane * 4u; j < u.t; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let dweight0 = dweight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u];
+        var dweight1: vec4f;
+        if (j1 < u.t) {
+            dweight1 = dweight[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
+        }
+        var dweight2: vec4f;
+        if (j2 < u.t) {
+            dweight2 = dweight[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
+        }
+        var dweight3: vec4f;
+        if (j3 < u.t) {
+            dweight3 = dweight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
+        }
         let score = select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
         let weight_new = exp(score - top) / total;
         weight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] = weight_new;
-        along_part += weight_new * dweight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u];
+        along_part += weight_new * dweight0;
+        if (j1 < u.t) {
+            let score = select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+            let weight_new = exp(score - top) / total;
+            weight[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u] = weight_new;
+            along_part += weight_new * dweight1;
+        }
+        if (j2 < u.t) {
+            let score = select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+            let weight_new = exp(score - top) / total;
+            weight[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u] = weight_new;
+            along_part += weight_new * dweight2;
+        }
+        if (j3 < u.t) {
+            let score = select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+            let weight_new = exp(score - top) / total;
+            weight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = weight_new;
+            along_part += weight_new * dweight3;
+        }
     }
     let along = row_sum(along_part.x + along_part.y + (along_part.z + along_part.w), lane);
-    for (var j = lane * 4u; j < u.t; j += 1024u) {
-        let dscore_new = weight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] * (dweight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] - along);
+    for (var j = lane * 4u; j < u.t; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let weight0 = weight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u];
+        let dweight0 = dweight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u];
+        var weight1: vec4f;
+        var dweight1: vec4f;
+        if (j1 < u.t) {
+            weight1 = weight[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
+            dweight1 = dweight[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
+        }
+        var weight2: vec4f;
+        var dweight2: vec4f;
+        if (j2 < u.t) {
+            weight2 = weight[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
+            dweight2 = dweight[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
+        }
+        var weight3: vec4f;
+        var dweight3: vec4f;
+        if (j3 < u.t) {
+            weight3 = weight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
+            dweight3 = dweight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
+        }
+        let dscore_new = weight0 * (dweight0 - along);
         dscore[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] = dscore_new;
+        if (j1 < u.t) {
+            let dscore_new = weight1 * (dweight1 - along);
+            dscore[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u] = dscore_new;
+        }
+        if (j2 < u.t) {
+            let dscore_new = weight2 * (dweight2 - along);
+            dscore[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u] = dscore_new;
+        }
+        if (j3 < u.t) {
+            let dscore_new = weight3 * (dweight3 - along);
+            dscore[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = dscore_new;
+        }
     }
 }

@@ -33,6 +33,27 @@ fn on_axis(place: i32, length_: i32) -> bool {
     return place >= 0 && place < length_;
 }
 
+// The sum over the 256 lanes of a row, in a fixed order.
+fn row_sum(part: f32, lane: u32) -> f32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+    }
+    workgroupBarrier();
+    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -49,21 +70,39 @@ fn main(
     let u_ = group / count / u.width_length % u.height_length;
     let v = group / count % u.width_length;
     var dk_sum = 0.0;
-    for (var term = group % count * 256u + lane; term < u.b * u.p * u.t; term += count * 256u) {
+    for (var term = group % count * 4u * 256u + lane; term < u.b * u.p * u.t; term += count * 1024u) {
+        let term1 = term + 256u;
+        let term2 = term + 512u;
+        let term3 = term + 768u;
         let n = term / u.t / u.p;
         let i = term / u.t % u.p;
         let j = term % u.t;
-        dk_sum += dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
-    }
-    partial[lane] = dk_sum;
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = partial[lane] + partial[lane + half];
+        let term_ = dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        var term1_ = 0.0;
+        if (term1 < u.b * u.p * u.t) {
+            let n = term1 / u.t / u.p;
+            let i = term1 / u.t % u.p;
+            let j = term1 % u.t;
+            term1_ = dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
         }
-        workgroupBarrier();
+        var term2_ = 0.0;
+        if (term2 < u.b * u.p * u.t) {
+            let n = term2 / u.t / u.p;
+            let i = term2 / u.t % u.p;
+            let j = term2 % u.t;
+            term2_ = dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        }
+        var term3_ = 0.0;
+        if (term3 < u.b * u.p * u.t) {
+            let n = term3 / u.t / u.p;
+            let i = term3 / u.t % u.p;
+            let j = term3 % u.t;
+            term3_ = dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        }
+        dk_sum += term_ + term1_ + (term2_ + term3_);
     }
+    let whole = row_sum(dk_sum, lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

@@ -38,6 +38,27 @@ fn on_axis4(place: vec4i, length_: vec4i) -> vec4<bool> {
     return (place >= vec4i(0)) & (place < length_);
 }
 
+// The sum over the 256 lanes of a row, in a fixed order.
+fn row_sum(part: f32, lane: u32) -> f32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+    }
+    workgroupBarrier();
+    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -54,22 +75,43 @@ fn main(
     let u_ = group / count / u.width_length % u.height_length;
     let v = group / count % u.width_length;
     var dk_sum = vec4f(0.0);
-    for (var term = (group % count * 256u + lane) * 4u; term < u.b * u.p * u.t; term += count * 256u * 4u) {
+    for (var term = (group % count * 4u * 256u + lane) * 4u; term < u.b * u.p * u.t; term += count * 4096u) {
+        let term1 = term + 1024u;
+        let term2 = term + 2048u;
+        let term3 = term + 3072u;
         let n = term / u.t / u.p;
         let i = term / u.t % u.p;
         let j = term % u.t;
         let x_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
-        dk_sum += dy[(((n * u.o + f) * u.p + i) * u.t + j) >> 2u] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.w]), vec4<bool>(on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
-    }
-    partial[lane] = dk_sum.x + dk_sum.y + (dk_sum.z + dk_sum.w);
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = partial[lane] + partial[lane + half];
+        let term_ = dy[(((n * u.o + f) * u.p + i) * u.t + j) >> 2u] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.w]), vec4<bool>(on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
+        var term1_ = vec4f(0.0);
+        if (term1 < u.b * u.p * u.t) {
+            let n = term1 / u.t / u.p;
+            let i = term1 / u.t % u.p;
+            let j = term1 % u.t;
+            let x_at_ = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+            term1_ = dy[(((n * u.o + f) * u.p + i) * u.t + j) >> 2u] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.w]), vec4<bool>(on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
         }
-        workgroupBarrier();
+        var term2_ = vec4f(0.0);
+        if (term2 < u.b * u.p * u.t) {
+            let n = term2 / u.t / u.p;
+            let i = term2 / u.t % u.p;
+            let j = term2 % u.t;
+            let x_at__ = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+            term2_ = dy[(((n * u.o + f) * u.p + i) * u.t + j) >> 2u] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.w]), vec4<bool>(on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
+        }
+        var term3_ = vec4f(0.0);
+        if (term3 < u.b * u.p * u.t) {
+            let n = term3 / u.t / u.p;
+            let i = term3 / u.t % u.p;
+            let j = term3 % u.t;
+            let x_at___ = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+            term3_ = dy[(((n * u.o + f) * u.p + i) * u.t + j) >> 2u] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.w]), vec4<bool>(on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
+        }
+        dk_sum += term_ + term1_ + (term2_ + term3_);
     }
+    let whole = row_sum(dk_sum.x + dk_sum.y + (dk_sum.z + dk_sum.w), lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

@@ -69,11 +69,89 @@ fn main(
     let u_ = row / u.width_length % u.height_length;
     let v = row % u.width_length;
     var dk_new_part = 0.0;
-    for (var element = lane; element < u.b * u.p * u.t; element += 256u) {
-        let n = element / u.t / u.p;
-        let i = element / u.t % u.p;
-        let j = element % u.t;
-        dk_new_part += dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+    for (var element = lane; element < u.b * u.p * u.t; element += 2048u) {
+        let n0 = element / u.t / u.p;
+        let i0 = element / u.t % u.p;
+        let j0 = element % u.t;
+        let element1 = element + 256u;
+        let n1 = element1 / u.t / u.p;
+        let i1 = element1 / u.t % u.p;
+        let j1 = element1 % u.t;
+        let element2 = element + 512u;
+        let n2 = element2 / u.t / u.p;
+        let i2 = element2 / u.t % u.p;
+        let j2 = element2 % u.t;
+        let element3 = element + 768u;
+        let n3 = element3 / u.t / u.p;
+        let i3 = element3 / u.t % u.p;
+        let j3 = element3 % u.t;
+        let element4 = element + 1024u;
+        let n4 = element4 / u.t / u.p;
+        let i4 = element4 / u.t % u.p;
+        let j4 = element4 % u.t;
+        let element5 = element + 1280u;
+        let n5 = element5 / u.t / u.p;
+        let i5 = element5 / u.t % u.p;
+        let j5 = element5 % u.t;
+        let element6 = element + 1536u;
+        let n6 = element6 / u.t / u.p;
+        let i6 = element6 / u.t % u.p;
+        let j6 = element6 % u.t;
+        let element7 = element + 1792u;
+        let n7 = element7 / u.t / u.p;
+        let i7 = element7 / u.t % u.p;
+        let j7 = element7 % u.t;
+        let dy0 = dy[((n0 * u.o + f) * u.p + i0) * u.t + j0];
+        var dy1: f32;
+        if (element1 < u.b * u.p * u.t) {
+            dy1 = dy[((n1 * u.o + f) * u.p + i1) * u.t + j1];
+        }
+        var dy2: f32;
+        if (element2 < u.b * u.p * u.t) {
+            dy2 = dy[((n2 * u.o + f) * u.p + i2) * u.t + j2];
+        }
+        var dy3: f32;
+        if (element3 < u.b * u.p * u.t) {
+            dy3 = dy[((n3 * u.o + f) * u.p + i3) * u.t + j3];
+        }
+        var dy4: f32;
+        if (element4 < u.b * u.p * u.t) {
+            dy4 = dy[((n4 * u.o + f) * u.p + i4) * u.t + j4];
+        }
+        var dy5: f32;
+        if (element5 < u.b * u.p * u.t) {
+            dy5 = dy[((n5 * u.o + f) * u.p + i5) * u.t + j5];
+        }
+        var dy6: f32;
+        if (element6 < u.b * u.p * u.t) {
+            dy6 = dy[((n6 * u.o + f) * u.p + i6) * u.t + j6];
+        }
+        var dy7: f32;
+        if (element7 < u.b * u.p * u.t) {
+            dy7 = dy[((n7 * u.o + f) * u.p + i7) * u.t + j7];
+        }
+        dk_new_part += dy0 * select(0.0, x[((n0 * u.c + q) * u.h + u32(clamp(i32(i0) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j0) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i0) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j0) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        if (element1 < u.b * u.p * u.t) {
+            dk_new_part += dy1 * select(0.0, x[((n1 * u.c + q) * u.h + u32(clamp(i32(i1) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j1) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i1) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j1) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        }
+        if (element2 < u.b * u.p * u.t) {
+            dk_new_part += dy2 * select(0.0, x[((n2 * u.c + q) * u.h + u32(clamp(i32(i2) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j2) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i2) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j2) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        }
+        if (element3 < u.b * u.p * u.t) {
+            dk_new_part += dy3 * select(0.0, x[((n3 * u.c + q) * u.h + u32(clamp(i32(i3) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j3) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i3) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j3) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        }
+        if (element4 < u.b * u.p * u.t) {
+            dk_new_part += dy4 * select(0.0, x[((n4 * u.c + q) * u.h + u32(clamp(i32(i4) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j4) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i4) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j4) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        }
+        if (element5 < u.b * u.p * u.t) {
+            dk_new_part += dy5 * select(0.0, x[((n5 * u.c + q) * u.h + u32(clamp(i32(i5) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j5) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i5) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j5) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        }
+        if (element6 < u.b * u.p * u.t) {
+            dk_new_part += dy6 * select(0.0, x[((n6 * u.c + q) * u.h + u32(clamp(i32(i6) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j6) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i6) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j6) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        }
+        if (element7 < u.b * u.p * u.t) {
+            dk_new_part += dy7 * select(0.0, x[((n7 * u.c + q) * u.h + u32(clamp(i32(i7) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j7) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i7) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j7) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        }
     }
     let dk_new = row_sum(dk_new_part, lane);
     if (lane == 0u) {

@@ -65,61 +65,61 @@ fn main(
     let u_ = row / u.width_length % u.height_length;
     let v = row % u.width_length;
     let element0 = place;
+    let n0 = element0 / u.t / u.p;
+    let i0 = element0 / u.t % u.p;
+    let j0 = element0 % u.t;
     let element1 = place + 16u;
+    let n1 = element1 / u.t / u.p;
+    let i1 = element1 / u.t % u.p;
+    let j1 = element1 % u.t;
     let element2 = place + 32u;
+    let n2 = element2 / u.t / u.p;
+    let i2 = element2 / u.t % u.p;
+    let j2 = element2 % u.t;
     let element3 = place + 48u;
+    let n3 = element3 / u.t / u.p;
+    let i3 = element3 / u.t % u.p;
+    let j3 = element3 % u.t;
     let element4 = place + 64u;
+    let n4 = element4 / u.t / u.p;
+    let i4 = element4 / u.t % u.p;
+    let j4 = element4 % u.t;
     let element5 = place + 80u;
+    let n5 = element5 / u.t / u.p;
+    let i5 = element5 / u.t % u.p;
+    let j5 = element5 % u.t;
     let element6 = place + 96u;
+    let n6 = element6 / u.t / u.p;
+    let i6 = element6 / u.t % u.p;
+    let j6 = element6 % u.t;
     let element7 = place + 112u;
+    let n7 = element7 / u.t / u.p;
+    let i7 = element7 / u.t % u.p;
+    let j7 = element7 % u.t;
     var dk_new_part = 0.0;
     if (element0 < row_length) {
-        let n = element0 / u.t / u.p;
-        let i = element0 / u.t % u.p;
-        let j = element0 % u.t;
-        dk_new_part += dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        dk_new_part += dy[((n0 * u.o + f) * u.p + i0) * u.t + j0] * select(0.0, x[((n0 * u.c + q) * u.h + u32(clamp(i32(i0) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j0) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i0) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j0) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
     }
     if (element1 < row_length) {
-        let n = element1 / u.t / u.p;
-        let i = element1 / u.t % u.p;
-        let j = element1 % u.t;
-        dk_new_part += dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        dk_new_part += dy[((n1 * u.o + f) * u.p + i1) * u.t + j1] * select(0.0, x[((n1 * u.c + q) * u.h + u32(clamp(i32(i1) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j1) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i1) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j1) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
     }
     if (element2 < row_length) {
-        let n = element2 / u.t / u.p;
-        let i = element2 / u.t % u.p;
-        let j = element2 % u.t;
-        dk_new_part += dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        dk_new_part += dy[((n2 * u.o + f) * u.p + i2) * u.t + j2] * select(0.0, x[((n2 * u.c + q) * u.h + u32(clamp(i32(i2) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j2) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i2) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j2) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
     }
     if (element3 < row_length) {
-        let n = element3 / u.t / u.p;
-        let i = element3 / u.t % u.p;
-        let j = element3 % u.t;
-        dk_new_part += dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        dk_new_part += dy[((n3 * u.o + f) * u.p + i3) * u.t + j3] * select(0.0, x[((n3 * u.c + q) * u.h + u32(clamp(i32(i3) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j3) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i3) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j3) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
     }
     if (element4 < row_length) {
-        let n = element4 / u.t / u.p;
-        let i = element4 / u.t % u.p;
-        let j = element4 % u.t;
-        dk_new_part += dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        dk_new_part += dy[((n4 * u.o + f) * u.p + i4) * u.t + j4] * select(0.0, x[((n4 * u.c + q) * u.h + u32(clamp(i32(i4) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j4) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i4) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j4) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
     }
     if (element5 < row_length) {
-        let n = element5 / u.t / u.p;
-        let i = element5 / u.t % u.p;
-        let j = element5 % u.t;
-        dk_new_part += dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        dk_new_part += dy[((n5 * u.o + f) * u.p + i5) * u.t + j5] * select(0.0, x[((n5 * u.c + q) * u.h + u32(clamp(i32(i5) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j5) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i5) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j5) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
     }
     if (element6 < row_length) {
-        let n = element6 / u.t / u.p;
-        let i = element6 / u.t % u.p;
-        let j = element6 % u.t;
-        dk_new_part += dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        dk_new_part += dy[((n6 * u.o + f) * u.p + i6) * u.t + j6] * select(0.0, x[((n6 * u.c + q) * u.h + u32(clamp(i32(i6) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j6) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i6) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j6) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
     }
     if (element7 < row_length) {
-        let n = element7 / u.t / u.p;
-        let i = element7 / u.t % u.p;
-        let j = element7 % u.t;
-        dk_new_part += dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        dk_new_part += dy[((n7 * u.o + f) * u.p + i7) * u.t + j7] * select(0.0, x[((n7 * u.c + q) * u.h + u32(clamp(i32(i7) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j7) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i7) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j7) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
     }
     let dk_new = row_sum(dk_new_part, lane);
     if (place == 0u && own < u.o * u.c * u.height_length * u.width_length) {

@@ -65,33 +65,33 @@ fn main(
     let u_ = row / u.width_length % u.height_length;
     let v = row % u.width_length;
     let element0 = place;
+    let n0 = element0 / u.t / u.p;
+    let i0 = element0 / u.t % u.p;
+    let j0 = element0 % u.t;
     let element1 = place + 8u;
+    let n1 = element1 / u.t / u.p;
+    let i1 = element1 / u.t % u.p;
+    let j1 = element1 % u.t;
     let element2 = place + 16u;
+    let n2 = element2 / u.t / u.p;
+    let i2 = element2 / u.t % u.p;
+    let j2 = element2 % u.t;
     let element3 = place + 24u;
+    let n3 = element3 / u.t / u.p;
+    let i3 = element3 / u.t % u.p;
+    let j3 = element3 % u.t;
     var dk_new_part = 0.0;
     if (element0 < row_length) {
-        let n = element0 / u.t / u.p;
-        let i = element0 / u.t % u.p;
-        let j = element0 % u.t;
-        dk_new_part += dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        dk_new_part += dy[((n0 * u.o + f) * u.p + i0) * u.t + j0] * select(0.0, x[((n0 * u.c + q) * u.h + u32(clamp(i32(i0) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j0) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i0) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j0) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
     }
     if (element1 < row_length) {
-        let n = element1 / u.t / u.p;
-        let i = element1 / u.t % u.p;
-        let j = element1 % u.t;
-        dk_new_part += dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        dk_new_part += dy[((n1 * u.o + f) * u.p + i1) * u.t + j1] * select(0.0, x[((n1 * u.c + q) * u.h + u32(clamp(i32(i1) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j1) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i1) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j1) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
     }
     if (element2 < row_length) {
-        let n = element2 / u.t / u.p;
-        let i = element2 / u.t % u.p;
-        let j = element2 % u.t;
-        dk_new_part += dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        dk_new_part += dy[((n2 * u.o + f) * u.p + i2) * u.t + j2] * select(0.0, x[((n2 * u.c + q) * u.h + u32(clamp(i32(i2) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j2) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i2) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j2) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
     }
     if (element3 < row_length) {
-        let n = element3 / u.t / u.p;
-        let i = element3 / u.t % u.p;
-        let j = element3 % u.t;
-        dk_new_part += dy[((n * u.o + f) * u.p + i) * u.t + j] * select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
+        dk_new_part += dy[((n3 * u.o + f) * u.p + i3) * u.t + j3] * select(0.0, x[((n3 * u.c + q) * u.h + u32(clamp(i32(i3) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j3) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i3) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j3) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
     }
     let dk_new = row_sum(dk_new_part, lane);
     if (place == 0u && own < u.o * u.c * u.height_length * u.width_length) {

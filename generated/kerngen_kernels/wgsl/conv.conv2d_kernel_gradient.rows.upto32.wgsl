@@ -66,21 +66,21 @@ fn main(
     let u_ = row / u.width_length % u.height_length;
     let v = row % u.width_length;
     let element0 = place * 4u;
+    let n0 = element0 / u.t / u.p;
+    let i0 = element0 / u.t % u.p;
+    let j0 = element0 % u.t;
     let element1 = place * 4u + 16u;
+    let n1 = element1 / u.t / u.p;
+    let i1 = element1 / u.t % u.p;
+    let j1 = element1 % u.t;
     var dk_new_part = vec4f(0.0);
     if (element0 < row_length) {
-        let n = element0 / u.t / u.p;
-        let i = element0 / u.t % u.p;
-        let j = element0 % u.t;
-        let x_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
-        dk_new_part += dy[(((n * u.o + f) * u.p + i) * u.t + j) >> 2u] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.w]), vec4<bool>(on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
+        let x_at = vec4u(clamp((vec4i(i32(j0)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+        dk_new_part += dy[(((n0 * u.o + f) * u.p + i0) * u.t + j0) >> 2u] * select(vec4f(0.0), vec4f(x[((n0 * u.c + q) * u.h + u32(clamp(i32(i0) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.x], x[((n0 * u.c + q) * u.h + u32(clamp(i32(i0) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.y], x[((n0 * u.c + q) * u.h + u32(clamp(i32(i0) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.z], x[((n0 * u.c + q) * u.h + u32(clamp(i32(i0) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.w]), vec4<bool>(on_axis(i32(i0) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j0)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
     }
     if (element1 < row_length) {
-        let n = element1 / u.t / u.p;
-        let i = element1 / u.t % u.p;
-        let j = element1 % u.t;
-        let x_at_ = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
-        dk_new_part += dy[(((n * u.o + f) * u.p + i) * u.t + j) >> 2u] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.w]), vec4<bool>(on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
+        let x_at_ = vec4u(clamp((vec4i(i32(j1)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+        dk_new_part += dy[(((n1 * u.o + f) * u.p + i1) * u.t + j1) >> 2u] * select(vec4f(0.0), vec4f(x[((n1 * u.c + q) * u.h + u32(clamp(i32(i1) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.x], x[((n1 * u.c + q) * u.h + u32(clamp(i32(i1) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.y], x[((n1 * u.c + q) * u.h + u32(clamp(i32(i1) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.z], x[((n1 * u.c + q) * u.h + u32(clamp(i32(i1) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.w]), vec4<bool>(on_axis(i32(i1) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j1)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
     }
     let dk_new = row_sum(dk_new_part.x + dk_new_part.y + (dk_new_part.z + dk_new_part.w), lane);
     if (place == 0u && own < u.o * u.c * u.height_length * u.width_length) {

@@ -74,37 +74,37 @@ fn main(
     let u_ = row / u.width_length % u.height_length;
     let v = row % u.width_length;
     let element0 = place * 4u;
+    let n0 = element0 / u.t / u.p;
+    let i0 = element0 / u.t % u.p;
+    let j0 = element0 % u.t;
     let element1 = place * 4u + 128u;
+    let n1 = element1 / u.t / u.p;
+    let i1 = element1 / u.t % u.p;
+    let j1 = element1 % u.t;
     let element2 = place * 4u + 256u;
+    let n2 = element2 / u.t / u.p;
+    let i2 = element2 / u.t % u.p;
+    let j2 = element2 % u.t;
     let element3 = place * 4u + 384u;
+    let n3 = element3 / u.t / u.p;
+    let i3 = element3 / u.t % u.p;
+    let j3 = element3 % u.t;
     var dk_new_part = vec4f(0.0);
     if (element0 < row_length) {
-        let n = element0 / u.t / u.p;
-        let i = element0 / u.t % u.p;
-        let j = element0 % u.t;
-        let x_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
-        dk_new_part += dy[(((n * u.o + f) * u.p + i) * u.t + j) >> 2u] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.w]), vec4<bool>(on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
+        let x_at = vec4u(clamp((vec4i(i32(j0)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+        dk_new_part += dy[(((n0 * u.o + f) * u.p + i0) * u.t + j0) >> 2u] * select(vec4f(0.0), vec4f(x[((n0 * u.c + q) * u.h + u32(clamp(i32(i0) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.x], x[((n0 * u.c + q) * u.h + u32(clamp(i32(i0) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.y], x[((n0 * u.c + q) * u.h + u32(clamp(i32(i0) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.z], x[((n0 * u.c + q) * u.h + u32(clamp(i32(i0) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.w]), vec4<bool>(on_axis(i32(i0) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j0)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
     }
     if (element1 < row_length) {
-        let n = element1 / u.t / u.p;
-        let i = element1 / u.t % u.p;
-        let j = element1 % u.t;
-        let x_at_ = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
-        dk_new_part += dy[(((n * u.o + f) * u.p + i) * u.t + j) >> 2u] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.w]), vec4<bool>(on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
+        let x_at_ = vec4u(clamp((vec4i(i32(j1)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+        dk_new_part += dy[(((n1 * u.o + f) * u.p + i1) * u.t + j1) >> 2u] * select(vec4f(0.0), vec4f(x[((n1 * u.c + q) * u.h + u32(clamp(i32(i1) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.x], x[((n1 * u.c + q) * u.h + u32(clamp(i32(i1) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.y], x[((n1 * u.c + q) * u.h + u32(clamp(i32(i1) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.z], x[((n1 * u.c + q) * u.h + u32(clamp(i32(i1) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.w]), vec4<bool>(on_axis(i32(i1) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j1)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
     }
     if (element2 < row_length) {
-        let n = element2 / u.t / u.p;
-        let i = element2 / u.t % u.p;
-        let j = element2 % u.t;
-        let x_at__ = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
-        dk_new_part += dy[(((n * u.o + f) * u.p + i) * u.t + j) >> 2u] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.w]), vec4<bool>(on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
+        let x_at__ = vec4u(clamp((vec4i(i32(j2)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+        dk_new_part += dy[(((n2 * u.o + f) * u.p + i2) * u.t + j2) >> 2u] * select(vec4f(0.0), vec4f(x[((n2 * u.c + q) * u.h + u32(clamp(i32(i2) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.x], x[((n2 * u.c + q) * u.h + u32(clamp(i32(i2) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.y], x[((n2 * u.c + q) * u.h + u32(clamp(i32(i2) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.z], x[((n2 * u.c + q) * u.h + u32(clamp(i32(i2) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.w]), vec4<bool>(on_axis(i32(i2) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j2)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
     }
     if (element3 < row_length) {
-        let n = element3 / u.t / u.p;
-        let i = element3 / u.t % u.p;
-        let j = element3 % u.t;
-        let x_at___ = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
-        dk_new_part += dy[(((n * u.o + f) * u.p + i) * u.t + j) >> 2u] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.w]), vec4<bool>(on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
+        let x_at___ = vec4u(clamp((vec4i(i32(j3)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+        dk_new_part += dy[(((n3 * u.o + f) * u.p + i3) * u.t + j3) >> 2u] * select(vec4f(0.0), vec4f(x[((n3 * u.c + q) * u.h + u32(clamp(i32(i3) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.x], x[((n3 * u.c + q) * u.h + u32(clamp(i32(i3) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.y], x[((n3 * u.c + q) * u.h + u32(clamp(i32(i3) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.z], x[((n3 * u.c + q) * u.h + u32(clamp(i32(i3) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.w]), vec4<bool>(on_axis(i32(i3) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j3)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
     }
     let dk_new = row_sum(dk_new_part.x + dk_new_part.y + (dk_new_part.z + dk_new_part.w), lane);
     if (place == 0u && own < u.o * u.c * u.height_length * u.width_length) {

@@ -74,12 +74,49 @@ fn main(
     let u_ = row / u.width_length % u.height_length;
     let v = row % u.width_length;
     var dk_new_part = vec4f(0.0);
-    for (var element = lane * 4u; element < u.b * u.p * u.t; element += 1024u) {
-        let n = element / u.t / u.p;
-        let i = element / u.t % u.p;
-        let j = element % u.t;
-        let x_at = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
-        dk_new_part += dy[(((n * u.o + f) * u.p + i) * u.t + j) >> 2u] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.w]), vec4<bool>(on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
+    for (var element = lane * 4u; element < u.b * u.p * u.t; element += 4096u) {
+        let n0 = element / u.t / u.p;
+        let i0 = element / u.t % u.p;
+        let j0 = element % u.t;
+        let element1 = element + 1024u;
+        let n1 = element1 / u.t / u.p;
+        let i1 = element1 / u.t % u.p;
+        let j1 = element1 % u.t;
+        let element2 = element + 2048u;
+        let n2 = element2 / u.t / u.p;
+        let i2 = element2 / u.t % u.p;
+        let j2 = element2 % u.t;
+        let element3 = element + 3072u;
+        let n3 = element3 / u.t / u.p;
+        let i3 = element3 / u.t % u.p;
+        let j3 = element3 % u.t;
+        let dy0 = dy[(((n0 * u.o + f) * u.p + i0) * u.t + j0) >> 2u];
+        var dy1: vec4f;
+        if (element1 < u.b * u.p * u.t) {
+            dy1 = dy[(((n1 * u.o + f) * u.p + i1) * u.t + j1) >> 2u];
+        }
+        var dy2: vec4f;
+        if (element2 < u.b * u.p * u.t) {
+            dy2 = dy[(((n2 * u.o + f) * u.p + i2) * u.t + j2) >> 2u];
+        }
+        var dy3: vec4f;
+        if (element3 < u.b * u.p * u.t) {
+            dy3 = dy[(((n3 * u.o + f) * u.p + i3) * u.t + j3) >> 2u];
+        }
+        let x_at = vec4u(clamp((vec4i(i32(j0)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+        dk_new_part += dy0 * select(vec4f(0.0), vec4f(x[((n0 * u.c + q) * u.h + u32(clamp(i32(i0) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.x], x[((n0 * u.c + q) * u.h + u32(clamp(i32(i0) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.y], x[((n0 * u.c + q) * u.h + u32(clamp(i32(i0) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.z], x[((n0 * u.c + q) * u.h + u32(clamp(i32(i0) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at.w]), vec4<bool>(on_axis(i32(i0) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j0)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
+        if (element1 < u.b * u.p * u.t) {
+            let x_at_ = vec4u(clamp((vec4i(i32(j1)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+            dk_new_part += dy1 * select(vec4f(0.0), vec4f(x[((n1 * u.c + q) * u.h + u32(clamp(i32(i1) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.x], x[((n1 * u.c + q) * u.h + u32(clamp(i32(i1) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.y], x[((n1 * u.c + q) * u.h + u32(clamp(i32(i1) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.z], x[((n1 * u.c + q) * u.h + u32(clamp(i32(i1) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_.w]), vec4<bool>(on_axis(i32(i1) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j1)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
+        }
+        if (element2 < u.b * u.p * u.t) {
+            let x_at__ = vec4u(clamp((vec4i(i32(j2)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+            dk_new_part += dy2 * select(vec4f(0.0), vec4f(x[((n2 * u.c + q) * u.h + u32(clamp(i32(i2) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.x], x[((n2 * u.c + q) * u.h + u32(clamp(i32(i2) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.y], x[((n2 * u.c + q) * u.h + u32(clamp(i32(i2) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.z], x[((n2 * u.c + q) * u.h + u32(clamp(i32(i2) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.w]), vec4<bool>(on_axis(i32(i2) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j2)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
+        }
+        if (element3 < u.b * u.p * u.t) {
+            let x_at___ = vec4u(clamp((vec4i(i32(j3)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+            dk_new_part += dy3 * select(vec4f(0.0), vec4f(x[((n3 * u.c + q) * u.h + u32(clamp(i32(i3) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.x], x[((n3 * u.c + q) * u.h + u32(clamp(i32(i3) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.y], x[((n3 * u.c + q) * u.h + u32(clamp(i32(i3) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.z], x[((n3 * u.c + q) * u.h + u32(clamp(i32(i3) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.w]), vec4<bool>(on_axis(i32(i3) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j3)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
+        }
     }
     let dk_new = row_sum(dk_new_part.x + dk_new_part.y + (dk_new_part.z + dk_new_part.w), lane);
     if (lane == 0u) {

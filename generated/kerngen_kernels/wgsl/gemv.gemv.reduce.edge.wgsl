@@ -14,6 +14,27 @@ struct GemvUniform {
 @group(0) @binding(3) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The sum over the 256 lanes of a row, in a fixed order.
+fn row_sum(part: f32, lane: u32) -> f32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+    }
+    workgroupBarrier();
+    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -27,18 +48,27 @@ fn main(
     }
     let i = group / count;
     var y_sum = 0.0;
-    for (var p = group % count * 256u + lane; p < u.k; p += count * 256u) {
-        y_sum += w[i * u.k + p] * x[p];
-    }
-    partial[lane] = y_sum;
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = partial[lane] + partial[lane + half];
+    for (var p = group % count * 4u * 256u + lane; p < u.k; p += count * 1024u) {
+        let p1 = p + 256u;
+        let p2 = p + 512u;
+        let p3 = p + 768u;
+        let term = w[i * u.k + p] * x[p];
+        var term1 = 0.0;
+        if (p1 < u.k) {
+            term1 = w[i * u.k + p1] * x[p1];
         }
-        workgroupBarrier();
+        var term2 = 0.0;
+        if (p2 < u.k) {
+            term2 = w[i * u.k + p2] * x[p2];
+        }
+        var term3 = 0.0;
+        if (p3 < u.k) {
+            term3 = w[i * u.k + p3] * x[p3];
+        }
+        y_sum += term + term1 + (term2 + term3);
     }
+    let whole = row_sum(y_sum, lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

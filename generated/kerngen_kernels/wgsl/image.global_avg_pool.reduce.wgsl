@@ -13,6 +13,27 @@ struct GlobalAvgPoolUniform {
 @group(0) @binding(2) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The sum over the 256 lanes of a row, in a fixed order.
+fn row_sum(part: f32, lane: u32) -> f32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+    }
+    workgroupBarrier();
+    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -27,18 +48,27 @@ fn main(
     let i = group / count / u.c;
     let q = group / count % u.c;
     var y_sum = vec4f(0.0);
-    for (var p = (group % count * 256u + lane) * 4u; p < u.n; p += count * 256u * 4u) {
-        y_sum += x[((i * u.c + q) * u.n + p) >> 2u];
-    }
-    partial[lane] = y_sum.x + y_sum.y + (y_sum.z + y_sum.w);
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = partial[lane] + partial[lane + half];
+    for (var p = (group % count * 4u * 256u + lane) * 4u; p < u.n; p += count * 4096u) {
+        let p1 = p + 1024u;
+        let p2 = p + 2048u;
+        let p3 = p + 3072u;
+        let term = x[((i * u.c + q) * u.n + p) >> 2u];
+        var term1 = vec4f(0.0);
+        if (p1 < u.n) {
+            term1 = x[((i * u.c + q) * u.n + p1) >> 2u];
         }
-        workgroupBarrier();
+        var term2 = vec4f(0.0);
+        if (p2 < u.n) {
+            term2 = x[((i * u.c + q) * u.n + p2) >> 2u];
+        }
+        var term3 = vec4f(0.0);
+        if (p3 < u.n) {
+            term3 = x[((i * u.c + q) * u.n + p3) >> 2u];
+        }
+        y_sum += term + term1 + (term2 + term3);
     }
+    let whole = row_sum(y_sum.x + y_sum.y + (y_sum.z + y_sum.w), lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

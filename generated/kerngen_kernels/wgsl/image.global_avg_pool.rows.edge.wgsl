@@ -47,8 +47,65 @@ fn main(
     let i = row / u.c;
     let q = row % u.c;
     var y_new_sum_part = 0.0;
-    for (var p = lane; p < u.n; p += 256u) {
-        y_new_sum_part += x[(i * u.c + q) * u.n + p];
+    for (var p = lane; p < u.n; p += 2048u) {
+        let p1 = p + 256u;
+        let p2 = p + 512u;
+        let p3 = p + 768u;
+        let p4 = p + 1024u;
+        let p5 = p + 1280u;
+        let p6 = p + 1536u;
+        let p7 = p + 1792u;
+        let x0 = x[(i * u.c + q) * u.n + p];
+        var x1: f32;
+        if (p1 < u.n) {
+            x1 = x[(i * u.c + q) * u.n + p1];
+        }
+        var x2: f32;
+        if (p2 < u.n) {
+            x2 = x[(i * u.c + q) * u.n + p2];
+        }
+        var x3: f32;
+        if (p3 < u.n) {
+            x3 = x[(i * u.c + q) * u.n + p3];
+        }
+        var x4: f32;
+        if (p4 < u.n) {
+            x4 = x[(i * u.c + q) * u.n + p4];
+        }
+        var x5: f32;
+        if (p5 < u.n) {
+            x5 = x[(i * u.c + q) * u.n + p5];
+        }
+        var x6: f32;
+        if (p6 < u.n) {
+            x6 = x[(i * u.c + q) * u.n + p6];
+        }
+        var x7: f32;
+        if (p7 < u.n) {
+            x7 = x[(i * u.c + q) * u.n + p7];
+        }
+        y_new_sum_part += x0;
+        if (p1 < u.n) {
+            y_new_sum_part += x1;
+        }
+        if (p2 < u.n) {
+            y_new_sum_part += x2;
+        }
+        if (p3 < u.n) {
+            y_new_sum_part += x3;
+        }
+        if (p4 < u.n) {
+            y_new_sum_part += x4;
+        }
+        if (p5 < u.n) {
+            y_new_sum_part += x5;
+        }
+        if (p6 < u.n) {
+            y_new_sum_part += x6;
+        }
+        if (p7 < u.n) {
+            y_new_sum_part += x7;
+        }
     }
     let y_new_sum = row_sum(y_new_sum_part, lane);
     let y_new = y_new_sum / f32(max(i32(u.n), 1));

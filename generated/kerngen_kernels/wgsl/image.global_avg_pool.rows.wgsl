@@ -47,8 +47,33 @@ fn main(
     let i = row / u.c;
     let q = row % u.c;
     var y_new_sum_part = vec4f(0.0);
-    for (var p = lane * 4u; p < u.n; p += 1024u) {
-        y_new_sum_part += x[((i * u.c + q) * u.n + p) >> 2u];
+    for (var p = lane * 4u; p < u.n; p += 4096u) {
+        let p1 = p + 1024u;
+        let p2 = p + 2048u;
+        let p3 = p + 3072u;
+        let x0 = x[((i * u.c + q) * u.n + p) >> 2u];
+        var x1: vec4f;
+        if (p1 < u.n) {
+            x1 = x[((i * u.c + q) * u.n + p1) >> 2u];
+        }
+        var x2: vec4f;
+        if (p2 < u.n) {
+            x2 = x[((i * u.c + q) * u.n + p2) >> 2u];
+        }
+        var x3: vec4f;
+        if (p3 < u.n) {
+            x3 = x[((i * u.c + q) * u.n + p3) >> 2u];
+        }
+        y_new_sum_part += x0;
+        if (p1 < u.n) {
+            y_new_sum_part += x1;
+        }
+        if (p2 < u.n) {
+            y_new_sum_part += x2;
+        }
+        if (p3 < u.n) {
+            y_new_sum_part += x3;
+        }
     }
     let y_new_sum = row_sum(y_new_sum_part.x + y_new_sum_part.y + (y_new_sum_part.z + y_new_sum_part.w), lane);
     let y_new = y_new_sum / f32(max(i32(u.n), 1));

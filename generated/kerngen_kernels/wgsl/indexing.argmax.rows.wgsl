@@ -67,13 +67,63 @@ fn main(
         return;
     }
     var top_part = vec4f(-3.4028234663852886e+38);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        top_part = max(top_part, x[(i * u.n + j) >> 2u]);
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        var x1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+        }
+        var x2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+        }
+        var x3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+        }
+        top_part = max(top_part, x0);
+        if (j1 < u.n) {
+            top_part = max(top_part, x1);
+        }
+        if (j2 < u.n) {
+            top_part = max(top_part, x2);
+        }
+        if (j3 < u.n) {
+            top_part = max(top_part, x3);
+        }
     }
     let top = row_max(max(max(top_part.x, top_part.y), max(top_part.z, top_part.w)), lane);
     var y_new_part = vec4u(4294967295u);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        y_new_part = min(y_new_part, select(vec4u(4294967295u), vec4u(vec4i(i32(j)) + vec4i(0, 1, 2, 3)), x[(i * u.n + j) >> 2u] == vec4f(top)));
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        var x1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+        }
+        var x2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+        }
+        var x3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+        }
+        y_new_part = min(y_new_part, select(vec4u(4294967295u), vec4u(vec4i(i32(j)) + vec4i(0, 1, 2, 3)), x0 == vec4f(top)));
+        if (j1 < u.n) {
+            y_new_part = min(y_new_part, select(vec4u(4294967295u), vec4u(vec4i(i32(j1)) + vec4i(0, 1, 2, 3)), x1 == vec4f(top)));
+        }
+        if (j2 < u.n) {
+            y_new_part = min(y_new_part, select(vec4u(4294967295u), vec4u(vec4i(i32(j2)) + vec4i(0, 1, 2, 3)), x2 == vec4f(top)));
+        }
+        if (j3 < u.n) {
+            y_new_part = min(y_new_part, select(vec4u(4294967295u), vec4u(vec4i(i32(j3)) + vec4i(0, 1, 2, 3)), x3 == vec4f(top)));
+        }
     }
     let y_new = row_min(min(min(y_new_part.x, y_new_part.y), min(y_new_part.z, y_new_part.w)), lane);
     if (lane == 0u) {

@@ -13,6 +13,27 @@ struct ArgmaxUniform {
 @group(0) @binding(3) var<storage, read_write> parts: array<u32>;
 var<workgroup> partial: array<u32, 256>;
 
+// The minimum over the 256 lanes of a row, in a fixed order.
+fn row_min(part: u32, lane: u32) -> u32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = min(min(partial[lane], partial[lane + 64u]), min(partial[lane + 128u], partial[lane + 192u]));
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = min(min(partial[lane], partial[lane + 16u]), min(partial[lane + 32u], partial[lane + 48u]));
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = min(min(partial[lane], partial[lane + 4u]), min(partial[lane + 8u], partial[lane + 12u]));
+    }
+    workgroupBarrier();
+    let joined = min(min(partial[0u], partial[1u]), min(partial[2u], partial[3u]));
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -26,18 +47,27 @@ fn main(
     }
     let i = group / count;
     var y_min = vec4u(4294967295u);
-    for (var j = (group % count * 256u + lane) * 4u; j < u.n; j += count * 256u * 4u) {
-        y_min = min(y_min, select(vec4u(4294967295u), vec4u(vec4i(i32(j)) + vec4i(0, 1, 2, 3)), x[(i * u.n + j) >> 2u] == vec4f(top[i])));
-    }
-    partial[lane] = min(min(y_min.x, y_min.y), min(y_min.z, y_min.w));
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = min(partial[lane], partial[lane + half]);
+    for (var j = (group % count * 4u * 256u + lane) * 4u; j < u.n; j += count * 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let term = select(vec4u(4294967295u), vec4u(vec4i(i32(j)) + vec4i(0, 1, 2, 3)), x[(i * u.n + j) >> 2u] == vec4f(top[i]));
+        var term1 = vec4u(4294967295u);
+        if (j1 < u.n) {
+            term1 = select(vec4u(4294967295u), vec4u(vec4i(i32(j1)) + vec4i(0, 1, 2, 3)), x[(i * u.n + j1) >> 2u] == vec4f(top[i]));
         }
-        workgroupBarrier();
+        var term2 = vec4u(4294967295u);
+        if (j2 < u.n) {
+            term2 = select(vec4u(4294967295u), vec4u(vec4i(i32(j2)) + vec4i(0, 1, 2, 3)), x[(i * u.n + j2) >> 2u] == vec4f(top[i]));
+        }
+        var term3 = vec4u(4294967295u);
+        if (j3 < u.n) {
+            term3 = select(vec4u(4294967295u), vec4u(vec4i(i32(j3)) + vec4i(0, 1, 2, 3)), x[(i * u.n + j3) >> 2u] == vec4f(top[i]));
+        }
+        y_min = min(y_min, min(min(term, term1), min(term2, term3)));
     }
+    let whole = row_min(min(min(y_min.x, y_min.y), min(y_min.z, y_min.w)), lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

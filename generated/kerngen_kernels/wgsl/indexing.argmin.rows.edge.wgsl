@@ -67,13 +67,127 @@ fn main(
         return;
     }
     var least_part = 3.4028234663852886e+38;
-    for (var j = lane; j < u.n; j += 256u) {
-        least_part = min(least_part, x[i * u.n + j]);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x[i * u.n + j7];
+        }
+        least_part = min(least_part, x0);
+        if (j1 < u.n) {
+            least_part = min(least_part, x1);
+        }
+        if (j2 < u.n) {
+            least_part = min(least_part, x2);
+        }
+        if (j3 < u.n) {
+            least_part = min(least_part, x3);
+        }
+        if (j4 < u.n) {
+            least_part = min(least_part, x4);
+        }
+        if (j5 < u.n) {
+            least_part = min(least_part, x5);
+        }
+        if (j6 < u.n) {
+            least_part = min(least_part, x6);
+        }
+        if (j7 < u.n) {
+            least_part = min(least_part, x7);
+        }
     }
     let least = row_min(least_part, lane);
     var y_new_part = 4294967295u;
-    for (var j = lane; j < u.n; j += 256u) {
-        y_new_part = min(y_new_part, select(4294967295u, u32(i32(j)), x[i * u.n + j] == least));
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x[i * u.n + j7];
+        }
+        y_new_part = min(y_new_part, select(4294967295u, u32(i32(j)), x0 == least));
+        if (j1 < u.n) {
+            y_new_part = min(y_new_part, select(4294967295u, u32(i32(j1)), x1 == least));
+        }
+        if (j2 < u.n) {
+            y_new_part = min(y_new_part, select(4294967295u, u32(i32(j2)), x2 == least));
+        }
+        if (j3 < u.n) {
+            y_new_part = min(y_new_part, select(4294967295u, u32(i32(j3)), x3 == least));
+        }
+        if (j4 < u.n) {
+            y_new_part = min(y_new_part, select(4294967295u, u32(i32(j4)), x4 == least));
+        }
+        if (j5 < u.n) {
+            y_new_part = min(y_new_part, select(4294967295u, u32(i32(j5)), x5 == least));
+        }
+        if (j6 < u.n) {
+            y_new_part = min(y_new_part, select(4294967295u, u32(i32(j6)), x6 == least));
+        }
+        if (j7 < u.n) {
+            y_new_part = min(y_new_part, select(4294967295u, u32(i32(j7)), x7 == least));
+        }
     }
     let y_new = row_min_(y_new_part, lane);
     if (lane == 0u) {

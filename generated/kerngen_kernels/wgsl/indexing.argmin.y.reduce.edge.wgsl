@@ -13,6 +13,27 @@ struct ArgminUniform {
 @group(0) @binding(3) var<storage, read_write> parts: array<u32>;
 var<workgroup> partial: array<u32, 256>;
 
+// The minimum over the 256 lanes of a row, in a fixed order.
+fn row_min(part: u32, lane: u32) -> u32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = min(min(partial[lane], partial[lane + 64u]), min(partial[lane + 128u], partial[lane + 192u]));
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = min(min(partial[lane], partial[lane + 16u]), min(partial[lane + 32u], partial[lane + 48u]));
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = min(min(partial[lane], partial[lane + 4u]), min(partial[lane + 8u], partial[lane + 12u]));
+    }
+    workgroupBarrier();
+    let joined = min(min(partial[0u], partial[1u]), min(partial[2u], partial[3u]));
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -26,18 +47,27 @@ fn main(
     }
     let i = group / count;
     var y_min = 4294967295u;
-    for (var j = group % count * 256u + lane; j < u.n; j += count * 256u) {
-        y_min = min(y_min, select(4294967295u, u32(i32(j)), x[i * u.n + j] == least[i]));
-    }
-    partial[lane] = y_min;
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = min(partial[lane], partial[lane + half]);
+    for (var j = group % count * 4u * 256u + lane; j < u.n; j += count * 1024u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let term = select(4294967295u, u32(i32(j)), x[i * u.n + j] == least[i]);
+        var term1 = 4294967295u;
+        if (j1 < u.n) {
+            term1 = select(4294967295u, u32(i32(j1)), x[i * u.n + j1] == least[i]);
         }
-        workgroupBarrier();
+        var term2 = 4294967295u;
+        if (j2 < u.n) {
+            term2 = select(4294967295u, u32(i32(j2)), x[i * u.n + j2] == least[i]);
+        }
+        var term3 = 4294967295u;
+        if (j3 < u.n) {
+            term3 = select(4294967295u, u32(i32(j3)), x[i * u.n + j3] == least[i]);
+        }
+        y_min = min(y_min, min(min(term, term1), min(term2, term3)));
     }
+    let whole = row_min(y_min, lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

@@ -1,4 +1,4 @@
-// cross_entropy, stage top, loss: rows, 2 rows per workgroup, of up to 1024 elements, read once.
+// cross_entropy, stage top, loss: rows, one row per workgroup, of up to 1024 elements, read once.
 //     let top[i] = max[j] logits[i, j];
 //     let total[i] = sum[j] exp(logits[i, j] - top[i]);
 //     loss[i] = log(total[i]) - (logits[i, labels[i]] - top[i]);
@@ -13,25 +13,25 @@ struct CrossEntropyUniform {
 @group(0) @binding(1) var<storage, read> logits: array<f32>;
 @group(0) @binding(2) var<storage, read> labels: array<u32>;
 @group(0) @binding(3) var<storage, read_write> loss: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+var<workgroup> partial: array<f32, 128>;
 
 // The maximum over the 128 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
     workgroupBarrier();
-    if ((lane & 127u) < 32u) {
+    if (lane < 32u) {
         partial[lane] = max(max(partial[lane], partial[lane + 32u]), max(partial[lane + 64u], partial[lane + 96u]));
     }
     workgroupBarrier();
-    if ((lane & 127u) < 8u) {
+    if (lane < 8u) {
         partial[lane] = max(max(partial[lane], partial[lane + 8u]), max(partial[lane + 16u], partial[lane + 24u]));
     }
     workgroupBarrier();
-    if ((lane & 127u) < 2u) {
+    if (lane < 2u) {
         partial[lane] = max(max(partial[lane], partial[lane + 2u]), max(partial[lane + 4u], partial[lane + 6u]));
     }
     workgroupBarrier();
-    let joined = max(partial[lane - (lane & 127u)], partial[lane - (lane & 127u) + 1u]);
+    let joined = max(partial[0u], partial[1u]);
     workgroupBarrier();
     return joined;
 }
@@ -40,131 +40,127 @@ fn row_max(part: f32, lane: u32) -> f32 {
 fn row_sum(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
     workgroupBarrier();
-    if ((lane & 127u) < 32u) {
+    if (lane < 32u) {
         partial[lane] = partial[lane] + partial[lane + 32u] + (partial[lane + 64u] + partial[lane + 96u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 8u) {
+    if (lane < 8u) {
         partial[lane] = partial[lane] + partial[lane + 8u] + (partial[lane + 16u] + partial[lane + 24u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 2u) {
+    if (lane < 2u) {
         partial[lane] = partial[lane] + partial[lane + 2u] + (partial[lane + 4u] + partial[lane + 6u]);
     }
     workgroupBarrier();
-    let joined = partial[lane - (lane & 127u)] + partial[lane - (lane & 127u) + 1u];
+    let joined = partial[0u] + partial[1u];
     workgroupBarrier();
     return joined;
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let first = (workgroup.y * grid.x + workgroup.x) * 2u;
-    if (first >= u.m) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
         return;
     }
-    let own = first + (lane >> 7u);
-    let place = lane & 127u;
-    let i = min(own, u.m - 1u);
-    let row_length = select(0u, u.n, own < u.m);
-    let j0 = place;
-    let j1 = place + 128u;
-    let j2 = place + 256u;
-    let j3 = place + 384u;
-    let j4 = place + 512u;
-    let j5 = place + 640u;
-    let j6 = place + 768u;
-    let j7 = place + 896u;
+    let j0 = lane;
+    let j1 = lane + 128u;
+    let j2 = lane + 256u;
+    let j3 = lane + 384u;
+    let j4 = lane + 512u;
+    let j5 = lane + 640u;
+    let j6 = lane + 768u;
+    let j7 = lane + 896u;
     var logits0: f32;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         logits0 = logits[i * u.n + j0];
     }
     var logits1: f32;
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         logits1 = logits[i * u.n + j1];
     }
     var logits2: f32;
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         logits2 = logits[i * u.n + j2];
     }
     var logits3: f32;
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         logits3 = logits[i * u.n + j3];
     }
     var logits4: f32;
-    if (j4 < row_length) {
+    if (j4 < u.n) {
         logits4 = logits[i * u.n + j4];
     }
     var logits5: f32;
-    if (j5 < row_length) {
+    if (j5 < u.n) {
         logits5 = logits[i * u.n + j5];
     }
     var logits6: f32;
-    if (j6 < row_length) {
+    if (j6 < u.n) {
         logits6 = logits[i * u.n + j6];
     }
     var logits7: f32;
-    if (j7 < row_length) {
+    if (j7 < u.n) {
         logits7 = logits[i * u.n + j7];
     }
     var top_part = -3.4028234663852886e+38;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         top_part = max(top_part, logits0);
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         top_part = max(top_part, logits1);
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         top_part = max(top_part, logits2);
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         top_part = max(top_part, logits3);
     }
-    if (j4 < row_length) {
+    if (j4 < u.n) {
         top_part = max(top_part, logits4);
     }
-    if (j5 < row_length) {
+    if (j5 < u.n) {
         top_part = max(top_part, logits5);
     }
-    if (j6 < row_length) {
+    if (j6 < u.n) {
         top_part = max(top_part, logits6);
     }
-    if (j7 < row_length) {
+    if (j7 < u.n) {
         top_part = max(top_part, logits7);
     }
     let top = row_max(top_part, lane);
     var total_part = 0.0;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         total_part += exp(logits0 - top);
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         total_part += exp(logits1 - top);
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         total_part += exp(logits2 - top);
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         total_part += exp(logits3 - top);
     }
-    if (j4 < row_length) {
+    if (j4 < u.n) {
         total_part += exp(logits4 - top);
     }
-    if (j5 < row_length) {
+    if (j5 < u.n) {
         total_part += exp(logits5 - top);
     }
-    if (j6 < row_length) {
+    if (j6 < u.n) {
         total_part += exp(logits6 - top);
     }
-    if (j7 < row_length) {
+    if (j7 < u.n) {
         total_part += exp(logits7 - top);
     }
     let total = row_sum(total_part, lane);
     let loss_new = log(total) - (logits[i * u.n + min(labels[i], u.n - 1u)] - top);
-    if (place == 0u && own < u.m) {
+    if (lane == 0u) {
         loss[i] = loss_new;
     }
 }

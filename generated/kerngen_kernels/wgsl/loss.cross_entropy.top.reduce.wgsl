@@ -12,6 +12,27 @@ struct CrossEntropyUniform {
 @group(0) @binding(2) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The maximum over the 256 lanes of a row, in a fixed order.
+fn row_max(part: f32, lane: u32) -> f32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = max(max(partial[lane], partial[lane + 64u]), max(partial[lane + 128u], partial[lane + 192u]));
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = max(max(partial[lane], partial[lane + 16u]), max(partial[lane + 32u], partial[lane + 48u]));
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = max(max(partial[lane], partial[lane + 4u]), max(partial[lane + 8u], partial[lane + 12u]));
+    }
+    workgroupBarrier();
+    let joined = max(max(partial[0u], partial[1u]), max(partial[2u], partial[3u]));
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -25,18 +46,27 @@ fn main(
     }
     let i = group / count;
     var top_max = vec4f(-3.4028234663852886e+38);
-    for (var j = (group % count * 256u + lane) * 4u; j < u.n; j += count * 256u * 4u) {
-        top_max = max(top_max, logits[(i * u.n + j) >> 2u]);
-    }
-    partial[lane] = max(max(top_max.x, top_max.y), max(top_max.z, top_max.w));
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = max(partial[lane], partial[lane + half]);
+    for (var j = (group % count * 4u * 256u + lane) * 4u; j < u.n; j += count * 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let term = logits[(i * u.n + j) >> 2u];
+        var term1 = vec4f(-3.4028234663852886e+38);
+        if (j1 < u.n) {
+            term1 = logits[(i * u.n + j1) >> 2u];
         }
-        workgroupBarrier();
+        var term2 = vec4f(-3.4028234663852886e+38);
+        if (j2 < u.n) {
+            term2 = logits[(i * u.n + j2) >> 2u];
+        }
+        var term3 = vec4f(-3.4028234663852886e+38);
+        if (j3 < u.n) {
+            term3 = logits[(i * u.n + j3) >> 2u];
+        }
+        top_max = max(top_max, max(max(term, term1), max(term2, term3)));
     }
+    let whole = row_max(max(max(top_max.x, top_max.y), max(top_max.z, top_max.w)), lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

@@ -15,6 +15,27 @@ struct MeanCrossEntropyUniform {
 @group(0) @binding(5) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The sum over the 256 lanes of a row, in a fixed order.
+fn row_sum(part: f32, lane: u32) -> f32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+    }
+    workgroupBarrier();
+    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -27,20 +48,35 @@ fn main(
         return;
     }
     var loss_sum = vec4f(0.0);
-    for (var i = (group * 256u + lane) * 4u; i < u.m; i += count * 256u * 4u) {
+    for (var i = (group * 4u * 256u + lane) * 4u; i < u.m; i += count * 4096u) {
+        let i1 = i + 1024u;
+        let i2 = i + 2048u;
+        let i3 = i + 3072u;
         let logits_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
         let logits_at_ = min(labels[i >> 2u], vec4u(u.n - 1u));
-        loss_sum += log(total[i >> 2u]) - (vec4f(logits[logits_at.x * u.n + logits_at_.x], logits[logits_at.y * u.n + logits_at_.y], logits[logits_at.z * u.n + logits_at_.z], logits[logits_at.w * u.n + logits_at_.w]) - top[i >> 2u]);
-    }
-    partial[lane] = loss_sum.x + loss_sum.y + (loss_sum.z + loss_sum.w);
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = partial[lane] + partial[lane + half];
+        let term = log(total[i >> 2u]) - (vec4f(logits[logits_at.x * u.n + logits_at_.x], logits[logits_at.y * u.n + logits_at_.y], logits[logits_at.z * u.n + logits_at_.z], logits[logits_at.w * u.n + logits_at_.w]) - top[i >> 2u]);
+        var term1 = vec4f(0.0);
+        if (i1 < u.m) {
+            let logits_at__ = vec4u(i1) + vec4u(0u, 1u, 2u, 3u);
+            let logits_at___ = min(labels[i1 >> 2u], vec4u(u.n - 1u));
+            term1 = log(total[i1 >> 2u]) - (vec4f(logits[logits_at__.x * u.n + logits_at___.x], logits[logits_at__.y * u.n + logits_at___.y], logits[logits_at__.z * u.n + logits_at___.z], logits[logits_at__.w * u.n + logits_at___.w]) - top[i1 >> 2u]);
         }
-        workgroupBarrier();
+        var term2 = vec4f(0.0);
+        if (i2 < u.m) {
+            let logits_at____ = vec4u(i2) + vec4u(0u, 1u, 2u, 3u);
+            let logits_at_____ = min(labels[i2 >> 2u], vec4u(u.n - 1u));
+            term2 = log(total[i2 >> 2u]) - (vec4f(logits[logits_at____.x * u.n + logits_at_____.x], logits[logits_at____.y * u.n + logits_at_____.y], logits[logits_at____.z * u.n + logits_at_____.z], logits[logits_at____.w * u.n + logits_at_____.w]) - top[i2 >> 2u]);
+        }
+        var term3 = vec4f(0.0);
+        if (i3 < u.m) {
+            let logits_at______ = vec4u(i3) + vec4u(0u, 1u, 2u, 3u);
+            let logits_at_______ = min(labels[i3 >> 2u], vec4u(u.n - 1u));
+            term3 = log(total[i3 >> 2u]) - (vec4f(logits[logits_at______.x * u.n + logits_at_______.x], logits[logits_at______.y * u.n + logits_at_______.y], logits[logits_at______.z * u.n + logits_at_______.z], logits[logits_at______.w * u.n + logits_at_______.w]) - top[i3 >> 2u]);
+        }
+        loss_sum += term + term1 + (term2 + term3);
     }
+    let whole = row_sum(loss_sum.x + loss_sum.y + (loss_sum.z + loss_sum.w), lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

@@ -67,13 +67,63 @@ fn main(
         return;
     }
     var top_new_part = vec4f(-3.4028234663852886e+38);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        top_new_part = max(top_new_part, logits[(i * u.n + j) >> 2u]);
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let logits0 = logits[(i * u.n + j) >> 2u];
+        var logits1: vec4f;
+        if (j1 < u.n) {
+            logits1 = logits[(i * u.n + j1) >> 2u];
+        }
+        var logits2: vec4f;
+        if (j2 < u.n) {
+            logits2 = logits[(i * u.n + j2) >> 2u];
+        }
+        var logits3: vec4f;
+        if (j3 < u.n) {
+            logits3 = logits[(i * u.n + j3) >> 2u];
+        }
+        top_new_part = max(top_new_part, logits0);
+        if (j1 < u.n) {
+            top_new_part = max(top_new_part, logits1);
+        }
+        if (j2 < u.n) {
+            top_new_part = max(top_new_part, logits2);
+        }
+        if (j3 < u.n) {
+            top_new_part = max(top_new_part, logits3);
+        }
     }
     let top_new = row_max(max(max(top_new_part.x, top_new_part.y), max(top_new_part.z, top_new_part.w)), lane);
     var total_new_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        total_new_part += exp(logits[(i * u.n + j) >> 2u] - top_new);
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let logits0 = logits[(i * u.n + j) >> 2u];
+        var logits1: vec4f;
+        if (j1 < u.n) {
+            logits1 = logits[(i * u.n + j1) >> 2u];
+        }
+        var logits2: vec4f;
+        if (j2 < u.n) {
+            logits2 = logits[(i * u.n + j2) >> 2u];
+        }
+        var logits3: vec4f;
+        if (j3 < u.n) {
+            logits3 = logits[(i * u.n + j3) >> 2u];
+        }
+        total_new_part += exp(logits0 - top_new);
+        if (j1 < u.n) {
+            total_new_part += exp(logits1 - top_new);
+        }
+        if (j2 < u.n) {
+            total_new_part += exp(logits2 - top_new);
+        }
+        if (j3 < u.n) {
+            total_new_part += exp(logits3 - top_new);
+        }
     }
     let total_new = row_sum(total_new_part.x + total_new_part.y + (total_new_part.z + total_new_part.w), lane);
     if (lane == 0u) {

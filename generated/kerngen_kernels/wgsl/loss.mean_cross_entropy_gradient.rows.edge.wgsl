@@ -72,20 +72,212 @@ fn main(
         return;
     }
     var top_part = -3.4028234663852886e+38;
-    for (var j = lane; j < u.n; j += 256u) {
-        top_part = max(top_part, logits[i * u.n + j]);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let logits0 = logits[i * u.n + j];
+        var logits1: f32;
+        if (j1 < u.n) {
+            logits1 = logits[i * u.n + j1];
+        }
+        var logits2: f32;
+        if (j2 < u.n) {
+            logits2 = logits[i * u.n + j2];
+        }
+        var logits3: f32;
+        if (j3 < u.n) {
+            logits3 = logits[i * u.n + j3];
+        }
+        var logits4: f32;
+        if (j4 < u.n) {
+            logits4 = logits[i * u.n + j4];
+        }
+        var logits5: f32;
+        if (j5 < u.n) {
+            logits5 = logits[i * u.n + j5];
+        }
+        var logits6: f32;
+        if (j6 < u.n) {
+            logits6 = logits[i * u.n + j6];
+        }
+        var logits7: f32;
+        if (j7 < u.n) {
+            logits7 = logits[i * u.n + j7];
+        }
+        top_part = max(top_part, logits0);
+        if (j1 < u.n) {
+            top_part = max(top_part, logits1);
+        }
+        if (j2 < u.n) {
+            top_part = max(top_part, logits2);
+        }
+        if (j3 < u.n) {
+            top_part = max(top_part, logits3);
+        }
+        if (j4 < u.n) {
+            top_part = max(top_part, logits4);
+        }
+        if (j5 < u.n) {
+            top_part = max(top_part, logits5);
+        }
+        if (j6 < u.n) {
+            top_part = max(top_part, logits6);
+        }
+        if (j7 < u.n) {
+            top_part = max(top_part, logits7);
+        }
     }
     let top = row_max(top_part, lane);
     var total_part = 0.0;
-    for (var j = lane; j < u.n; j += 256u) {
-        total_part += exp(logits[i * u.n + j] - top);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let logits0 = logits[i * u.n + j];
+        var logits1: f32;
+        if (j1 < u.n) {
+            logits1 = logits[i * u.n + j1];
+        }
+        var logits2: f32;
+        if (j2 < u.n) {
+            logits2 = logits[i * u.n + j2];
+        }
+        var logits3: f32;
+        if (j3 < u.n) {
+            logits3 = logits[i * u.n + j3];
+        }
+        var logits4: f32;
+        if (j4 < u.n) {
+            logits4 = logits[i * u.n + j4];
+        }
+        var logits5: f32;
+        if (j5 < u.n) {
+            logits5 = logits[i * u.n + j5];
+        }
+        var logits6: f32;
+        if (j6 < u.n) {
+            logits6 = logits[i * u.n + j6];
+        }
+        var logits7: f32;
+        if (j7 < u.n) {
+            logits7 = logits[i * u.n + j7];
+        }
+        total_part += exp(logits0 - top);
+        if (j1 < u.n) {
+            total_part += exp(logits1 - top);
+        }
+        if (j2 < u.n) {
+            total_part += exp(logits2 - top);
+        }
+        if (j3 < u.n) {
+            total_part += exp(logits3 - top);
+        }
+        if (j4 < u.n) {
+            total_part += exp(logits4 - top);
+        }
+        if (j5 < u.n) {
+            total_part += exp(logits5 - top);
+        }
+        if (j6 < u.n) {
+            total_part += exp(logits6 - top);
+        }
+        if (j7 < u.n) {
+            total_part += exp(logits7 - top);
+        }
     }
     let total = row_sum(total_part, lane);
     let class_ = min(labels[i], u32(i32(u.n) - 1));
-    for (var j = lane; j < u.n; j += 256u) {
-        let p = exp(logits[i * u.n + j] - top) / total;
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let logits0 = logits[i * u.n + j];
+        var logits1: f32;
+        if (j1 < u.n) {
+            logits1 = logits[i * u.n + j1];
+        }
+        var logits2: f32;
+        if (j2 < u.n) {
+            logits2 = logits[i * u.n + j2];
+        }
+        var logits3: f32;
+        if (j3 < u.n) {
+            logits3 = logits[i * u.n + j3];
+        }
+        var logits4: f32;
+        if (j4 < u.n) {
+            logits4 = logits[i * u.n + j4];
+        }
+        var logits5: f32;
+        if (j5 < u.n) {
+            logits5 = logits[i * u.n + j5];
+        }
+        var logits6: f32;
+        if (j6 < u.n) {
+            logits6 = logits[i * u.n + j6];
+        }
+        var logits7: f32;
+        if (j7 < u.n) {
+            logits7 = logits[i * u.n + j7];
+        }
+        let p = exp(logits0 - top) / total;
         let error = p - select(0.0, 1.0, class_ == u32(i32(j)));
         let gradient_new = dloss[0u] / f32(i32(u.m)) * error;
         gradient[i * u.n + j] = gradient_new;
+        if (j1 < u.n) {
+            let p = exp(logits1 - top) / total;
+            let error = p - select(0.0, 1.0, class_ == u32(i32(j1)));
+            let gradient_new = dloss[0u] / f32(i32(u.m)) * error;
+            gradient[i * u.n + j1] = gradient_new;
+        }
+        if (j2 < u.n) {
+            let p = exp(logits2 - top) / total;
+            let error = p - select(0.0, 1.0, class_ == u32(i32(j2)));
+            let gradient_new = dloss[0u] / f32(i32(u.m)) * error;
+            gradient[i * u.n + j2] = gradient_new;
+        }
+        if (j3 < u.n) {
+            let p = exp(logits3 - top) / total;
+            let error = p - select(0.0, 1.0, class_ == u32(i32(j3)));
+            let gradient_new = dloss[0u] / f32(i32(u.m)) * error;
+            gradient[i * u.n + j3] = gradient_new;
+        }
+        if (j4 < u.n) {
+            let p = exp(logits4 - top) / total;
+            let error = p - select(0.0, 1.0, class_ == u32(i32(j4)));
+            let gradient_new = dloss[0u] / f32(i32(u.m)) * error;
+            gradient[i * u.n + j4] = gradient_new;
+        }
+        if (j5 < u.n) {
+            let p = exp(logits5 - top) / total;
+            let error = p - select(0.0, 1.0, class_ == u32(i32(j5)));
+            let gradient_new = dloss[0u] / f32(i32(u.m)) * error;
+            gradient[i * u.n + j5] = gradient_new;
+        }
+        if (j6 < u.n) {
+            let p = exp(logits6 - top) / total;
+            let error = p - select(0.0, 1.0, class_ == u32(i32(j6)));
+            let gradient_new = dloss[0u] / f32(i32(u.m)) * error;
+            gradient[i * u.n + j6] = gradient_new;
+        }
+        if (j7 < u.n) {
+            let p = exp(logits7 - top) / total;
+            let error = p - select(0.0, 1.0, class_ == u32(i32(j7)));
+            let gradient_new = dloss[0u] / f32(i32(u.m)) * error;
+            gradient[i * u.n + j7] = gradient_new;
+        }
     }
 }

@@ -1,4 +1,4 @@
-// mean_cross_entropy_gradient, stage top, class, gradient: rows, 2 rows per workgroup, of up to 2048 elements, read once.
+// mean_cross_entropy_gradient, stage top, class, gradient: rows, one row per workgroup, of up to 2048 elements, read once.
 //     let top[i] = max[j] logits[i, j];
 //     let total[i] = sum[j] exp(logits[i, j] - top[i]);
 //     let class[i] = min(labels[i], u32(n - 1));
@@ -17,25 +17,25 @@ struct MeanCrossEntropyGradientUniform {
 @group(0) @binding(2) var<storage, read> labels: array<u32>;
 @group(0) @binding(3) var<storage, read> dloss: array<f32>;
 @group(0) @binding(4) var<storage, read_write> gradient: array<vec4f>;
-var<workgroup> partial: array<f32, 256>;
+var<workgroup> partial: array<f32, 128>;
 
 // The maximum over the 128 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
     workgroupBarrier();
-    if ((lane & 127u) < 32u) {
+    if (lane < 32u) {
         partial[lane] = max(max(partial[lane], partial[lane + 32u]), max(partial[lane + 64u], partial[lane + 96u]));
     }
     workgroupBarrier();
-    if ((lane & 127u) < 8u) {
+    if (lane < 8u) {
         partial[lane] = max(max(partial[lane], partial[lane + 8u]), max(partial[lane + 16u], partial[lane + 24u]));
     }
     workgroupBarrier();
-    if ((lane & 127u) < 2u) {
+    if (lane < 2u) {
         partial[lane] = max(max(partial[lane], partial[lane + 2u]), max(partial[lane + 4u], partial[lane + 6u]));
     }
     workgroupBarrier();
-    let joined = max(partial[lane - (lane & 127u)], partial[lane - (lane & 127u) + 1u]);
+    let joined = max(partial[0u], partial[1u]);
     workgroupBarrier();
     return joined;
 }
@@ -44,105 +44,101 @@ fn row_max(part: f32, lane: u32) -> f32 {
 fn row_sum(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
     workgroupBarrier();
-    if ((lane & 127u) < 32u) {
+    if (lane < 32u) {
         partial[lane] = partial[lane] + partial[lane + 32u] + (partial[lane + 64u] + partial[lane + 96u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 8u) {
+    if (lane < 8u) {
         partial[lane] = partial[lane] + partial[lane + 8u] + (partial[lane + 16u] + partial[lane + 24u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 2u) {
+    if (lane < 2u) {
         partial[lane] = partial[lane] + partial[lane + 2u] + (partial[lane + 4u] + partial[lane + 6u]);
     }
     workgroupBarrier();
-    let joined = partial[lane - (lane & 127u)] + partial[lane - (lane & 127u) + 1u];
+    let joined = partial[0u] + partial[1u];
     workgroupBarrier();
     return joined;
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let first = (workgroup.y * grid.x + workgroup.x) * 2u;
-    if (first >= u.m) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
         return;
     }
-    let own = first + (lane >> 7u);
-    let place = lane & 127u;
-    let i = min(own, u.m - 1u);
-    let row_length = select(0u, u.n, own < u.m);
-    let j0 = place * 4u;
-    let j1 = place * 4u + 512u;
-    let j2 = place * 4u + 1024u;
-    let j3 = place * 4u + 1536u;
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 512u;
+    let j2 = lane * 4u + 1024u;
+    let j3 = lane * 4u + 1536u;
     var logits0: vec4f;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         logits0 = logits[(i * u.n + j0) >> 2u];
     }
     var logits1: vec4f;
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         logits1 = logits[(i * u.n + j1) >> 2u];
     }
     var logits2: vec4f;
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         logits2 = logits[(i * u.n + j2) >> 2u];
     }
     var logits3: vec4f;
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         logits3 = logits[(i * u.n + j3) >> 2u];
     }
     var top_part = vec4f(-3.4028234663852886e+38);
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         top_part = max(top_part, logits0);
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         top_part = max(top_part, logits1);
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         top_part = max(top_part, logits2);
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         top_part = max(top_part, logits3);
     }
     let top = row_max(max(max(top_part.x, top_part.y), max(top_part.z, top_part.w)), lane);
     var total_part = vec4f(0.0);
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         total_part += exp(logits0 - top);
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         total_part += exp(logits1 - top);
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         total_part += exp(logits2 - top);
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         total_part += exp(logits3 - top);
     }
     let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane);
     let class_ = min(labels[i], u32(i32(u.n) - 1));
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         let p = exp(logits0 - top) / total;
         let error = p - select(vec4f(0.0), vec4f(1.0), vec4u(class_) == vec4u(vec4i(i32(j0)) + vec4i(0, 1, 2, 3)));
         let gradient_new = dloss[0u] / f32(i32(u.m)) * error;
         gradient[(i * u.n + j0) >> 2u] = gradient_new;
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         let p = exp(logits1 - top) / total;
         let error = p - select(vec4f(0.0), vec4f(1.0), vec4u(class_) == vec4u(vec4i(i32(j1)) + vec4i(0, 1, 2, 3)));
         let gradient_new = dloss[0u] / f32(i32(u.m)) * error;
         gradient[(i * u.n + j1) >> 2u] = gradient_new;
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         let p = exp(logits2 - top) / total;
         let error = p - select(vec4f(0.0), vec4f(1.0), vec4u(class_) == vec4u(vec4i(i32(j2)) + vec4i(0, 1, 2, 3)));
         let gradient_new = dloss[0u] / f32(i32(u.m)) * error;
         gradient[(i * u.n + j2) >> 2u] = gradient_new;
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         let p = exp(logits3 - top) / total;
         let error = p - select(vec4f(0.0), vec4f(1.0), vec4u(class_) == vec4u(vec4i(i32(j3)) + vec4i(0, 1, 2, 3)));
         let gradient_new = dloss[0u] / f32(i32(u.m)) * error;

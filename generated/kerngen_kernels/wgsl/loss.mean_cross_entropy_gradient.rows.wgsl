@@ -72,20 +72,104 @@ fn main(
         return;
     }
     var top_part = vec4f(-3.4028234663852886e+38);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        top_part = max(top_part, logits[(i * u.n + j) >> 2u]);
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let logits0 = logits[(i * u.n + j) >> 2u];
+        var logits1: vec4f;
+        if (j1 < u.n) {
+            logits1 = logits[(i * u.n + j1) >> 2u];
+        }
+        var logits2: vec4f;
+        if (j2 < u.n) {
+            logits2 = logits[(i * u.n + j2) >> 2u];
+        }
+        var logits3: vec4f;
+        if (j3 < u.n) {
+            logits3 = logits[(i * u.n + j3) >> 2u];
+        }
+        top_part = max(top_part, logits0);
+        if (j1 < u.n) {
+            top_part = max(top_part, logits1);
+        }
+        if (j2 < u.n) {
+            top_part = max(top_part, logits2);
+        }
+        if (j3 < u.n) {
+            top_part = max(top_part, logits3);
+        }
     }
     let top = row_max(max(max(top_part.x, top_part.y), max(top_part.z, top_part.w)), lane);
     var total_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        total_part += exp(logits[(i * u.n + j) >> 2u] - top);
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let logits0 = logits[(i * u.n + j) >> 2u];
+        var logits1: vec4f;
+        if (j1 < u.n) {
+            logits1 = logits[(i * u.n + j1) >> 2u];
+        }
+        var logits2: vec4f;
+        if (j2 < u.n) {
+            logits2 = logits[(i * u.n + j2) >> 2u];
+        }
+        var logits3: vec4f;
+        if (j3 < u.n) {
+            logits3 = logits[(i * u.n + j3) >> 2u];
+        }
+        total_part += exp(logits0 - top);
+        if (j1 < u.n) {
+            total_part += exp(logits1 - top);
+        }
+        if (j2 < u.n) {
+            total_part += exp(logits2 - top);
+        }
+        if (j3 < u.n) {
+            total_part += exp(logits3 - top);
+        }
     }
     let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane);
     let class_ = min(labels[i], u32(i32(u.n) - 1));
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        let p = exp(logits[(i * u.n + j) >> 2u] - top) / total;
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let logits0 = logits[(i * u.n + j) >> 2u];
+        var logits1: vec4f;
+        if (j1 < u.n) {
+            logits1 = logits[(i * u.n + j1) >> 2u];
+        }
+        var logits2: vec4f;
+        if (j2 < u.n) {
+            logits2 = logits[(i * u.n + j2) >> 2u];
+        }
+        var logits3: vec4f;
+        if (j3 < u.n) {
+            logits3 = logits[(i * u.n + j3) >> 2u];
+        }
+        let p = exp(logits0 - top) / total;
         let error = p - select(vec4f(0.0), vec4f(1.0), vec4u(class_) == vec4u(vec4i(i32(j)) + vec4i(0, 1, 2, 3)));
         let gradient_new = dloss[0u] / f32(i32(u.m)) * error;
         gradient[(i * u.n + j) >> 2u] = gradient_new;
+        if (j1 < u.n) {
+            let p = exp(logits1 - top) / total;
+            let error = p - select(vec4f(0.0), vec4f(1.0), vec4u(class_) == vec4u(vec4i(i32(j1)) + vec4i(0, 1, 2, 3)));
+            let gradient_new = dloss[0u] / f32(i32(u.m)) * error;
+            gradient[(i * u.n + j1) >> 2u] = gradient_new;
+        }
+        if (j2 < u.n) {
+            let p = exp(logits2 - top) / total;
+            let error = p - select(vec4f(0.0), vec4f(1.0), vec4u(class_) == vec4u(vec4i(i32(j2)) + vec4i(0, 1, 2, 3)));
+            let gradient_new = dloss[0u] / f32(i32(u.m)) * error;
+            gradient[(i * u.n + j2) >> 2u] = gradient_new;
+        }
+        if (j3 < u.n) {
+            let p = exp(logits3 - top) / total;
+            let error = p - select(vec4f(0.0), vec4f(1.0), vec4u(class_) == vec4u(vec4i(i32(j3)) + vec4i(0, 1, 2, 3)));
+            let gradient_new = dloss[0u] / f32(i32(u.m)) * error;
+            gradient[(i * u.n + j3) >> 2u] = gradient_new;
+        }
     }
 }

@@ -12,6 +12,27 @@ struct MeanCrossEntropyGradientUniform {
 @group(0) @binding(2) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The maximum over the 256 lanes of a row, in a fixed order.
+fn row_max(part: f32, lane: u32) -> f32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = max(max(partial[lane], partial[lane + 64u]), max(partial[lane + 128u], partial[lane + 192u]));
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = max(max(partial[lane], partial[lane + 16u]), max(partial[lane + 32u], partial[lane + 48u]));
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = max(max(partial[lane], partial[lane + 4u]), max(partial[lane + 8u], partial[lane + 12u]));
+    }
+    workgroupBarrier();
+    let joined = max(max(partial[0u], partial[1u]), max(partial[2u], partial[3u]));
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -25,18 +46,27 @@ fn main(
     }
     let i = group / count;
     var top_max = -3.4028234663852886e+38;
-    for (var j = group % count * 256u + lane; j < u.n; j += count * 256u) {
-        top_max = max(top_max, logits[i * u.n + j]);
-    }
-    partial[lane] = top_max;
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = max(partial[lane], partial[lane + half]);
+    for (var j = group % count * 4u * 256u + lane; j < u.n; j += count * 1024u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let term = logits[i * u.n + j];
+        var term1 = -3.4028234663852886e+38;
+        if (j1 < u.n) {
+            term1 = logits[i * u.n + j1];
         }
-        workgroupBarrier();
+        var term2 = -3.4028234663852886e+38;
+        if (j2 < u.n) {
+            term2 = logits[i * u.n + j2];
+        }
+        var term3 = -3.4028234663852886e+38;
+        if (j3 < u.n) {
+            term3 = logits[i * u.n + j3];
+        }
+        top_max = max(top_max, max(max(term, term1), max(term2, term3)));
     }
+    let whole = row_max(top_max, lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

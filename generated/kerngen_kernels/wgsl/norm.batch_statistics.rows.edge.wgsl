@@ -47,18 +47,160 @@ fn main(
         return;
     }
     var mean_new_sum_part = 0.0;
-    for (var element = lane; element < u.b * u.n; element += 256u) {
-        let i = element / u.n;
-        let p = element % u.n;
-        mean_new_sum_part += x[(i * u.c + k) * u.n + p];
+    for (var element = lane; element < u.b * u.n; element += 2048u) {
+        let i0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 256u;
+        let i1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 512u;
+        let i2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 768u;
+        let i3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let element4 = element + 1024u;
+        let i4 = element4 / u.n;
+        let p4 = element4 % u.n;
+        let element5 = element + 1280u;
+        let i5 = element5 / u.n;
+        let p5 = element5 % u.n;
+        let element6 = element + 1536u;
+        let i6 = element6 / u.n;
+        let p6 = element6 % u.n;
+        let element7 = element + 1792u;
+        let i7 = element7 / u.n;
+        let p7 = element7 % u.n;
+        let x0 = x[(i0 * u.c + k) * u.n + p0];
+        var x1: f32;
+        if (element1 < u.b * u.n) {
+            x1 = x[(i1 * u.c + k) * u.n + p1];
+        }
+        var x2: f32;
+        if (element2 < u.b * u.n) {
+            x2 = x[(i2 * u.c + k) * u.n + p2];
+        }
+        var x3: f32;
+        if (element3 < u.b * u.n) {
+            x3 = x[(i3 * u.c + k) * u.n + p3];
+        }
+        var x4: f32;
+        if (element4 < u.b * u.n) {
+            x4 = x[(i4 * u.c + k) * u.n + p4];
+        }
+        var x5: f32;
+        if (element5 < u.b * u.n) {
+            x5 = x[(i5 * u.c + k) * u.n + p5];
+        }
+        var x6: f32;
+        if (element6 < u.b * u.n) {
+            x6 = x[(i6 * u.c + k) * u.n + p6];
+        }
+        var x7: f32;
+        if (element7 < u.b * u.n) {
+            x7 = x[(i7 * u.c + k) * u.n + p7];
+        }
+        mean_new_sum_part += x0;
+        if (element1 < u.b * u.n) {
+            mean_new_sum_part += x1;
+        }
+        if (element2 < u.b * u.n) {
+            mean_new_sum_part += x2;
+        }
+        if (element3 < u.b * u.n) {
+            mean_new_sum_part += x3;
+        }
+        if (element4 < u.b * u.n) {
+            mean_new_sum_part += x4;
+        }
+        if (element5 < u.b * u.n) {
+            mean_new_sum_part += x5;
+        }
+        if (element6 < u.b * u.n) {
+            mean_new_sum_part += x6;
+        }
+        if (element7 < u.b * u.n) {
+            mean_new_sum_part += x7;
+        }
     }
     let mean_new_sum = row_sum(mean_new_sum_part, lane);
     let mean_new = mean_new_sum / f32(max(i32(u.b) * i32(u.n), 1));
     var variance_new_sum_part = 0.0;
-    for (var element = lane; element < u.b * u.n; element += 256u) {
-        let i = element / u.n;
-        let p = element % u.n;
-        variance_new_sum_part += (x[(i * u.c + k) * u.n + p] - mean_new) * (x[(i * u.c + k) * u.n + p] - mean_new);
+    for (var element = lane; element < u.b * u.n; element += 2048u) {
+        let i0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 256u;
+        let i1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 512u;
+        let i2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 768u;
+        let i3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let element4 = element + 1024u;
+        let i4 = element4 / u.n;
+        let p4 = element4 % u.n;
+        let element5 = element + 1280u;
+        let i5 = element5 / u.n;
+        let p5 = element5 % u.n;
+        let element6 = element + 1536u;
+        let i6 = element6 / u.n;
+        let p6 = element6 % u.n;
+        let element7 = element + 1792u;
+        let i7 = element7 / u.n;
+        let p7 = element7 % u.n;
+        let x0 = x[(i0 * u.c + k) * u.n + p0];
+        var x1: f32;
+        if (element1 < u.b * u.n) {
+            x1 = x[(i1 * u.c + k) * u.n + p1];
+        }
+        var x2: f32;
+        if (element2 < u.b * u.n) {
+            x2 = x[(i2 * u.c + k) * u.n + p2];
+        }
+        var x3: f32;
+        if (element3 < u.b * u.n) {
+            x3 = x[(i3 * u.c + k) * u.n + p3];
+        }
+        var x4: f32;
+        if (element4 < u.b * u.n) {
+            x4 = x[(i4 * u.c + k) * u.n + p4];
+        }
+        var x5: f32;
+        if (element5 < u.b * u.n) {
+            x5 = x[(i5 * u.c + k) * u.n + p5];
+        }
+        var x6: f32;
+        if (element6 < u.b * u.n) {
+            x6 = x[(i6 * u.c + k) * u.n + p6];
+        }
+        var x7: f32;
+        if (element7 < u.b * u.n) {
+            x7 = x[(i7 * u.c + k) * u.n + p7];
+        }
+        variance_new_sum_part += (x0 - mean_new) * (x0 - mean_new);
+        if (element1 < u.b * u.n) {
+            variance_new_sum_part += (x1 - mean_new) * (x1 - mean_new);
+        }
+        if (element2 < u.b * u.n) {
+            variance_new_sum_part += (x2 - mean_new) * (x2 - mean_new);
+        }
+        if (element3 < u.b * u.n) {
+            variance_new_sum_part += (x3 - mean_new) * (x3 - mean_new);
+        }
+        if (element4 < u.b * u.n) {
+            variance_new_sum_part += (x4 - mean_new) * (x4 - mean_new);
+        }
+        if (element5 < u.b * u.n) {
+            variance_new_sum_part += (x5 - mean_new) * (x5 - mean_new);
+        }
+        if (element6 < u.b * u.n) {
+            variance_new_sum_part += (x6 - mean_new) * (x6 - mean_new);
+        }
+        if (element7 < u.b * u.n) {
+            variance_new_sum_part += (x7 - mean_new) * (x7 - mean_new);
+        }
     }
     let variance_new_sum = row_sum(variance_new_sum_part, lane);
     let variance_new = variance_new_sum / f32(max(i32(u.b) * i32(u.n), 1));

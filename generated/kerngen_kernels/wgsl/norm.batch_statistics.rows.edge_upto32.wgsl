@@ -43,75 +43,59 @@ fn main(
     let k = min(own, u.c - 1u);
     let row_length = select(0u, u.b * u.n, own < u.c);
     let element0 = place;
+    let i0 = element0 / u.n;
+    let p0 = element0 % u.n;
     let element1 = place + 8u;
+    let i1 = element1 / u.n;
+    let p1 = element1 % u.n;
     let element2 = place + 16u;
+    let i2 = element2 / u.n;
+    let p2 = element2 % u.n;
     let element3 = place + 24u;
+    let i3 = element3 / u.n;
+    let p3 = element3 % u.n;
     var x0: f32;
     if (element0 < row_length) {
-        let i = element0 / u.n;
-        let p = element0 % u.n;
-        x0 = x[(i * u.c + k) * u.n + p];
+        x0 = x[(i0 * u.c + k) * u.n + p0];
     }
     var x1: f32;
     if (element1 < row_length) {
-        let i = element1 / u.n;
-        let p = element1 % u.n;
-        x1 = x[(i * u.c + k) * u.n + p];
+        x1 = x[(i1 * u.c + k) * u.n + p1];
     }
     var x2: f32;
     if (element2 < row_length) {
-        let i = element2 / u.n;
-        let p = element2 % u.n;
-        x2 = x[(i * u.c + k) * u.n + p];
+        x2 = x[(i2 * u.c + k) * u.n + p2];
     }
     var x3: f32;
     if (element3 < row_length) {
-        let i = element3 / u.n;
-        let p = element3 % u.n;
-        x3 = x[(i * u.c + k) * u.n + p];
+        x3 = x[(i3 * u.c + k) * u.n + p3];
     }
     var mean_new_sum_part = 0.0;
     if (element0 < row_length) {
-        let i = element0 / u.n;
-        let p = element0 % u.n;
         mean_new_sum_part += x0;
     }
     if (element1 < row_length) {
-        let i = element1 / u.n;
-        let p = element1 % u.n;
         mean_new_sum_part += x1;
     }
     if (element2 < row_length) {
-        let i = element2 / u.n;
-        let p = element2 % u.n;
         mean_new_sum_part += x2;
     }
     if (element3 < row_length) {
-        let i = element3 / u.n;
-        let p = element3 % u.n;
         mean_new_sum_part += x3;
     }
     let mean_new_sum = row_sum(mean_new_sum_part, lane);
     let mean_new = mean_new_sum / f32(max(i32(u.b) * i32(u.n), 1));
     var variance_new_sum_part = 0.0;
     if (element0 < row_length) {
-        let i = element0 / u.n;
-        let p = element0 % u.n;
         variance_new_sum_part += (x0 - mean_new) * (x0 - mean_new);
     }
     if (element1 < row_length) {
-        let i = element1 / u.n;
-        let p = element1 % u.n;
         variance_new_sum_part += (x1 - mean_new) * (x1 - mean_new);
     }
     if (element2 < row_length) {
-        let i = element2 / u.n;
-        let p = element2 % u.n;
         variance_new_sum_part += (x2 - mean_new) * (x2 - mean_new);
     }
     if (element3 < row_length) {
-        let i = element3 / u.n;
-        let p = element3 % u.n;
         variance_new_sum_part += (x3 - mean_new) * (x3 - mean_new);
     }
     let variance_new_sum = row_sum(variance_new_sum_part, lane);

@@ -39,41 +39,33 @@ fn main(
     let k = min(own, u.c - 1u);
     let row_length = select(0u, u.b * u.n, own < u.c);
     let element0 = place * 4u;
+    let i0 = element0 / u.n;
+    let p0 = element0 % u.n;
     let element1 = place * 4u + 16u;
+    let i1 = element1 / u.n;
+    let p1 = element1 % u.n;
     var x0: vec4f;
     if (element0 < row_length) {
-        let i = element0 / u.n;
-        let p = element0 % u.n;
-        x0 = x[((i * u.c + k) * u.n + p) >> 2u];
+        x0 = x[((i0 * u.c + k) * u.n + p0) >> 2u];
     }
     var x1: vec4f;
     if (element1 < row_length) {
-        let i = element1 / u.n;
-        let p = element1 % u.n;
-        x1 = x[((i * u.c + k) * u.n + p) >> 2u];
+        x1 = x[((i1 * u.c + k) * u.n + p1) >> 2u];
     }
     var mean_new_sum_part = vec4f(0.0);
     if (element0 < row_length) {
-        let i = element0 / u.n;
-        let p = element0 % u.n;
         mean_new_sum_part += x0;
     }
     if (element1 < row_length) {
-        let i = element1 / u.n;
-        let p = element1 % u.n;
         mean_new_sum_part += x1;
     }
     let mean_new_sum = row_sum(mean_new_sum_part.x + mean_new_sum_part.y + (mean_new_sum_part.z + mean_new_sum_part.w), lane);
     let mean_new = mean_new_sum / f32(max(i32(u.b) * i32(u.n), 1));
     var variance_new_sum_part = vec4f(0.0);
     if (element0 < row_length) {
-        let i = element0 / u.n;
-        let p = element0 % u.n;
         variance_new_sum_part += (x0 - mean_new) * (x0 - mean_new);
     }
     if (element1 < row_length) {
-        let i = element1 / u.n;
-        let p = element1 % u.n;
         variance_new_sum_part += (x1 - mean_new) * (x1 - mean_new);
     }
     let variance_new_sum = row_sum(variance_new_sum_part.x + variance_new_sum_part.y + (variance_new_sum_part.z + variance_new_sum_part.w), lane);

@@ -47,75 +47,59 @@ fn main(
         return;
     }
     let element0 = lane * 4u;
+    let i0 = element0 / u.n;
+    let p0 = element0 % u.n;
     let element1 = lane * 4u + 1024u;
+    let i1 = element1 / u.n;
+    let p1 = element1 % u.n;
     let element2 = lane * 4u + 2048u;
+    let i2 = element2 / u.n;
+    let p2 = element2 % u.n;
     let element3 = lane * 4u + 3072u;
+    let i3 = element3 / u.n;
+    let p3 = element3 % u.n;
     var x0: vec4f;
     if (element0 < u.b * u.n) {
-        let i = element0 / u.n;
-        let p = element0 % u.n;
-        x0 = x[((i * u.c + k) * u.n + p) >> 2u];
+        x0 = x[((i0 * u.c + k) * u.n + p0) >> 2u];
     }
     var x1: vec4f;
     if (element1 < u.b * u.n) {
-        let i = element1 / u.n;
-        let p = element1 % u.n;
-        x1 = x[((i * u.c + k) * u.n + p) >> 2u];
+        x1 = x[((i1 * u.c + k) * u.n + p1) >> 2u];
     }
     var x2: vec4f;
     if (element2 < u.b * u.n) {
-        let i = element2 / u.n;
-        let p = element2 % u.n;
-        x2 = x[((i * u.c + k) * u.n + p) >> 2u];
+        x2 = x[((i2 * u.c + k) * u.n + p2) >> 2u];
     }
     var x3: vec4f;
     if (element3 < u.b * u.n) {
-        let i = element3 / u.n;
-        let p = element3 % u.n;
-        x3 = x[((i * u.c + k) * u.n + p) >> 2u];
+        x3 = x[((i3 * u.c + k) * u.n + p3) >> 2u];
     }
     var mean_new_sum_part = vec4f(0.0);
     if (element0 < u.b * u.n) {
-        let i = element0 / u.n;
-        let p = element0 % u.n;
         mean_new_sum_part += x0;
     }
     if (element1 < u.b * u.n) {
-        let i = element1 / u.n;
-        let p = element1 % u.n;
         mean_new_sum_part += x1;
     }
     if (element2 < u.b * u.n) {
-        let i = element2 / u.n;
-        let p = element2 % u.n;
         mean_new_sum_part += x2;
     }
     if (element3 < u.b * u.n) {
-        let i = element3 / u.n;
-        let p = element3 % u.n;
         mean_new_sum_part += x3;
     }
     let mean_new_sum = row_sum(mean_new_sum_part.x + mean_new_sum_part.y + (mean_new_sum_part.z + mean_new_sum_part.w), lane);
     let mean_new = mean_new_sum / f32(max(i32(u.b) * i32(u.n), 1));
     var variance_new_sum_part = vec4f(0.0);
     if (element0 < u.b * u.n) {
-        let i = element0 / u.n;
-        let p = element0 % u.n;
         variance_new_sum_part += (x0 - mean_new) * (x0 - mean_new);
     }
     if (element1 < u.b * u.n) {
-        let i = element1 / u.n;
-        let p = element1 % u.n;
         variance_new_sum_part += (x1 - mean_new) * (x1 - mean_new);
     }
     if (element2 < u.b * u.n) {
-        let i = element2 / u.n;
-        let p = element2 % u.n;
         variance_new_sum_part += (x2 - mean_new) * (x2 - mean_new);
     }
     if (element3 < u.b * u.n) {
-        let i = element3 / u.n;
-        let p = element3 % u.n;
         variance_new_sum_part += (x3 - mean_new) * (x3 - mean_new);
     }
     let variance_new_sum = row_sum(variance_new_sum_part.x + variance_new_sum_part.y + (variance_new_sum_part.z + variance_new_sum_part.w), lane);

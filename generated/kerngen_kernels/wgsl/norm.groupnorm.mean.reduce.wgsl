@@ -15,6 +15,27 @@ struct GroupnormUniform {
 @group(0) @binding(2) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The sum over the 256 lanes of a row, in a fixed order.
+fn row_sum(part: f32, lane: u32) -> f32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+    }
+    workgroupBarrier();
+    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -29,20 +50,35 @@ fn main(
     let i = group / count / u.g;
     let q = group / count % u.g;
     var mean_sum = vec4f(0.0);
-    for (var term = (group % count * 256u + lane) * 4u; term < u.c * u.n; term += count * 256u * 4u) {
+    for (var term = (group % count * 4u * 256u + lane) * 4u; term < u.c * u.n; term += count * 4096u) {
+        let term1 = term + 1024u;
+        let term2 = term + 2048u;
+        let term3 = term + 3072u;
         let k = term / u.n;
         let p = term % u.n;
-        mean_sum += x[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u];
-    }
-    partial[lane] = mean_sum.x + mean_sum.y + (mean_sum.z + mean_sum.w);
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = partial[lane] + partial[lane + half];
+        let term_ = x[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u];
+        var term1_ = vec4f(0.0);
+        if (term1 < u.c * u.n) {
+            let k = term1 / u.n;
+            let p = term1 % u.n;
+            term1_ = x[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u];
         }
-        workgroupBarrier();
+        var term2_ = vec4f(0.0);
+        if (term2 < u.c * u.n) {
+            let k = term2 / u.n;
+            let p = term2 % u.n;
+            term2_ = x[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u];
+        }
+        var term3_ = vec4f(0.0);
+        if (term3 < u.c * u.n) {
+            let k = term3 / u.n;
+            let p = term3 % u.n;
+            term3_ = x[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u];
+        }
+        mean_sum += term_ + term1_ + (term2_ + term3_);
     }
+    let whole = row_sum(mean_sum.x + mean_sum.y + (mean_sum.z + mean_sum.w), lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

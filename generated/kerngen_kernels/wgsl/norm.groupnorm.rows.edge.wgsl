@@ -55,27 +55,284 @@ fn main(
     let i = row / u.g;
     let q = row % u.g;
     var mean_sum_part = 0.0;
-    for (var element = lane; element < u.c * u.n; element += 256u) {
-        let k = element / u.n;
-        let p = element % u.n;
-        mean_sum_part += x[((i * u.g + q) * u.c + k) * u.n + p];
+    for (var element = lane; element < u.c * u.n; element += 2048u) {
+        let k0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 256u;
+        let k1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 512u;
+        let k2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 768u;
+        let k3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let element4 = element + 1024u;
+        let k4 = element4 / u.n;
+        let p4 = element4 % u.n;
+        let element5 = element + 1280u;
+        let k5 = element5 / u.n;
+        let p5 = element5 % u.n;
+        let element6 = element + 1536u;
+        let k6 = element6 / u.n;
+        let p6 = element6 % u.n;
+        let element7 = element + 1792u;
+        let k7 = element7 / u.n;
+        let p7 = element7 % u.n;
+        let x0 = x[((i * u.g + q) * u.c + k0) * u.n + p0];
+        var x1: f32;
+        if (element1 < u.c * u.n) {
+            x1 = x[((i * u.g + q) * u.c + k1) * u.n + p1];
+        }
+        var x2: f32;
+        if (element2 < u.c * u.n) {
+            x2 = x[((i * u.g + q) * u.c + k2) * u.n + p2];
+        }
+        var x3: f32;
+        if (element3 < u.c * u.n) {
+            x3 = x[((i * u.g + q) * u.c + k3) * u.n + p3];
+        }
+        var x4: f32;
+        if (element4 < u.c * u.n) {
+            x4 = x[((i * u.g + q) * u.c + k4) * u.n + p4];
+        }
+        var x5: f32;
+        if (element5 < u.c * u.n) {
+            x5 = x[((i * u.g + q) * u.c + k5) * u.n + p5];
+        }
+        var x6: f32;
+        if (element6 < u.c * u.n) {
+            x6 = x[((i * u.g + q) * u.c + k6) * u.n + p6];
+        }
+        var x7: f32;
+        if (element7 < u.c * u.n) {
+            x7 = x[((i * u.g + q) * u.c + k7) * u.n + p7];
+        }
+        mean_sum_part += x0;
+        if (element1 < u.c * u.n) {
+            mean_sum_part += x1;
+        }
+        if (element2 < u.c * u.n) {
+            mean_sum_part += x2;
+        }
+        if (element3 < u.c * u.n) {
+            mean_sum_part += x3;
+        }
+        if (element4 < u.c * u.n) {
+            mean_sum_part += x4;
+        }
+        if (element5 < u.c * u.n) {
+            mean_sum_part += x5;
+        }
+        if (element6 < u.c * u.n) {
+            mean_sum_part += x6;
+        }
+        if (element7 < u.c * u.n) {
+            mean_sum_part += x7;
+        }
     }
     let mean_sum = row_sum(mean_sum_part, lane);
     let mean = mean_sum / f32(i32(u.c) * i32(u.n));
     var variance_sum_part = 0.0;
-    for (var element = lane; element < u.c * u.n; element += 256u) {
-        let k = element / u.n;
-        let p = element % u.n;
-        variance_sum_part += (x[((i * u.g + q) * u.c + k) * u.n + p] - mean) * (x[((i * u.g + q) * u.c + k) * u.n + p] - mean);
+    for (var element = lane; element < u.c * u.n; element += 2048u) {
+        let k0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 256u;
+        let k1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 512u;
+        let k2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 768u;
+        let k3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let element4 = element + 1024u;
+        let k4 = element4 / u.n;
+        let p4 = element4 % u.n;
+        let element5 = element + 1280u;
+        let k5 = element5 / u.n;
+        let p5 = element5 % u.n;
+        let element6 = element + 1536u;
+        let k6 = element6 / u.n;
+        let p6 = element6 % u.n;
+        let element7 = element + 1792u;
+        let k7 = element7 / u.n;
+        let p7 = element7 % u.n;
+        let x0 = x[((i * u.g + q) * u.c + k0) * u.n + p0];
+        var x1: f32;
+        if (element1 < u.c * u.n) {
+            x1 = x[((i * u.g + q) * u.c + k1) * u.n + p1];
+        }
+        var x2: f32;
+        if (element2 < u.c * u.n) {
+            x2 = x[((i * u.g + q) * u.c + k2) * u.n + p2];
+        }
+        var x3: f32;
+        if (element3 < u.c * u.n) {
+            x3 = x[((i * u.g + q) * u.c + k3) * u.n + p3];
+        }
+        var x4: f32;
+        if (element4 < u.c * u.n) {
+            x4 = x[((i * u.g + q) * u.c + k4) * u.n + p4];
+        }
+        var x5: f32;
+        if (element5 < u.c * u.n) {
+            x5 = x[((i * u.g + q) * u.c + k5) * u.n + p5];
+        }
+        var x6: f32;
+        if (element6 < u.c * u.n) {
+            x6 = x[((i * u.g + q) * u.c + k6) * u.n + p6];
+        }
+        var x7: f32;
+        if (element7 < u.c * u.n) {
+            x7 = x[((i * u.g + q) * u.c + k7) * u.n + p7];
+        }
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+        if (element1 < u.c * u.n) {
+            variance_sum_part += (x1 - mean) * (x1 - mean);
+        }
+        if (element2 < u.c * u.n) {
+            variance_sum_part += (x2 - mean) * (x2 - mean);
+        }
+        if (element3 < u.c * u.n) {
+            variance_sum_part += (x3 - mean) * (x3 - mean);
+        }
+        if (element4 < u.c * u.n) {
+            variance_sum_part += (x4 - mean) * (x4 - mean);
+        }
+        if (element5 < u.c * u.n) {
+            variance_sum_part += (x5 - mean) * (x5 - mean);
+        }
+        if (element6 < u.c * u.n) {
+            variance_sum_part += (x6 - mean) * (x6 - mean);
+        }
+        if (element7 < u.c * u.n) {
+            variance_sum_part += (x7 - mean) * (x7 - mean);
+        }
     }
     let variance_sum = row_sum(variance_sum_part, lane);
     let variance = variance_sum / f32(i32(u.c) * i32(u.n));
     let scale = 1.0 / sqrt(variance + u.eps);
-    for (var element = lane; element < u.c * u.n; element += 256u) {
-        let k = element / u.n;
-        let p = element % u.n;
-        let d = x[((i * u.g + q) * u.c + k) * u.n + p] - mean;
-        let y_new = d * scale * gain[q * u.c + k] + bias[q * u.c + k];
-        y[((i * u.g + q) * u.c + k) * u.n + p] = y_new;
+    for (var element = lane; element < u.c * u.n; element += 2048u) {
+        let k0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 256u;
+        let k1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 512u;
+        let k2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 768u;
+        let k3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let element4 = element + 1024u;
+        let k4 = element4 / u.n;
+        let p4 = element4 % u.n;
+        let element5 = element + 1280u;
+        let k5 = element5 / u.n;
+        let p5 = element5 % u.n;
+        let element6 = element + 1536u;
+        let k6 = element6 / u.n;
+        let p6 = element6 % u.n;
+        let element7 = element + 1792u;
+        let k7 = element7 / u.n;
+        let p7 = element7 % u.n;
+        let x0 = x[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let gain0 = gain[q * u.c + k0];
+        let bias0 = bias[q * u.c + k0];
+        var x1: f32;
+        var gain1: f32;
+        var bias1: f32;
+        if (element1 < u.c * u.n) {
+            x1 = x[((i * u.g + q) * u.c + k1) * u.n + p1];
+            gain1 = gain[q * u.c + k1];
+            bias1 = bias[q * u.c + k1];
+        }
+        var x2: f32;
+        var gain2: f32;
+        var bias2: f32;
+        if (element2 < u.c * u.n) {
+            x2 = x[((i * u.g + q) * u.c + k2) * u.n + p2];
+            gain2 = gain[q * u.c + k2];
+            bias2 = bias[q * u.c + k2];
+        }
+        var x3: f32;
+        var gain3: f32;
+        var bias3: f32;
+        if (element3 < u.c * u.n) {
+            x3 = x[((i * u.g + q) * u.c + k3) * u.n + p3];
+            gain3 = gain[q * u.c + k3];
+            bias3 = bias[q * u.c + k3];
+        }
+        var x4: f32;
+        var gain4: f32;
+        var bias4: f32;
+        if (element4 < u.c * u.n) {
+            x4 = x[((i * u.g + q) * u.c + k4) * u.n + p4];
+            gain4 = gain[q * u.c + k4];
+            bias4 = bias[q * u.c + k4];
+        }
+        var x5: f32;
+        var gain5: f32;
+        var bias5: f32;
+        if (element5 < u.c * u.n) {
+            x5 = x[((i * u.g + q) * u.c + k5) * u.n + p5];
+            gain5 = gain[q * u.c + k5];
+            bias5 = bias[q * u.c + k5];
+        }
+        var x6: f32;
+        var gain6: f32;
+        var bias6: f32;
+        if (element6 < u.c * u.n) {
+            x6 = x[((i * u.g + q) * u.c + k6) * u.n + p6];
+            gain6 = gain[q * u.c + k6];
+            bias6 = bias[q * u.c + k6];
+        }
+        var x7: f32;
+        var gain7: f32;
+        var bias7: f32;
+        if (element7 < u.c * u.n) {
+            x7 = x[((i * u.g + q) * u.c + k7) * u.n + p7];
+            gain7 = gain[q * u.c + k7];
+            bias7 = bias[q * u.c + k7];
+        }
+        let d = x0 - mean;
+        let y_new = d * scale * gain0 + bias0;
+        y[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
+        if (element1 < u.c * u.n) {
+            let d = x1 - mean;
+            let y_new = d * scale * gain1 + bias1;
+            y[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
+        }
+        if (element2 < u.c * u.n) {
+            let d = x2 - mean;
+            let y_new = d * scale * gain2 + bias2;
+            y[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
+        }
+        if (element3 < u.c * u.n) {
+            let d = x3 - mean;
+            let y_new = d * scale * gain3 + bias3;
+            y[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
+        }
+        if (element4 < u.c * u.n) {
+            let d = x4 - mean;
+            let y_new = d * scale * gain4 + bias4;
+            y[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
+        }
+        if (element5 < u.c * u.n) {
+            let d = x5 - mean;
+            let y_new = d * scale * gain5 + bias5;
+            y[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
+        }
+        if (element6 < u.c * u.n) {
+            let d = x6 - mean;
+            let y_new = d * scale * gain6 + bias6;
+            y[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
+        }
+        if (element7 < u.c * u.n) {
+            let d = x7 - mean;
+            let y_new = d * scale * gain7 + bias7;
+            y[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
+        }
     }
 }

@@ -1,4 +1,4 @@
-// groupnorm, stage mean, scale, y: rows, 2 rows per workgroup, of up to 1024 elements, read once.
+// groupnorm, stage mean, scale, y: rows, one row per workgroup, of up to 1024 elements, read once.
 //     let mean[i, q] = sum[k, p] x[i, q, k, p] / f32(c * n);
 //     let variance[i, q] = sum[k, p] d[i, q, k, p] * d[i, q, k, p] / f32(c * n);
 //     let scale[i, q] = 1.0 / sqrt(variance[i, q] + eps);
@@ -19,242 +19,190 @@ struct GroupnormUniform {
 @group(0) @binding(2) var<storage, read> gain: array<f32>;
 @group(0) @binding(3) var<storage, read> bias: array<f32>;
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+var<workgroup> partial: array<f32, 128>;
 
 // The sum over the 128 lanes of a row, in a fixed order.
 fn row_sum(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
     workgroupBarrier();
-    if ((lane & 127u) < 32u) {
+    if (lane < 32u) {
         partial[lane] = partial[lane] + partial[lane + 32u] + (partial[lane + 64u] + partial[lane + 96u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 8u) {
+    if (lane < 8u) {
         partial[lane] = partial[lane] + partial[lane + 8u] + (partial[lane + 16u] + partial[lane + 24u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 2u) {
+    if (lane < 2u) {
         partial[lane] = partial[lane] + partial[lane + 2u] + (partial[lane + 4u] + partial[lane + 6u]);
     }
     workgroupBarrier();
-    let joined = partial[lane - (lane & 127u)] + partial[lane - (lane & 127u) + 1u];
+    let joined = partial[0u] + partial[1u];
     workgroupBarrier();
     return joined;
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let first = (workgroup.y * grid.x + workgroup.x) * 2u;
-    if (first >= u.b * u.g) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.g) {
         return;
     }
-    let own = first + (lane >> 7u);
-    let place = lane & 127u;
-    let row = min(own, u.b * u.g - 1u);
-    let row_length = select(0u, u.c * u.n, own < u.b * u.g);
     let i = row / u.g;
     let q = row % u.g;
-    let element0 = place;
-    let element1 = place + 128u;
-    let element2 = place + 256u;
-    let element3 = place + 384u;
-    let element4 = place + 512u;
-    let element5 = place + 640u;
-    let element6 = place + 768u;
-    let element7 = place + 896u;
+    let element0 = lane;
+    let k0 = element0 / u.n;
+    let p0 = element0 % u.n;
+    let element1 = lane + 128u;
+    let k1 = element1 / u.n;
+    let p1 = element1 % u.n;
+    let element2 = lane + 256u;
+    let k2 = element2 / u.n;
+    let p2 = element2 % u.n;
+    let element3 = lane + 384u;
+    let k3 = element3 / u.n;
+    let p3 = element3 % u.n;
+    let element4 = lane + 512u;
+    let k4 = element4 / u.n;
+    let p4 = element4 % u.n;
+    let element5 = lane + 640u;
+    let k5 = element5 / u.n;
+    let p5 = element5 % u.n;
+    let element6 = lane + 768u;
+    let k6 = element6 / u.n;
+    let p6 = element6 % u.n;
+    let element7 = lane + 896u;
+    let k7 = element7 / u.n;
+    let p7 = element7 % u.n;
     var x0: f32;
-    if (element0 < row_length) {
-        let k = element0 / u.n;
-        let p = element0 % u.n;
-        x0 = x[((i * u.g + q) * u.c + k) * u.n + p];
+    if (element0 < u.c * u.n) {
+        x0 = x[((i * u.g + q) * u.c + k0) * u.n + p0];
     }
     var x1: f32;
-    if (element1 < row_length) {
-        let k = element1 / u.n;
-        let p = element1 % u.n;
-        x1 = x[((i * u.g + q) * u.c + k) * u.n + p];
+    if (element1 < u.c * u.n) {
+        x1 = x[((i * u.g + q) * u.c + k1) * u.n + p1];
     }
     var x2: f32;
-    if (element2 < row_length) {
-        let k = element2 / u.n;
-        let p = element2 % u.n;
-        x2 = x[((i * u.g + q) * u.c + k) * u.n + p];
+    if (element2 < u.c * u.n) {
+        x2 = x[((i * u.g + q) * u.c + k2) * u.n + p2];
     }
     var x3: f32;
-    if (element3 < row_length) {
-        let k = element3 / u.n;
-        let p = element3 % u.n;
-        x3 = x[((i * u.g + q) * u.c + k) * u.n + p];
+    if (element3 < u.c * u.n) {
+        x3 = x[((i * u.g + q) * u.c + k3) * u.n + p3];
     }
     var x4: f32;
-    if (element4 < row_length) {
-        let k = element4 / u.n;
-        let p = element4 % u.n;
-        x4 = x[((i * u.g + q) * u.c + k) * u.n + p];
+    if (element4 < u.c * u.n) {
+        x4 = x[((i * u.g + q) * u.c + k4) * u.n + p4];
     }
     var x5: f32;
-    if (element5 < row_length) {
-        let k = element5 / u.n;
-        let p = element5 % u.n;
-        x5 = x[((i * u.g + q) * u.c + k) * u.n + p];
+    if (element5 < u.c * u.n) {
+        x5 = x[((i * u.g + q) * u.c + k5) * u.n + p5];
     }
     var x6: f32;
-    if (element6 < row_length) {
-        let k = element6 / u.n;
-        let p = element6 % u.n;
-        x6 = x[((i * u.g + q) * u.c + k) * u.n + p];
+    if (element6 < u.c * u.n) {
+        x6 = x[((i * u.g + q) * u.c + k6) * u.n + p6];
     }
     var x7: f32;
-    if (element7 < row_length) {
-        let k = element7 / u.n;
-        let p = element7 % u.n;
-        x7 = x[((i * u.g + q) * u.c + k) * u.n + p];
+    if (element7 < u.c * u.n) {
+        x7 = x[((i * u.g + q) * u.c + k7) * u.n + p7];
     }
     var mean_sum_part = 0.0;
-    if (element0 < row_length) {
-        let k = element0 / u.n;
-        let p = element0 % u.n;
+    if (element0 < u.c * u.n) {
         mean_sum_part += x0;
     }
-    if (element1 < row_length) {
-        let k = element1 / u.n;
-        let p = element1 % u.n;
+    if (element1 < u.c * u.n) {
         mean_sum_part += x1;
     }
-    if (element2 < row_length) {
-        let k = element2 / u.n;
-        let p = element2 % u.n;
+    if (element2 < u.c * u.n) {
         mean_sum_part += x2;
     }
-    if (element3 < row_length) {
-        let k = element3 / u.n;
-        let p = element3 % u.n;
+    if (element3 < u.c * u.n) {
         mean_sum_part += x3;
     }
-    if (element4 < row_length) {
-        let k = element4 / u.n;
-        let p = element4 % u.n;
+    if (element4 < u.c * u.n) {
         mean_sum_part += x4;
     }
-    if (element5 < row_length) {
-        let k = element5 / u.n;
-        let p = element5 % u.n;
+    if (element5 < u.c * u.n) {
         mean_sum_part += x5;
     }
-    if (element6 < row_length) {
-        let k = element6 / u.n;
-        let p = element6 % u.n;
+    if (element6 < u.c * u.n) {
         mean_sum_part += x6;
     }
-    if (element7 < row_length) {
-        let k = element7 / u.n;
-        let p = element7 % u.n;
+    if (element7 < u.c * u.n) {
         mean_sum_part += x7;
     }
     let mean_sum = row_sum(mean_sum_part, lane);
     let mean = mean_sum / f32(i32(u.c) * i32(u.n));
     var variance_sum_part = 0.0;
-    if (element0 < row_length) {
-        let k = element0 / u.n;
-        let p = element0 % u.n;
+    if (element0 < u.c * u.n) {
         variance_sum_part += (x0 - mean) * (x0 - mean);
     }
-    if (element1 < row_length) {
-        let k = element1 / u.n;
-        let p = element1 % u.n;
+    if (element1 < u.c * u.n) {
         variance_sum_part += (x1 - mean) * (x1 - mean);
     }
-    if (element2 < row_length) {
-        let k = element2 / u.n;
-        let p = element2 % u.n;
+    if (element2 < u.c * u.n) {
         variance_sum_part += (x2 - mean) * (x2 - mean);
     }
-    if (element3 < row_length) {
-        let k = element3 / u.n;
-        let p = element3 % u.n;
+    if (element3 < u.c * u.n) {
         variance_sum_part += (x3 - mean) * (x3 - mean);
     }
-    if (element4 < row_length) {
-        let k = element4 / u.n;
-        let p = element4 % u.n;
+    if (element4 < u.c * u.n) {
         variance_sum_part += (x4 - mean) * (x4 - mean);
     }
-    if (element5 < row_length) {
-        let k = element5 / u.n;
-        let p = element5 % u.n;
+    if (element5 < u.c * u.n) {
         variance_sum_part += (x5 - mean) * (x5 - mean);
     }
-    if (element6 < row_length) {
-        let k = element6 / u.n;
-        let p = element6 % u.n;
+    if (element6 < u.c * u.n) {
         variance_sum_part += (x6 - mean) * (x6 - mean);
     }
-    if (element7 < row_length) {
-        let k = element7 / u.n;
-        let p = element7 % u.n;
+    if (element7 < u.c * u.n) {
         variance_sum_part += (x7 - mean) * (x7 - mean);
     }
     let variance_sum = row_sum(variance_sum_part, lane);
     let variance = variance_sum / f32(i32(u.c) * i32(u.n));
     let scale = 1.0 / sqrt(variance + u.eps);
-    if (element0 < row_length) {
-        let k = element0 / u.n;
-        let p = element0 % u.n;
+    if (element0 < u.c * u.n) {
         let d = x0 - mean;
-        let y_new = d * scale * gain[q * u.c + k] + bias[q * u.c + k];
-        y[((i * u.g + q) * u.c + k) * u.n + p] = y_new;
+        let y_new = d * scale * gain[q * u.c + k0] + bias[q * u.c + k0];
+        y[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
     }
-    if (element1 < row_length) {
-        let k = element1 / u.n;
-        let p = element1 % u.n;
+    if (element1 < u.c * u.n) {
         let d = x1 - mean;
-        let y_new = d * scale * gain[q * u.c + k] + bias[q * u.c + k];
-        y[((i * u.g + q) * u.c + k) * u.n + p] = y_new;
+        let y_new = d * scale * gain[q * u.c + k1] + bias[q * u.c + k1];
+        y[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
     }
-    if (element2 < row_length) {
-        let k = element2 / u.n;
-        let p = element2 % u.n;
+    if (element2 < u.c * u.n) {
         let d = x2 - mean;
-        let y_new = d * scale * gain[q * u.c + k] + bias[q * u.c + k];
-        y[((i * u.g + q) * u.c + k) * u.n + p] = y_new;
+        let y_new = d * scale * gain[q * u.c + k2] + bias[q * u.c + k2];
+        y[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
     }
-    if (element3 < row_length) {
-        let k = element3 / u.n;
-        let p = element3 % u.n;
+    if (element3 < u.c * u.n) {
         let d = x3 - mean;
-        let y_new = d * scale * gain[q * u.c + k] + bias[q * u.c + k];
-        y[((i * u.g + q) * u.c + k) * u.n + p] = y_new;
+        let y_new = d * scale * gain[q * u.c + k3] + bias[q * u.c + k3];
+        y[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
     }
-    if (element4 < row_length) {
-        let k = element4 / u.n;
-        let p = element4 % u.n;
+    if (element4 < u.c * u.n) {
         let d = x4 - mean;
-        let y_new = d * scale * gain[q * u.c + k] + bias[q * u.c + k];
-        y[((i * u.g + q) * u.c + k) * u.n + p] = y_new;
+        let y_new = d * scale * gain[q * u.c + k4] + bias[q * u.c + k4];
+        y[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
     }
-    if (element5 < row_length) {
-        let k = element5 / u.n;
-        let p = element5 % u.n;
+    if (element5 < u.c * u.n) {
         let d = x5 - mean;
-        let y_new = d * scale * gain[q * u.c + k] + bias[q * u.c + k];
-        y[((i * u.g + q) * u.c + k) * u.n + p] = y_new;
+        let y_new = d * scale * gain[q * u.c + k5] + bias[q * u.c + k5];
+        y[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
     }
-    if (element6 < row_length) {
-        let k = element6 / u.n;
-        let p = element6 % u.n;
+    if (element6 < u.c * u.n) {
         let d = x6 - mean;
-        let y_new = d * scale * gain[q * u.c + k] + bias[q * u.c + k];
-        y[((i * u.g + q) * u.c + k) * u.n + p] = y_new;
+        let y_new = d * scale * gain[q * u.c + k6] + bias[q * u.c + k6];
+        y[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
     }
-    if (element7 < row_length) {
-        let k = element7 / u.n;
-        let p = element7 % u.n;
+    if (element7 < u.c * u.n) {
         let d = x7 - mean;
-        let y_new = d * scale * gain[q * u.c + k] + bias[q * u.c + k];
-        y[((i * u.g + q) * u.c + k) * u.n + p] = y_new;
+        let y_new = d * scale * gain[q * u.c + k7] + bias[q * u.c + k7];
+        y[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
     }
 }

@@ -47,58 +47,46 @@ fn main(
     let i = row / u.g;
     let q = row % u.g;
     let element0 = place * 4u;
+    let k0 = element0 / u.n;
+    let p0 = element0 % u.n;
     let element1 = place * 4u + 16u;
+    let k1 = element1 / u.n;
+    let p1 = element1 % u.n;
     var x0: vec4f;
     if (element0 < row_length) {
-        let k = element0 / u.n;
-        let p = element0 % u.n;
-        x0 = x[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u];
+        x0 = x[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u];
     }
     var x1: vec4f;
     if (element1 < row_length) {
-        let k = element1 / u.n;
-        let p = element1 % u.n;
-        x1 = x[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u];
+        x1 = x[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u];
     }
     var mean_sum_part = vec4f(0.0);
     if (element0 < row_length) {
-        let k = element0 / u.n;
-        let p = element0 % u.n;
         mean_sum_part += x0;
     }
     if (element1 < row_length) {
-        let k = element1 / u.n;
-        let p = element1 % u.n;
         mean_sum_part += x1;
     }
     let mean_sum = row_sum(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane);
     let mean = mean_sum / f32(i32(u.c) * i32(u.n));
     var variance_sum_part = vec4f(0.0);
     if (element0 < row_length) {
-        let k = element0 / u.n;
-        let p = element0 % u.n;
         variance_sum_part += (x0 - mean) * (x0 - mean);
     }
     if (element1 < row_length) {
-        let k = element1 / u.n;
-        let p = element1 % u.n;
         variance_sum_part += (x1 - mean) * (x1 - mean);
     }
     let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
     let variance = variance_sum / f32(i32(u.c) * i32(u.n));
     let scale = 1.0 / sqrt(variance + u.eps);
     if (element0 < row_length) {
-        let k = element0 / u.n;
-        let p = element0 % u.n;
         let d = x0 - mean;
-        let y_new = d * scale * gain[q * u.c + k] + bias[q * u.c + k];
-        y[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u] = y_new;
+        let y_new = d * scale * gain[q * u.c + k0] + bias[q * u.c + k0];
+        y[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u] = y_new;
     }
     if (element1 < row_length) {
-        let k = element1 / u.n;
-        let p = element1 % u.n;
         let d = x1 - mean;
-        let y_new = d * scale * gain[q * u.c + k] + bias[q * u.c + k];
-        y[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u] = y_new;
+        let y_new = d * scale * gain[q * u.c + k1] + bias[q * u.c + k1];
+        y[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u] = y_new;
     }
 }

@@ -55,106 +55,82 @@ fn main(
     let i = row / u.g;
     let q = row % u.g;
     let element0 = lane * 4u;
+    let k0 = element0 / u.n;
+    let p0 = element0 % u.n;
     let element1 = lane * 4u + 1024u;
+    let k1 = element1 / u.n;
+    let p1 = element1 % u.n;
     let element2 = lane * 4u + 2048u;
+    let k2 = element2 / u.n;
+    let p2 = element2 % u.n;
     let element3 = lane * 4u + 3072u;
+    let k3 = element3 / u.n;
+    let p3 = element3 % u.n;
     var x0: vec4f;
     if (element0 < u.c * u.n) {
-        let k = element0 / u.n;
-        let p = element0 % u.n;
-        x0 = x[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u];
+        x0 = x[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u];
     }
     var x1: vec4f;
     if (element1 < u.c * u.n) {
-        let k = element1 / u.n;
-        let p = element1 % u.n;
-        x1 = x[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u];
+        x1 = x[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u];
     }
     var x2: vec4f;
     if (element2 < u.c * u.n) {
-        let k = element2 / u.n;
-        let p = element2 % u.n;
-        x2 = x[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u];
+        x2 = x[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u];
     }
     var x3: vec4f;
     if (element3 < u.c * u.n) {
-        let k = element3 / u.n;
-        let p = element3 % u.n;
-        x3 = x[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u];
+        x3 = x[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u];
     }
     var mean_sum_part = vec4f(0.0);
     if (element0 < u.c * u.n) {
-        let k = element0 / u.n;
-        let p = element0 % u.n;
         mean_sum_part += x0;
     }
     if (element1 < u.c * u.n) {
-        let k = element1 / u.n;
-        let p = element1 % u.n;
         mean_sum_part += x1;
     }
     if (element2 < u.c * u.n) {
-        let k = element2 / u.n;
-        let p = element2 % u.n;
         mean_sum_part += x2;
     }
     if (element3 < u.c * u.n) {
-        let k = element3 / u.n;
-        let p = element3 % u.n;
         mean_sum_part += x3;
     }
     let mean_sum = row_sum(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane);
     let mean = mean_sum / f32(i32(u.c) * i32(u.n));
     var variance_sum_part = vec4f(0.0);
     if (element0 < u.c * u.n) {
-        let k = element0 / u.n;
-        let p = element0 % u.n;
         variance_sum_part += (x0 - mean) * (x0 - mean);
     }
     if (element1 < u.c * u.n) {
-        let k = element1 / u.n;
-        let p = element1 % u.n;
         variance_sum_part += (x1 - mean) * (x1 - mean);
     }
     if (element2 < u.c * u.n) {
-        let k = element2 / u.n;
-        let p = element2 % u.n;
         variance_sum_part += (x2 - mean) * (x2 - mean);
     }
     if (element3 < u.c * u.n) {
-        let k = element3 / u.n;
-        let p = element3 % u.n;
         variance_sum_part += (x3 - mean) * (x3 - mean);
     }
     let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
     let variance = variance_sum / f32(i32(u.c) * i32(u.n));
     let scale = 1.0 / sqrt(variance + u.eps);
     if (element0 < u.c * u.n) {
-        let k = element0 / u.n;
-        let p = element0 % u.n;
         let d = x0 - mean;
-        let y_new = d * scale * gain[q * u.c + k] + bias[q * u.c + k];
-        y[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u] = y_new;
+        let y_new = d * scale * gain[q * u.c + k0] + bias[q * u.c + k0];
+        y[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u] = y_new;
     }
     if (element1 < u.c * u.n) {
-        let k = element1 / u.n;
-        let p = element1 % u.n;
         let d = x1 - mean;
-        let y_new = d * scale * gain[q * u.c + k] + bias[q * u.c + k];
-        y[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u] = y_new;
+        let y_new = d * scale * gain[q * u.c + k1] + bias[q * u.c + k1];
+        y[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u] = y_new;
     }
     if (element2 < u.c * u.n) {
-        let k = element2 / u.n;
-        let p = element2 % u.n;
         let d = x2 - mean;
-        let y_new = d * scale * gain[q * u.c + k] + bias[q * u.c + k];
-        y[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u] = y_new;
+        let y_new = d * scale * gain[q * u.c + k2] + bias[q * u.c + k2];
+        y[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u] = y_new;
     }
     if (element3 < u.c * u.n) {
-        let k = element3 / u.n;
-        let p = element3 % u.n;
         let d = x3 - mean;
-        let y_new = d * scale * gain[q * u.c + k] + bias[q * u.c + k];
-        y[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u] = y_new;
+        let y_new = d * scale * gain[q * u.c + k3] + bias[q * u.c + k3];
+        y[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u] = y_new;
     }
 }

@@ -55,27 +55,140 @@ fn main(
     let i = row / u.g;
     let q = row % u.g;
     var mean_sum_part = vec4f(0.0);
-    for (var element = lane * 4u; element < u.c * u.n; element += 1024u) {
-        let k = element / u.n;
-        let p = element % u.n;
-        mean_sum_part += x[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u];
+    for (var element = lane * 4u; element < u.c * u.n; element += 4096u) {
+        let k0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 1024u;
+        let k1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 2048u;
+        let k2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 3072u;
+        let k3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let x0 = x[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u];
+        var x1: vec4f;
+        if (element1 < u.c * u.n) {
+            x1 = x[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u];
+        }
+        var x2: vec4f;
+        if (element2 < u.c * u.n) {
+            x2 = x[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u];
+        }
+        var x3: vec4f;
+        if (element3 < u.c * u.n) {
+            x3 = x[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u];
+        }
+        mean_sum_part += x0;
+        if (element1 < u.c * u.n) {
+            mean_sum_part += x1;
+        }
+        if (element2 < u.c * u.n) {
+            mean_sum_part += x2;
+        }
+        if (element3 < u.c * u.n) {
+            mean_sum_part += x3;
+        }
     }
     let mean_sum = row_sum(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane);
     let mean = mean_sum / f32(i32(u.c) * i32(u.n));
     var variance_sum_part = vec4f(0.0);
-    for (var element = lane * 4u; element < u.c * u.n; element += 1024u) {
-        let k = element / u.n;
-        let p = element % u.n;
-        variance_sum_part += (x[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u] - mean) * (x[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u] - mean);
+    for (var element = lane * 4u; element < u.c * u.n; element += 4096u) {
+        let k0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 1024u;
+        let k1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 2048u;
+        let k2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 3072u;
+        let k3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let x0 = x[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u];
+        var x1: vec4f;
+        if (element1 < u.c * u.n) {
+            x1 = x[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u];
+        }
+        var x2: vec4f;
+        if (element2 < u.c * u.n) {
+            x2 = x[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u];
+        }
+        var x3: vec4f;
+        if (element3 < u.c * u.n) {
+            x3 = x[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u];
+        }
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+        if (element1 < u.c * u.n) {
+            variance_sum_part += (x1 - mean) * (x1 - mean);
+        }
+        if (element2 < u.c * u.n) {
+            variance_sum_part += (x2 - mean) * (x2 - mean);
+        }
+        if (element3 < u.c * u.n) {
+            variance_sum_part += (x3 - mean) * (x3 - mean);
+        }
     }
     let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
     let variance = variance_sum / f32(i32(u.c) * i32(u.n));
     let scale = 1.0 / sqrt(variance + u.eps);
-    for (var element = lane * 4u; element < u.c * u.n; element += 1024u) {
-        let k = element / u.n;
-        let p = element % u.n;
-        let d = x[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u] - mean;
-        let y_new = d * scale * gain[q * u.c + k] + bias[q * u.c + k];
-        y[(((i * u.g + q) * u.c + k) * u.n + p) >> 2u] = y_new;
+    for (var element = lane * 4u; element < u.c * u.n; element += 4096u) {
+        let k0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 1024u;
+        let k1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 2048u;
+        let k2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 3072u;
+        let k3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let x0 = x[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u];
+        let gain0 = gain[q * u.c + k0];
+        let bias0 = bias[q * u.c + k0];
+        var x1: vec4f;
+        var gain1: f32;
+        var bias1: f32;
+        if (element1 < u.c * u.n) {
+            x1 = x[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u];
+            gain1 = gain[q * u.c + k1];
+            bias1 = bias[q * u.c + k1];
+        }
+        var x2: vec4f;
+        var gain2: f32;
+        var bias2: f32;
+        if (element2 < u.c * u.n) {
+            x2 = x[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u];
+            gain2 = gain[q * u.c + k2];
+            bias2 = bias[q * u.c + k2];
+        }
+        var x3: vec4f;
+        var gain3: f32;
+        var bias3: f32;
+        if (element3 < u.c * u.n) {
+            x3 = x[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u];
+            gain3 = gain[q * u.c + k3];
+            bias3 = bias[q * u.c + k3];
+        }
+        let d = x0 - mean;
+        let y_new = d * scale * gain0 + bias0;
+        y[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u] = y_new;
+        if (element1 < u.c * u.n) {
+            let d = x1 - mean;
+            let y_new = d * scale * gain1 + bias1;
+            y[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u] = y_new;
+        }
+        if (element2 < u.c * u.n) {
+            let d = x2 - mean;
+            let y_new = d * scale * gain2 + bias2;
+            y[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u] = y_new;
+        }
+        if (element3 < u.c * u.n) {
+            let d = x3 - mean;
+            let y_new = d * scale * gain3 + bias3;
+            y[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u] = y_new;
+        }
     }
 }

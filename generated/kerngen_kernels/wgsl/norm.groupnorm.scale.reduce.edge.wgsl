@@ -17,6 +17,27 @@ struct GroupnormUniform {
 @group(0) @binding(3) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The sum over the 256 lanes of a row, in a fixed order.
+fn row_sum(part: f32, lane: u32) -> f32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+    }
+    workgroupBarrier();
+    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -31,20 +52,35 @@ fn main(
     let i = group / count / u.g;
     let q = group / count % u.g;
     var variance_sum = 0.0;
-    for (var term = group % count * 256u + lane; term < u.c * u.n; term += count * 256u) {
+    for (var term = group % count * 4u * 256u + lane; term < u.c * u.n; term += count * 1024u) {
+        let term1 = term + 256u;
+        let term2 = term + 512u;
+        let term3 = term + 768u;
         let k = term / u.n;
         let p = term % u.n;
-        variance_sum += (x[((i * u.g + q) * u.c + k) * u.n + p] - mean[i * u.g + q]) * (x[((i * u.g + q) * u.c + k) * u.n + p] - mean[i * u.g + q]);
-    }
-    partial[lane] = variance_sum;
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = partial[lane] + partial[lane + half];
+        let term_ = (x[((i * u.g + q) * u.c + k) * u.n + p] - mean[i * u.g + q]) * (x[((i * u.g + q) * u.c + k) * u.n + p] - mean[i * u.g + q]);
+        var term1_ = 0.0;
+        if (term1 < u.c * u.n) {
+            let k = term1 / u.n;
+            let p = term1 % u.n;
+            term1_ = (x[((i * u.g + q) * u.c + k) * u.n + p] - mean[i * u.g + q]) * (x[((i * u.g + q) * u.c + k) * u.n + p] - mean[i * u.g + q]);
         }
-        workgroupBarrier();
+        var term2_ = 0.0;
+        if (term2 < u.c * u.n) {
+            let k = term2 / u.n;
+            let p = term2 % u.n;
+            term2_ = (x[((i * u.g + q) * u.c + k) * u.n + p] - mean[i * u.g + q]) * (x[((i * u.g + q) * u.c + k) * u.n + p] - mean[i * u.g + q]);
+        }
+        var term3_ = 0.0;
+        if (term3 < u.c * u.n) {
+            let k = term3 / u.n;
+            let p = term3 % u.n;
+            term3_ = (x[((i * u.g + q) * u.c + k) * u.n + p] - mean[i * u.g + q]) * (x[((i * u.g + q) * u.c + k) * u.n + p] - mean[i * u.g + q]);
+        }
+        variance_sum += term_ + term1_ + (term2_ + term3_);
     }
+    let whole = row_sum(variance_sum, lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

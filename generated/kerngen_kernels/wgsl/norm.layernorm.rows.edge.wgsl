@@ -50,20 +50,228 @@ fn main(
         return;
     }
     var mean_sum_part = 0.0;
-    for (var j = lane; j < u.n; j += 256u) {
-        mean_sum_part += x[i * u.n + j];
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x[i * u.n + j7];
+        }
+        mean_sum_part += x0;
+        if (j1 < u.n) {
+            mean_sum_part += x1;
+        }
+        if (j2 < u.n) {
+            mean_sum_part += x2;
+        }
+        if (j3 < u.n) {
+            mean_sum_part += x3;
+        }
+        if (j4 < u.n) {
+            mean_sum_part += x4;
+        }
+        if (j5 < u.n) {
+            mean_sum_part += x5;
+        }
+        if (j6 < u.n) {
+            mean_sum_part += x6;
+        }
+        if (j7 < u.n) {
+            mean_sum_part += x7;
+        }
     }
     let mean_sum = row_sum(mean_sum_part, lane);
     let mean = mean_sum / f32(i32(u.n));
     var variance_sum_part = 0.0;
-    for (var j = lane; j < u.n; j += 256u) {
-        variance_sum_part += (x[i * u.n + j] - mean) * (x[i * u.n + j] - mean);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x[i * u.n + j7];
+        }
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+        if (j1 < u.n) {
+            variance_sum_part += (x1 - mean) * (x1 - mean);
+        }
+        if (j2 < u.n) {
+            variance_sum_part += (x2 - mean) * (x2 - mean);
+        }
+        if (j3 < u.n) {
+            variance_sum_part += (x3 - mean) * (x3 - mean);
+        }
+        if (j4 < u.n) {
+            variance_sum_part += (x4 - mean) * (x4 - mean);
+        }
+        if (j5 < u.n) {
+            variance_sum_part += (x5 - mean) * (x5 - mean);
+        }
+        if (j6 < u.n) {
+            variance_sum_part += (x6 - mean) * (x6 - mean);
+        }
+        if (j7 < u.n) {
+            variance_sum_part += (x7 - mean) * (x7 - mean);
+        }
     }
     let variance_sum = row_sum(variance_sum_part, lane);
     let variance = variance_sum / f32(i32(u.n));
     let scale = 1.0 / sqrt(variance + u.eps);
-    for (var j = lane; j < u.n; j += 256u) {
-        let y_new = (x[i * u.n + j] - mean) * scale * gain[j] + bias[j];
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x[i * u.n + j];
+        let gain0 = gain[j];
+        let bias0 = bias[j];
+        var x1: f32;
+        var gain1: f32;
+        var bias1: f32;
+        if (j1 < u.n) {
+            x1 = x[i * u.n + j1];
+            gain1 = gain[j1];
+            bias1 = bias[j1];
+        }
+        var x2: f32;
+        var gain2: f32;
+        var bias2: f32;
+        if (j2 < u.n) {
+            x2 = x[i * u.n + j2];
+            gain2 = gain[j2];
+            bias2 = bias[j2];
+        }
+        var x3: f32;
+        var gain3: f32;
+        var bias3: f32;
+        if (j3 < u.n) {
+            x3 = x[i * u.n + j3];
+            gain3 = gain[j3];
+            bias3 = bias[j3];
+        }
+        var x4: f32;
+        var gain4: f32;
+        var bias4: f32;
+        if (j4 < u.n) {
+            x4 = x[i * u.n + j4];
+            gain4 = gain[j4];
+            bias4 = bias[j4];
+        }
+        var x5: f32;
+        var gain5: f32;
+        var bias5: f32;
+        if (j5 < u.n) {
+            x5 = x[i * u.n + j5];
+            gain5 = gain[j5];
+            bias5 = bias[j5];
+        }
+        var x6: f32;
+        var gain6: f32;
+        var bias6: f32;
+        if (j6 < u.n) {
+            x6 = x[i * u.n + j6];
+            gain6 = gain[j6];
+            bias6 = bias[j6];
+        }
+        var x7: f32;
+        var gain7: f32;
+        var bias7: f32;
+        if (j7 < u.n) {
+            x7 = x[i * u.n + j7];
+            gain7 = gain[j7];
+            bias7 = bias[j7];
+        }
+        let y_new = (x0 - mean) * scale * gain0 + bias0;
         y[i * u.n + j] = y_new;
+        if (j1 < u.n) {
+            let y_new = (x1 - mean) * scale * gain1 + bias1;
+            y[i * u.n + j1] = y_new;
+        }
+        if (j2 < u.n) {
+            let y_new = (x2 - mean) * scale * gain2 + bias2;
+            y[i * u.n + j2] = y_new;
+        }
+        if (j3 < u.n) {
+            let y_new = (x3 - mean) * scale * gain3 + bias3;
+            y[i * u.n + j3] = y_new;
+        }
+        if (j4 < u.n) {
+            let y_new = (x4 - mean) * scale * gain4 + bias4;
+            y[i * u.n + j4] = y_new;
+        }
+        if (j5 < u.n) {
+            let y_new = (x5 - mean) * scale * gain5 + bias5;
+            y[i * u.n + j5] = y_new;
+        }
+        if (j6 < u.n) {
+            let y_new = (x6 - mean) * scale * gain6 + bias6;
+            y[i * u.n + j6] = y_new;
+        }
+        if (j7 < u.n) {
+            let y_new = (x7 - mean) * scale * gain7 + bias7;
+            y[i * u.n + j7] = y_new;
+        }
     }
 }

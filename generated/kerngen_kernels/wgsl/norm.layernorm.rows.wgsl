@@ -50,20 +50,112 @@ fn main(
         return;
     }
     var mean_sum_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        mean_sum_part += x[(i * u.n + j) >> 2u];
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        var x1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+        }
+        var x2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+        }
+        var x3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+        }
+        mean_sum_part += x0;
+        if (j1 < u.n) {
+            mean_sum_part += x1;
+        }
+        if (j2 < u.n) {
+            mean_sum_part += x2;
+        }
+        if (j3 < u.n) {
+            mean_sum_part += x3;
+        }
     }
     let mean_sum = row_sum(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane);
     let mean = mean_sum / f32(i32(u.n));
     var variance_sum_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        variance_sum_part += (x[(i * u.n + j) >> 2u] - mean) * (x[(i * u.n + j) >> 2u] - mean);
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        var x1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+        }
+        var x2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+        }
+        var x3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+        }
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+        if (j1 < u.n) {
+            variance_sum_part += (x1 - mean) * (x1 - mean);
+        }
+        if (j2 < u.n) {
+            variance_sum_part += (x2 - mean) * (x2 - mean);
+        }
+        if (j3 < u.n) {
+            variance_sum_part += (x3 - mean) * (x3 - mean);
+        }
     }
     let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
     let variance = variance_sum / f32(i32(u.n));
     let scale = 1.0 / sqrt(variance + u.eps);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        let y_new = (x[(i * u.n + j) >> 2u] - mean) * scale * gain[j >> 2u] + bias[j >> 2u];
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        let gain0 = gain[j >> 2u];
+        let bias0 = bias[j >> 2u];
+        var x1: vec4f;
+        var gain1: vec4f;
+        var bias1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+            gain1 = gain[j1 >> 2u];
+            bias1 = bias[j1 >> 2u];
+        }
+        var x2: vec4f;
+        var gain2: vec4f;
+        var bias2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+            gain2 = gain[j2 >> 2u];
+            bias2 = bias[j2 >> 2u];
+        }
+        var x3: vec4f;
+        var gain3: vec4f;
+        var bias3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+            gain3 = gain[j3 >> 2u];
+            bias3 = bias[j3 >> 2u];
+        }
+        let y_new = (x0 - mean) * scale * gain0 + bias0;
         y[(i * u.n + j) >> 2u] = y_new;
+        if (j1 < u.n) {
+            let y_new = (x1 - mean) * scale * gain1 + bias1;
+            y[(i * u.n + j1) >> 2u] = y_new;
+        }
+        if (j2 < u.n) {
+            let y_new = (x2 - mean) * scale * gain2 + bias2;
+            y[(i * u.n + j2) >> 2u] = y_new;
+        }
+        if (j3 < u.n) {
+            let y_new = (x3 - mean) * scale * gain3 + bias3;
+            y[(i * u.n + j3) >> 2u] = y_new;
+        }
     }
 }

@@ -56,16 +56,167 @@ fn main(
         return;
     }
     var mean_sum_part = 0.0;
-    for (var j = lane; j < u.n; j += 256u) {
-        mean_sum_part += x[i * u.n + j];
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x[i * u.n + j7];
+        }
+        mean_sum_part += x0;
+        if (j1 < u.n) {
+            mean_sum_part += x1;
+        }
+        if (j2 < u.n) {
+            mean_sum_part += x2;
+        }
+        if (j3 < u.n) {
+            mean_sum_part += x3;
+        }
+        if (j4 < u.n) {
+            mean_sum_part += x4;
+        }
+        if (j5 < u.n) {
+            mean_sum_part += x5;
+        }
+        if (j6 < u.n) {
+            mean_sum_part += x6;
+        }
+        if (j7 < u.n) {
+            mean_sum_part += x7;
+        }
     }
     let mean_sum = row_sum(mean_sum_part, lane);
     let mean = mean_sum / f32(i32(u.n));
     var variance_sum_part = 0.0;
     var shift_sum_part = 0.0;
-    for (var j = lane; j < u.n; j += 256u) {
-        variance_sum_part += (x[i * u.n + j] - mean) * (x[i * u.n + j] - mean);
-        shift_sum_part += dy[i * u.n + j] * gain[j];
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x[i * u.n + j];
+        let dy0 = dy[i * u.n + j];
+        let gain0 = gain[j];
+        var x1: f32;
+        var dy1: f32;
+        var gain1: f32;
+        if (j1 < u.n) {
+            x1 = x[i * u.n + j1];
+            dy1 = dy[i * u.n + j1];
+            gain1 = gain[j1];
+        }
+        var x2: f32;
+        var dy2: f32;
+        var gain2: f32;
+        if (j2 < u.n) {
+            x2 = x[i * u.n + j2];
+            dy2 = dy[i * u.n + j2];
+            gain2 = gain[j2];
+        }
+        var x3: f32;
+        var dy3: f32;
+        var gain3: f32;
+        if (j3 < u.n) {
+            x3 = x[i * u.n + j3];
+            dy3 = dy[i * u.n + j3];
+            gain3 = gain[j3];
+        }
+        var x4: f32;
+        var dy4: f32;
+        var gain4: f32;
+        if (j4 < u.n) {
+            x4 = x[i * u.n + j4];
+            dy4 = dy[i * u.n + j4];
+            gain4 = gain[j4];
+        }
+        var x5: f32;
+        var dy5: f32;
+        var gain5: f32;
+        if (j5 < u.n) {
+            x5 = x[i * u.n + j5];
+            dy5 = dy[i * u.n + j5];
+            gain5 = gain[j5];
+        }
+        var x6: f32;
+        var dy6: f32;
+        var gain6: f32;
+        if (j6 < u.n) {
+            x6 = x[i * u.n + j6];
+            dy6 = dy[i * u.n + j6];
+            gain6 = gain[j6];
+        }
+        var x7: f32;
+        var dy7: f32;
+        var gain7: f32;
+        if (j7 < u.n) {
+            x7 = x[i * u.n + j7];
+            dy7 = dy[i * u.n + j7];
+            gain7 = gain[j7];
+        }
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+        shift_sum_part += dy0 * gain0;
+        if (j1 < u.n) {
+            variance_sum_part += (x1 - mean) * (x1 - mean);
+            shift_sum_part += dy1 * gain1;
+        }
+        if (j2 < u.n) {
+            variance_sum_part += (x2 - mean) * (x2 - mean);
+            shift_sum_part += dy2 * gain2;
+        }
+        if (j3 < u.n) {
+            variance_sum_part += (x3 - mean) * (x3 - mean);
+            shift_sum_part += dy3 * gain3;
+        }
+        if (j4 < u.n) {
+            variance_sum_part += (x4 - mean) * (x4 - mean);
+            shift_sum_part += dy4 * gain4;
+        }
+        if (j5 < u.n) {
+            variance_sum_part += (x5 - mean) * (x5 - mean);
+            shift_sum_part += dy5 * gain5;
+        }
+        if (j6 < u.n) {
+            variance_sum_part += (x6 - mean) * (x6 - mean);
+            shift_sum_part += dy6 * gain6;
+        }
+        if (j7 < u.n) {
+            variance_sum_part += (x7 - mean) * (x7 - mean);
+            shift_sum_part += dy7 * gain7;
+        }
     }
     let variance_sum = row_sum(variance_sum_part, lane);
     let shift_sum = row_sum(shift_sum_part, lane);
@@ -73,17 +224,211 @@ fn main(
     let scale = 1.0 / sqrt(variance + u.eps);
     let shift = shift_sum / f32(i32(u.n));
     var tilt_sum_part = 0.0;
-    for (var j = lane; j < u.n; j += 256u) {
-        tilt_sum_part += dy[i * u.n + j] * gain[j] * ((x[i * u.n + j] - mean) * scale);
-        let g_new = dy[i * u.n + j] * gain[j];
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let dy0 = dy[i * u.n + j];
+        let gain0 = gain[j];
+        let x0 = x[i * u.n + j];
+        var dy1: f32;
+        var gain1: f32;
+        var x1: f32;
+        if (j1 < u.n) {
+            dy1 = dy[i * u.n + j1];
+            gain1 = gain[j1];
+            x1 = x[i * u.n + j1];
+        }
+        var dy2: f32;
+        var gain2: f32;
+        var x2: f32;
+        if (j2 < u.n) {
+            dy2 = dy[i * u.n + j2];
+            gain2 = gain[j2];
+            x2 = x[i * u.n + j2];
+        }
+        var dy3: f32;
+        var gain3: f32;
+        var x3: f32;
+        if (j3 < u.n) {
+            dy3 = dy[i * u.n + j3];
+            gain3 = gain[j3];
+            x3 = x[i * u.n + j3];
+        }
+        var dy4: f32;
+        var gain4: f32;
+        var x4: f32;
+        if (j4 < u.n) {
+            dy4 = dy[i * u.n + j4];
+            gain4 = gain[j4];
+            x4 = x[i * u.n + j4];
+        }
+        var dy5: f32;
+        var gain5: f32;
+        var x5: f32;
+        if (j5 < u.n) {
+            dy5 = dy[i * u.n + j5];
+            gain5 = gain[j5];
+            x5 = x[i * u.n + j5];
+        }
+        var dy6: f32;
+        var gain6: f32;
+        var x6: f32;
+        if (j6 < u.n) {
+            dy6 = dy[i * u.n + j6];
+            gain6 = gain[j6];
+            x6 = x[i * u.n + j6];
+        }
+        var dy7: f32;
+        var gain7: f32;
+        var x7: f32;
+        if (j7 < u.n) {
+            dy7 = dy[i * u.n + j7];
+            gain7 = gain[j7];
+            x7 = x[i * u.n + j7];
+        }
+        tilt_sum_part += dy0 * gain0 * ((x0 - mean) * scale);
+        let g_new = dy0 * gain0;
         g[i * u.n + j] = g_new;
-        let z_new = (x[i * u.n + j] - mean) * scale;
+        let z_new = (x0 - mean) * scale;
         z[i * u.n + j] = z_new;
+        if (j1 < u.n) {
+            tilt_sum_part += dy1 * gain1 * ((x1 - mean) * scale);
+            let g_new = dy1 * gain1;
+            g[i * u.n + j1] = g_new;
+            let z_new = (x1 - mean) * scale;
+            z[i * u.n + j1] = z_new;
+        }
+        if (j2 < u.n) {
+            tilt_sum_part += dy2 * gain2 * ((x2 - mean) * scale);
+            let g_new = dy2 * gain2;
+            g[i * u.n + j2] = g_new;
+            let z_new = (x2 - mean) * scale;
+            z[i * u.n + j2] = z_new;
+        }
+        if (j3 < u.n) {
+            tilt_sum_part += dy3 * gain3 * ((x3 - mean) * scale);
+            let g_new = dy3 * gain3;
+            g[i * u.n + j3] = g_new;
+            let z_new = (x3 - mean) * scale;
+            z[i * u.n + j3] = z_new;
+        }
+        if (j4 < u.n) {
+            tilt_sum_part += dy4 * gain4 * ((x4 - mean) * scale);
+            let g_new = dy4 * gain4;
+            g[i * u.n + j4] = g_new;
+            let z_new = (x4 - mean) * scale;
+            z[i * u.n + j4] = z_new;
+        }
+        if (j5 < u.n) {
+            tilt_sum_part += dy5 * gain5 * ((x5 - mean) * scale);
+            let g_new = dy5 * gain5;
+            g[i * u.n + j5] = g_new;
+            let z_new = (x5 - mean) * scale;
+            z[i * u.n + j5] = z_new;
+        }
+        if (j6 < u.n) {
+            tilt_sum_part += dy6 * gain6 * ((x6 - mean) * scale);
+            let g_new = dy6 * gain6;
+            g[i * u.n + j6] = g_new;
+            let z_new = (x6 - mean) * scale;
+            z[i * u.n + j6] = z_new;
+        }
+        if (j7 < u.n) {
+            tilt_sum_part += dy7 * gain7 * ((x7 - mean) * scale);
+            let g_new = dy7 * gain7;
+            g[i * u.n + j7] = g_new;
+            let z_new = (x7 - mean) * scale;
+            z[i * u.n + j7] = z_new;
+        }
     }
     let tilt_sum = row_sum(tilt_sum_part, lane);
     let tilt = tilt_sum / f32(i32(u.n));
-    for (var j = lane; j < u.n; j += 256u) {
-        let dx_new = scale * (g[i * u.n + j] - shift - z[i * u.n + j] * tilt);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let g0 = g[i * u.n + j];
+        let z0 = z[i * u.n + j];
+        var g1: f32;
+        var z1: f32;
+        if (j1 < u.n) {
+            g1 = g[i * u.n + j1];
+            z1 = z[i * u.n + j1];
+        }
+        var g2: f32;
+        var z2: f32;
+        if (j2 < u.n) {
+            g2 = g[i * u.n + j2];
+            z2 = z[i * u.n + j2];
+        }
+        var g3: f32;
+        var z3: f32;
+        if (j3 < u.n) {
+            g3 = g[i * u.n + j3];
+            z3 = z[i * u.n + j3];
+        }
+        var g4: f32;
+        var z4: f32;
+        if (j4 < u.n) {
+            g4 = g[i * u.n + j4];
+            z4 = z[i * u.n + j4];
+        }
+        var g5: f32;
+        var z5: f32;
+        if (j5 < u.n) {
+            g5 = g[i * u.n + j5];
+            z5 = z[i * u.n + j5];
+        }
+        var g6: f32;
+        var z6: f32;
+        if (j6 < u.n) {
+            g6 = g[i * u.n + j6];
+            z6 = z[i * u.n + j6];
+        }
+        var g7: f32;
+        var z7: f32;
+        if (j7 < u.n) {
+            g7 = g[i * u.n + j7];
+            z7 = z[i * u.n + j7];
+        }
+        let dx_new = scale * (g0 - shift - z0 * tilt);
         dx[i * u.n + j] = dx_new;
+        if (j1 < u.n) {
+            let dx_new = scale * (g1 - shift - z1 * tilt);
+            dx[i * u.n + j1] = dx_new;
+        }
+        if (j2 < u.n) {
+            let dx_new = scale * (g2 - shift - z2 * tilt);
+            dx[i * u.n + j2] = dx_new;
+        }
+        if (j3 < u.n) {
+            let dx_new = scale * (g3 - shift - z3 * tilt);
+            dx[i * u.n + j3] = dx_new;
+        }
+        if (j4 < u.n) {
+            let dx_new = scale * (g4 - shift - z4 * tilt);
+            dx[i * u.n + j4] = dx_new;
+        }
+        if (j5 < u.n) {
+            let dx_new = scale * (g5 - shift - z5 * tilt);
+            dx[i * u.n + j5] = dx_new;
+        }
+        if (j6 < u.n) {
+            let dx_new = scale * (g6 - shift - z6 * tilt);
+            dx[i * u.n + j6] = dx_new;
+        }
+        if (j7 < u.n) {
+            let dx_new = scale * (g7 - shift - z7 * tilt);
+            dx[i * u.n + j7] = dx_new;
+        }
     }
 }

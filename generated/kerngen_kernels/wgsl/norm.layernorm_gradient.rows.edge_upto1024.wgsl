@@ -1,4 +1,4 @@
-// layernorm_gradient, stage mean, scale, shift, tilt, z, dx: rows, 2 rows per workgroup, of up to 1024 elements, read once.
+// layernorm_gradient, stage mean, scale, shift, tilt, z, dx: rows, one row per workgroup, of up to 1024 elements, read once.
 //     let mean[i] = sum[j] x[i, j] / f32(n);
 //     let variance[i] = sum[j] (x[i, j] - mean[i]) * (x[i, j] - mean[i]) / f32(n);
 //     let scale[i] = 1.0 / sqrt(variance[i] + eps);
@@ -20,55 +20,51 @@ struct LayernormGradientUniform {
 @group(0) @binding(2) var<storage, read> gain: array<f32>;
 @group(0) @binding(3) var<storage, read> dy: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dx: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+var<workgroup> partial: array<f32, 128>;
 
 // The sum over the 128 lanes of a row, in a fixed order.
 fn row_sum(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
     workgroupBarrier();
-    if ((lane & 127u) < 32u) {
+    if (lane < 32u) {
         partial[lane] = partial[lane] + partial[lane + 32u] + (partial[lane + 64u] + partial[lane + 96u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 8u) {
+    if (lane < 8u) {
         partial[lane] = partial[lane] + partial[lane + 8u] + (partial[lane + 16u] + partial[lane + 24u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 2u) {
+    if (lane < 2u) {
         partial[lane] = partial[lane] + partial[lane + 2u] + (partial[lane + 4u] + partial[lane + 6u]);
     }
     workgroupBarrier();
-    let joined = partial[lane - (lane & 127u)] + partial[lane - (lane & 127u) + 1u];
+    let joined = partial[0u] + partial[1u];
     workgroupBarrier();
     return joined;
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let first = (workgroup.y * grid.x + workgroup.x) * 2u;
-    if (first >= u.m) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
         return;
     }
-    let own = first + (lane >> 7u);
-    let place = lane & 127u;
-    let i = min(own, u.m - 1u);
-    let row_length = select(0u, u.n, own < u.m);
-    let j0 = place;
-    let j1 = place + 128u;
-    let j2 = place + 256u;
-    let j3 = place + 384u;
-    let j4 = place + 512u;
-    let j5 = place + 640u;
-    let j6 = place + 768u;
-    let j7 = place + 896u;
+    let j0 = lane;
+    let j1 = lane + 128u;
+    let j2 = lane + 256u;
+    let j3 = lane + 384u;
+    let j4 = lane + 512u;
+    let j5 = lane + 640u;
+    let j6 = lane + 768u;
+    let j7 = lane + 896u;
     var x0: f32;
     var dy0: f32;
     var gain0: f32;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         x0 = x[i * u.n + j0];
         dy0 = dy[i * u.n + j0];
         gain0 = gain[j0];
@@ -76,7 +72,7 @@ fn main(
     var x1: f32;
     var dy1: f32;
     var gain1: f32;
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         x1 = x[i * u.n + j1];
         dy1 = dy[i * u.n + j1];
         gain1 = gain[j1];
@@ -84,7 +80,7 @@ fn main(
     var x2: f32;
     var dy2: f32;
     var gain2: f32;
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         x2 = x[i * u.n + j2];
         dy2 = dy[i * u.n + j2];
         gain2 = gain[j2];
@@ -92,7 +88,7 @@ fn main(
     var x3: f32;
     var dy3: f32;
     var gain3: f32;
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         x3 = x[i * u.n + j3];
         dy3 = dy[i * u.n + j3];
         gain3 = gain[j3];
@@ -100,7 +96,7 @@ fn main(
     var x4: f32;
     var dy4: f32;
     var gain4: f32;
-    if (j4 < row_length) {
+    if (j4 < u.n) {
         x4 = x[i * u.n + j4];
         dy4 = dy[i * u.n + j4];
         gain4 = gain[j4];
@@ -108,7 +104,7 @@ fn main(
     var x5: f32;
     var dy5: f32;
     var gain5: f32;
-    if (j5 < row_length) {
+    if (j5 < u.n) {
         x5 = x[i * u.n + j5];
         dy5 = dy[i * u.n + j5];
         gain5 = gain[j5];
@@ -116,7 +112,7 @@ fn main(
     var x6: f32;
     var dy6: f32;
     var gain6: f32;
-    if (j6 < row_length) {
+    if (j6 < u.n) {
         x6 = x[i * u.n + j6];
         dy6 = dy[i * u.n + j6];
         gain6 = gain[j6];
@@ -124,69 +120,69 @@ fn main(
     var x7: f32;
     var dy7: f32;
     var gain7: f32;
-    if (j7 < row_length) {
+    if (j7 < u.n) {
         x7 = x[i * u.n + j7];
         dy7 = dy[i * u.n + j7];
         gain7 = gain[j7];
     }
     var mean_sum_part = 0.0;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         mean_sum_part += x0;
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         mean_sum_part += x1;
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         mean_sum_part += x2;
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         mean_sum_part += x3;
     }
-    if (j4 < row_length) {
+    if (j4 < u.n) {
         mean_sum_part += x4;
     }
-    if (j5 < row_length) {
+    if (j5 < u.n) {
         mean_sum_part += x5;
     }
-    if (j6 < row_length) {
+    if (j6 < u.n) {
         mean_sum_part += x6;
     }
-    if (j7 < row_length) {
+    if (j7 < u.n) {
         mean_sum_part += x7;
     }
     let mean_sum = row_sum(mean_sum_part, lane);
     let mean = mean_sum / f32(i32(u.n));
     var variance_sum_part = 0.0;
     var shift_sum_part = 0.0;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         variance_sum_part += (x0 - mean) * (x0 - mean);
         shift_sum_part += dy0 * gain0;
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         variance_sum_part += (x1 - mean) * (x1 - mean);
         shift_sum_part += dy1 * gain1;
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         variance_sum_part += (x2 - mean) * (x2 - mean);
         shift_sum_part += dy2 * gain2;
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         variance_sum_part += (x3 - mean) * (x3 - mean);
         shift_sum_part += dy3 * gain3;
     }
-    if (j4 < row_length) {
+    if (j4 < u.n) {
         variance_sum_part += (x4 - mean) * (x4 - mean);
         shift_sum_part += dy4 * gain4;
     }
-    if (j5 < row_length) {
+    if (j5 < u.n) {
         variance_sum_part += (x5 - mean) * (x5 - mean);
         shift_sum_part += dy5 * gain5;
     }
-    if (j6 < row_length) {
+    if (j6 < u.n) {
         variance_sum_part += (x6 - mean) * (x6 - mean);
         shift_sum_part += dy6 * gain6;
     }
-    if (j7 < row_length) {
+    if (j7 < u.n) {
         variance_sum_part += (x7 - mean) * (x7 - mean);
         shift_sum_part += dy7 * gain7;
     }
@@ -198,91 +194,91 @@ fn main(
     var tilt_sum_part = 0.0;
     var g_new0: f32;
     var z_new0: f32;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         tilt_sum_part += dy0 * gain0 * ((x0 - mean) * scale);
         g_new0 = dy0 * gain0;
         z_new0 = (x0 - mean) * scale;
     }
     var g_new1: f32;
     var z_new1: f32;
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         tilt_sum_part += dy1 * gain1 * ((x1 - mean) * scale);
         g_new1 = dy1 * gain1;
         z_new1 = (x1 - mean) * scale;
     }
     var g_new2: f32;
     var z_new2: f32;
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         tilt_sum_part += dy2 * gain2 * ((x2 - mean) * scale);
         g_new2 = dy2 * gain2;
         z_new2 = (x2 - mean) * scale;
     }
     var g_new3: f32;
     var z_new3: f32;
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         tilt_sum_part += dy3 * gain3 * ((x3 - mean) * scale);
         g_new3 = dy3 * gain3;
         z_new3 = (x3 - mean) * scale;
     }
     var g_new4: f32;
     var z_new4: f32;
-    if (j4 < row_length) {
+    if (j4 < u.n) {
         tilt_sum_part += dy4 * gain4 * ((x4 - mean) * scale);
         g_new4 = dy4 * gain4;
         z_new4 = (x4 - mean) * scale;
     }
     var g_new5: f32;
     var z_new5: f32;
-    if (j5 < row_length) {
+    if (j5 < u.n) {
         tilt_sum_part += dy5 * gain5 * ((x5 - mean) * scale);
         g_new5 = dy5 * gain5;
         z_new5 = (x5 - mean) * scale;
     }
     var g_new6: f32;
     var z_new6: f32;
-    if (j6 < row_length) {
+    if (j6 < u.n) {
         tilt_sum_part += dy6 * gain6 * ((x6 - mean) * scale);
         g_new6 = dy6 * gain6;
         z_new6 = (x6 - mean) * scale;
     }
     var g_new7: f32;
     var z_new7: f32;
-    if (j7 < row_length) {
+    if (j7 < u.n) {
         tilt_sum_part += dy7 * gain7 * ((x7 - mean) * scale);
         g_new7 = dy7 * gain7;
         z_new7 = (x7 - mean) * scale;
     }
     let tilt_sum = row_sum(tilt_sum_part, lane);
     let tilt = tilt_sum / f32(i32(u.n));
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         let dx_new = scale * (g_new0 - shift - z_new0 * tilt);
         dx[i * u.n + j0] = dx_new;
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         let dx_new = scale * (g_new1 - shift - z_new1 * tilt);
         dx[i * u.n + j1] = dx_new;
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         let dx_new = scale * (g_new2 - shift - z_new2 * tilt);
         dx[i * u.n + j2] = dx_new;
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         let dx_new = scale * (g_new3 - shift - z_new3 * tilt);
         dx[i * u.n + j3] = dx_new;
     }
-    if (j4 < row_length) {
+    if (j4 < u.n) {
         let dx_new = scale * (g_new4 - shift - z_new4 * tilt);
         dx[i * u.n + j4] = dx_new;
     }
-    if (j5 < row_length) {
+    if (j5 < u.n) {
         let dx_new = scale * (g_new5 - shift - z_new5 * tilt);
         dx[i * u.n + j5] = dx_new;
     }
-    if (j6 < row_length) {
+    if (j6 < u.n) {
         let dx_new = scale * (g_new6 - shift - z_new6 * tilt);
         dx[i * u.n + j6] = dx_new;
     }
-    if (j7 < row_length) {
+    if (j7 < u.n) {
         let dx_new = scale * (g_new7 - shift - z_new7 * tilt);
         dx[i * u.n + j7] = dx_new;
     }

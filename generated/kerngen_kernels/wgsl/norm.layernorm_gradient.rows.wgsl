@@ -56,16 +56,83 @@ fn main(
         return;
     }
     var mean_sum_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        mean_sum_part += x[(i * u.n + j) >> 2u];
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        var x1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+        }
+        var x2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+        }
+        var x3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+        }
+        mean_sum_part += x0;
+        if (j1 < u.n) {
+            mean_sum_part += x1;
+        }
+        if (j2 < u.n) {
+            mean_sum_part += x2;
+        }
+        if (j3 < u.n) {
+            mean_sum_part += x3;
+        }
     }
     let mean_sum = row_sum(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane);
     let mean = mean_sum / f32(i32(u.n));
     var variance_sum_part = vec4f(0.0);
     var shift_sum_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        variance_sum_part += (x[(i * u.n + j) >> 2u] - mean) * (x[(i * u.n + j) >> 2u] - mean);
-        shift_sum_part += dy[(i * u.n + j) >> 2u] * gain[j >> 2u];
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        let dy0 = dy[(i * u.n + j) >> 2u];
+        let gain0 = gain[j >> 2u];
+        var x1: vec4f;
+        var dy1: vec4f;
+        var gain1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+            dy1 = dy[(i * u.n + j1) >> 2u];
+            gain1 = gain[j1 >> 2u];
+        }
+        var x2: vec4f;
+        var dy2: vec4f;
+        var gain2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+            dy2 = dy[(i * u.n + j2) >> 2u];
+            gain2 = gain[j2 >> 2u];
+        }
+        var x3: vec4f;
+        var dy3: vec4f;
+        var gain3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+            dy3 = dy[(i * u.n + j3) >> 2u];
+            gain3 = gain[j3 >> 2u];
+        }
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+        shift_sum_part += dy0 * gain0;
+        if (j1 < u.n) {
+            variance_sum_part += (x1 - mean) * (x1 - mean);
+            shift_sum_part += dy1 * gain1;
+        }
+        if (j2 < u.n) {
+            variance_sum_part += (x2 - mean) * (x2 - mean);
+            shift_sum_part += dy2 * gain2;
+        }
+        if (j3 < u.n) {
+            variance_sum_part += (x3 - mean) * (x3 - mean);
+            shift_sum_part += dy3 * gain3;
+        }
     }
     let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
     let shift_sum = row_sum(shift_sum_part.x + shift_sum_part.y + (shift_sum_part.z + shift_sum_part.w), lane);
@@ -73,17 +140,103 @@ fn main(
     let scale = 1.0 / sqrt(variance + u.eps);
     let shift = shift_sum / f32(i32(u.n));
     var tilt_sum_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        tilt_sum_part += dy[(i * u.n + j) >> 2u] * gain[j >> 2u] * ((x[(i * u.n + j) >> 2u] - mean) * scale);
-        let g_new = dy[(i * u.n + j) >> 2u] * gain[j >> 2u];
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let dy0 = dy[(i * u.n + j) >> 2u];
+        let gain0 = gain[j >> 2u];
+        let x0 = x[(i * u.n + j) >> 2u];
+        var dy1: vec4f;
+        var gain1: vec4f;
+        var x1: vec4f;
+        if (j1 < u.n) {
+            dy1 = dy[(i * u.n + j1) >> 2u];
+            gain1 = gain[j1 >> 2u];
+            x1 = x[(i * u.n + j1) >> 2u];
+        }
+        var dy2: vec4f;
+        var gain2: vec4f;
+        var x2: vec4f;
+        if (j2 < u.n) {
+            dy2 = dy[(i * u.n + j2) >> 2u];
+            gain2 = gain[j2 >> 2u];
+            x2 = x[(i * u.n + j2) >> 2u];
+        }
+        var dy3: vec4f;
+        var gain3: vec4f;
+        var x3: vec4f;
+        if (j3 < u.n) {
+            dy3 = dy[(i * u.n + j3) >> 2u];
+            gain3 = gain[j3 >> 2u];
+            x3 = x[(i * u.n + j3) >> 2u];
+        }
+        tilt_sum_part += dy0 * gain0 * ((x0 - mean) * scale);
+        let g_new = dy0 * gain0;
         g[(i * u.n + j) >> 2u] = g_new;
-        let z_new = (x[(i * u.n + j) >> 2u] - mean) * scale;
+        let z_new = (x0 - mean) * scale;
         z[(i * u.n + j) >> 2u] = z_new;
+        if (j1 < u.n) {
+            tilt_sum_part += dy1 * gain1 * ((x1 - mean) * scale);
+            let g_new = dy1 * gain1;
+            g[(i * u.n + j1) >> 2u] = g_new;
+            let z_new = (x1 - mean) * scale;
+            z[(i * u.n + j1) >> 2u] = z_new;
+        }
+        if (j2 < u.n) {
+            tilt_sum_part += dy2 * gain2 * ((x2 - mean) * scale);
+            let g_new = dy2 * gain2;
+            g[(i * u.n + j2) >> 2u] = g_new;
+            let z_new = (x2 - mean) * scale;
+            z[(i * u.n + j2) >> 2u] = z_new;
+        }
+        if (j3 < u.n) {
+            tilt_sum_part += dy3 * gain3 * ((x3 - mean) * scale);
+            let g_new = dy3 * gain3;
+            g[(i * u.n + j3) >> 2u] = g_new;
+            let z_new = (x3 - mean) * scale;
+            z[(i * u.n + j3) >> 2u] = z_new;
+        }
     }
     let tilt_sum = row_sum(tilt_sum_part.x + tilt_sum_part.y + (tilt_sum_part.z + tilt_sum_part.w), lane);
     let tilt = tilt_sum / f32(i32(u.n));
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        let dx_new = scale * (g[(i * u.n + j) >> 2u] - shift - z[(i * u.n + j) >> 2u] * tilt);
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let g0 = g[(i * u.n + j) >> 2u];
+        let z0 = z[(i * u.n + j) >> 2u];
+        var g1: vec4f;
+        var z1: vec4f;
+        if (j1 < u.n) {
+            g1 = g[(i * u.n + j1) >> 2u];
+            z1 = z[(i * u.n + j1) >> 2u];
+        }
+        var g2: vec4f;
+        var z2: vec4f;
+        if (j2 < u.n) {
+            g2 = g[(i * u.n + j2) >> 2u];
+            z2 = z[(i * u.n + j2) >> 2u];
+        }
+        var g3: vec4f;
+        var z3: vec4f;
+        if (j3 < u.n) {
+            g3 = g[(i * u.n + j3) >> 2u];
+            z3 = z[(i * u.n + j3) >> 2u];
+        }
+        let dx_new = scale * (g0 - shift - z0 * tilt);
         dx[(i * u.n + j) >> 2u] = dx_new;
+        if (j1 < u.n) {
+            let dx_new = scale * (g1 - shift - z1 * tilt);
+            dx[(i * u.n + j1) >> 2u] = dx_new;
+        }
+        if (j2 < u.n) {
+            let dx_new = scale * (g2 - shift - z2 * tilt);
+            dx[(i * u.n + j2) >> 2u] = dx_new;
+        }
+        if (j3 < u.n) {
+            let dx_new = scale * (g3 - shift - z3 * tilt);
+            dx[(i * u.n + j3) >> 2u] = dx_new;
+        }
     }
 }

@@ -1,4 +1,4 @@
-// layernorm_parameter_gradients, stage mean, scale: rows, 2 rows per workgroup, of up to 1024 elements, read once.
+// layernorm_parameter_gradients, stage mean, scale: rows, one row per workgroup, of up to 1024 elements, read once.
 //     let mean[i] = sum[j] x[i, j] / f32(n);
 //     let variance[i] = sum[j] (x[i, j] - mean[i]) * (x[i, j] - mean[i]) / f32(n);
 //     let scale[i] = 1.0 / sqrt(variance[i] + eps);
@@ -14,139 +14,135 @@ struct LayernormParameterGradientsUniform {
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> mean: array<f32>;
 @group(0) @binding(3) var<storage, read_write> scale: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+var<workgroup> partial: array<f32, 128>;
 
 // The sum over the 128 lanes of a row, in a fixed order.
 fn row_sum(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
     workgroupBarrier();
-    if ((lane & 127u) < 32u) {
+    if (lane < 32u) {
         partial[lane] = partial[lane] + partial[lane + 32u] + (partial[lane + 64u] + partial[lane + 96u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 8u) {
+    if (lane < 8u) {
         partial[lane] = partial[lane] + partial[lane + 8u] + (partial[lane + 16u] + partial[lane + 24u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 2u) {
+    if (lane < 2u) {
         partial[lane] = partial[lane] + partial[lane + 2u] + (partial[lane + 4u] + partial[lane + 6u]);
     }
     workgroupBarrier();
-    let joined = partial[lane - (lane & 127u)] + partial[lane - (lane & 127u) + 1u];
+    let joined = partial[0u] + partial[1u];
     workgroupBarrier();
     return joined;
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let first = (workgroup.y * grid.x + workgroup.x) * 2u;
-    if (first >= u.m) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
         return;
     }
-    let own = first + (lane >> 7u);
-    let place = lane & 127u;
-    let i = min(own, u.m - 1u);
-    let row_length = select(0u, u.n, own < u.m);
-    let j0 = place;
-    let j1 = place + 128u;
-    let j2 = place + 256u;
-    let j3 = place + 384u;
-    let j4 = place + 512u;
-    let j5 = place + 640u;
-    let j6 = place + 768u;
-    let j7 = place + 896u;
+    let j0 = lane;
+    let j1 = lane + 128u;
+    let j2 = lane + 256u;
+    let j3 = lane + 384u;
+    let j4 = lane + 512u;
+    let j5 = lane + 640u;
+    let j6 = lane + 768u;
+    let j7 = lane + 896u;
     var x0: f32;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         x0 = x[i * u.n + j0];
     }
     var x1: f32;
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         x1 = x[i * u.n + j1];
     }
     var x2: f32;
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         x2 = x[i * u.n + j2];
     }
     var x3: f32;
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         x3 = x[i * u.n + j3];
     }
     var x4: f32;
-    if (j4 < row_length) {
+    if (j4 < u.n) {
         x4 = x[i * u.n + j4];
     }
     var x5: f32;
-    if (j5 < row_length) {
+    if (j5 < u.n) {
         x5 = x[i * u.n + j5];
     }
     var x6: f32;
-    if (j6 < row_length) {
+    if (j6 < u.n) {
         x6 = x[i * u.n + j6];
     }
     var x7: f32;
-    if (j7 < row_length) {
+    if (j7 < u.n) {
         x7 = x[i * u.n + j7];
     }
     var mean_new_sum_part = 0.0;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         mean_new_sum_part += x0;
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         mean_new_sum_part += x1;
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         mean_new_sum_part += x2;
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         mean_new_sum_part += x3;
     }
-    if (j4 < row_length) {
+    if (j4 < u.n) {
         mean_new_sum_part += x4;
     }
-    if (j5 < row_length) {
+    if (j5 < u.n) {
         mean_new_sum_part += x5;
     }
-    if (j6 < row_length) {
+    if (j6 < u.n) {
         mean_new_sum_part += x6;
     }
-    if (j7 < row_length) {
+    if (j7 < u.n) {
         mean_new_sum_part += x7;
     }
     let mean_new_sum = row_sum(mean_new_sum_part, lane);
     let mean_new = mean_new_sum / f32(i32(u.n));
     var variance_sum_part = 0.0;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         variance_sum_part += (x0 - mean_new) * (x0 - mean_new);
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         variance_sum_part += (x1 - mean_new) * (x1 - mean_new);
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         variance_sum_part += (x2 - mean_new) * (x2 - mean_new);
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         variance_sum_part += (x3 - mean_new) * (x3 - mean_new);
     }
-    if (j4 < row_length) {
+    if (j4 < u.n) {
         variance_sum_part += (x4 - mean_new) * (x4 - mean_new);
     }
-    if (j5 < row_length) {
+    if (j5 < u.n) {
         variance_sum_part += (x5 - mean_new) * (x5 - mean_new);
     }
-    if (j6 < row_length) {
+    if (j6 < u.n) {
         variance_sum_part += (x6 - mean_new) * (x6 - mean_new);
     }
-    if (j7 < row_length) {
+    if (j7 < u.n) {
         variance_sum_part += (x7 - mean_new) * (x7 - mean_new);
     }
     let variance_sum = row_sum(variance_sum_part, lane);
     let variance = variance_sum / f32(i32(u.n));
     let scale_new = 1.0 / sqrt(variance + u.eps);
-    if (place == 0u && own < u.m) {
+    if (lane == 0u) {
         mean[i] = mean_new;
         scale[i] = scale_new;
     }

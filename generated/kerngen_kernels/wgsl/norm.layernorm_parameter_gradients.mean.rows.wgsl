@@ -48,14 +48,64 @@ fn main(
         return;
     }
     var mean_new_sum_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        mean_new_sum_part += x[(i * u.n + j) >> 2u];
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        var x1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+        }
+        var x2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+        }
+        var x3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+        }
+        mean_new_sum_part += x0;
+        if (j1 < u.n) {
+            mean_new_sum_part += x1;
+        }
+        if (j2 < u.n) {
+            mean_new_sum_part += x2;
+        }
+        if (j3 < u.n) {
+            mean_new_sum_part += x3;
+        }
     }
     let mean_new_sum = row_sum(mean_new_sum_part.x + mean_new_sum_part.y + (mean_new_sum_part.z + mean_new_sum_part.w), lane);
     let mean_new = mean_new_sum / f32(i32(u.n));
     var variance_sum_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        variance_sum_part += (x[(i * u.n + j) >> 2u] - mean_new) * (x[(i * u.n + j) >> 2u] - mean_new);
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        var x1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+        }
+        var x2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+        }
+        var x3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+        }
+        variance_sum_part += (x0 - mean_new) * (x0 - mean_new);
+        if (j1 < u.n) {
+            variance_sum_part += (x1 - mean_new) * (x1 - mean_new);
+        }
+        if (j2 < u.n) {
+            variance_sum_part += (x2 - mean_new) * (x2 - mean_new);
+        }
+        if (j3 < u.n) {
+            variance_sum_part += (x3 - mean_new) * (x3 - mean_new);
+        }
     }
     let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
     let variance = variance_sum / f32(i32(u.n));

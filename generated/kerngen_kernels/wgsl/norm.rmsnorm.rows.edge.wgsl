@@ -47,13 +47,149 @@ fn main(
         return;
     }
     var square_sum_part = 0.0;
-    for (var j = lane; j < u.n; j += 256u) {
-        square_sum_part += x[i * u.n + j] * x[i * u.n + j];
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x[i * u.n + j7];
+        }
+        square_sum_part += x0 * x0;
+        if (j1 < u.n) {
+            square_sum_part += x1 * x1;
+        }
+        if (j2 < u.n) {
+            square_sum_part += x2 * x2;
+        }
+        if (j3 < u.n) {
+            square_sum_part += x3 * x3;
+        }
+        if (j4 < u.n) {
+            square_sum_part += x4 * x4;
+        }
+        if (j5 < u.n) {
+            square_sum_part += x5 * x5;
+        }
+        if (j6 < u.n) {
+            square_sum_part += x6 * x6;
+        }
+        if (j7 < u.n) {
+            square_sum_part += x7 * x7;
+        }
     }
     let square_sum = row_sum(square_sum_part, lane);
     let square = square_sum / f32(i32(u.n));
-    for (var j = lane; j < u.n; j += 256u) {
-        let y_new = x[i * u.n + j] / sqrt(square + u.eps) * gain[j];
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x[i * u.n + j];
+        let gain0 = gain[j];
+        var x1: f32;
+        var gain1: f32;
+        if (j1 < u.n) {
+            x1 = x[i * u.n + j1];
+            gain1 = gain[j1];
+        }
+        var x2: f32;
+        var gain2: f32;
+        if (j2 < u.n) {
+            x2 = x[i * u.n + j2];
+            gain2 = gain[j2];
+        }
+        var x3: f32;
+        var gain3: f32;
+        if (j3 < u.n) {
+            x3 = x[i * u.n + j3];
+            gain3 = gain[j3];
+        }
+        var x4: f32;
+        var gain4: f32;
+        if (j4 < u.n) {
+            x4 = x[i * u.n + j4];
+            gain4 = gain[j4];
+        }
+        var x5: f32;
+        var gain5: f32;
+        if (j5 < u.n) {
+            x5 = x[i * u.n + j5];
+            gain5 = gain[j5];
+        }
+        var x6: f32;
+        var gain6: f32;
+        if (j6 < u.n) {
+            x6 = x[i * u.n + j6];
+            gain6 = gain[j6];
+        }
+        var x7: f32;
+        var gain7: f32;
+        if (j7 < u.n) {
+            x7 = x[i * u.n + j7];
+            gain7 = gain[j7];
+        }
+        let y_new = x0 / sqrt(square + u.eps) * gain0;
         y[i * u.n + j] = y_new;
+        if (j1 < u.n) {
+            let y_new = x1 / sqrt(square + u.eps) * gain1;
+            y[i * u.n + j1] = y_new;
+        }
+        if (j2 < u.n) {
+            let y_new = x2 / sqrt(square + u.eps) * gain2;
+            y[i * u.n + j2] = y_new;
+        }
+        if (j3 < u.n) {
+            let y_new = x3 / sqrt(square + u.eps) * gain3;
+            y[i * u.n + j3] = y_new;
+        }
+        if (j4 < u.n) {
+            let y_new = x4 / sqrt(square + u.eps) * gain4;
+            y[i * u.n + j4] = y_new;
+        }
+        if (j5 < u.n) {
+            let y_new = x5 / sqrt(square + u.eps) * gain5;
+            y[i * u.n + j5] = y_new;
+        }
+        if (j6 < u.n) {
+            let y_new = x6 / sqrt(square + u.eps) * gain6;
+            y[i * u.n + j6] = y_new;
+        }
+        if (j7 < u.n) {
+            let y_new = x7 / sqrt(square + u.eps) * gain7;
+            y[i * u.n + j7] = y_new;
+        }
     }
 }

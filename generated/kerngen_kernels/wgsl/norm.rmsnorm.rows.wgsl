@@ -47,13 +47,73 @@ fn main(
         return;
     }
     var square_sum_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        square_sum_part += x[(i * u.n + j) >> 2u] * x[(i * u.n + j) >> 2u];
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        var x1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+        }
+        var x2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+        }
+        var x3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+        }
+        square_sum_part += x0 * x0;
+        if (j1 < u.n) {
+            square_sum_part += x1 * x1;
+        }
+        if (j2 < u.n) {
+            square_sum_part += x2 * x2;
+        }
+        if (j3 < u.n) {
+            square_sum_part += x3 * x3;
+        }
     }
     let square_sum = row_sum(square_sum_part.x + square_sum_part.y + (square_sum_part.z + square_sum_part.w), lane);
     let square = square_sum / f32(i32(u.n));
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        let y_new = x[(i * u.n + j) >> 2u] / sqrt(square + u.eps) * gain[j >> 2u];
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        let gain0 = gain[j >> 2u];
+        var x1: vec4f;
+        var gain1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+            gain1 = gain[j1 >> 2u];
+        }
+        var x2: vec4f;
+        var gain2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+            gain2 = gain[j2 >> 2u];
+        }
+        var x3: vec4f;
+        var gain3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+            gain3 = gain[j3 >> 2u];
+        }
+        let y_new = x0 / sqrt(square + u.eps) * gain0;
         y[(i * u.n + j) >> 2u] = y_new;
+        if (j1 < u.n) {
+            let y_new = x1 / sqrt(square + u.eps) * gain1;
+            y[(i * u.n + j1) >> 2u] = y_new;
+        }
+        if (j2 < u.n) {
+            let y_new = x2 / sqrt(square + u.eps) * gain2;
+            y[(i * u.n + j2) >> 2u] = y_new;
+        }
+        if (j3 < u.n) {
+            let y_new = x3 / sqrt(square + u.eps) * gain3;
+            y[(i * u.n + j3) >> 2u] = y_new;
+        }
     }
 }

@@ -51,17 +51,205 @@ fn main(
     }
     var square_sum_part = 0.0;
     var tilt_sum_part = 0.0;
-    for (var j = lane; j < u.n; j += 256u) {
-        square_sum_part += x[i * u.n + j] * x[i * u.n + j];
-        tilt_sum_part += dy[i * u.n + j] * gain[j] * x[i * u.n + j];
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x[i * u.n + j];
+        let dy0 = dy[i * u.n + j];
+        let gain0 = gain[j];
+        var x1: f32;
+        var dy1: f32;
+        var gain1: f32;
+        if (j1 < u.n) {
+            x1 = x[i * u.n + j1];
+            dy1 = dy[i * u.n + j1];
+            gain1 = gain[j1];
+        }
+        var x2: f32;
+        var dy2: f32;
+        var gain2: f32;
+        if (j2 < u.n) {
+            x2 = x[i * u.n + j2];
+            dy2 = dy[i * u.n + j2];
+            gain2 = gain[j2];
+        }
+        var x3: f32;
+        var dy3: f32;
+        var gain3: f32;
+        if (j3 < u.n) {
+            x3 = x[i * u.n + j3];
+            dy3 = dy[i * u.n + j3];
+            gain3 = gain[j3];
+        }
+        var x4: f32;
+        var dy4: f32;
+        var gain4: f32;
+        if (j4 < u.n) {
+            x4 = x[i * u.n + j4];
+            dy4 = dy[i * u.n + j4];
+            gain4 = gain[j4];
+        }
+        var x5: f32;
+        var dy5: f32;
+        var gain5: f32;
+        if (j5 < u.n) {
+            x5 = x[i * u.n + j5];
+            dy5 = dy[i * u.n + j5];
+            gain5 = gain[j5];
+        }
+        var x6: f32;
+        var dy6: f32;
+        var gain6: f32;
+        if (j6 < u.n) {
+            x6 = x[i * u.n + j6];
+            dy6 = dy[i * u.n + j6];
+            gain6 = gain[j6];
+        }
+        var x7: f32;
+        var dy7: f32;
+        var gain7: f32;
+        if (j7 < u.n) {
+            x7 = x[i * u.n + j7];
+            dy7 = dy[i * u.n + j7];
+            gain7 = gain[j7];
+        }
+        square_sum_part += x0 * x0;
+        tilt_sum_part += dy0 * gain0 * x0;
+        if (j1 < u.n) {
+            square_sum_part += x1 * x1;
+            tilt_sum_part += dy1 * gain1 * x1;
+        }
+        if (j2 < u.n) {
+            square_sum_part += x2 * x2;
+            tilt_sum_part += dy2 * gain2 * x2;
+        }
+        if (j3 < u.n) {
+            square_sum_part += x3 * x3;
+            tilt_sum_part += dy3 * gain3 * x3;
+        }
+        if (j4 < u.n) {
+            square_sum_part += x4 * x4;
+            tilt_sum_part += dy4 * gain4 * x4;
+        }
+        if (j5 < u.n) {
+            square_sum_part += x5 * x5;
+            tilt_sum_part += dy5 * gain5 * x5;
+        }
+        if (j6 < u.n) {
+            square_sum_part += x6 * x6;
+            tilt_sum_part += dy6 * gain6 * x6;
+        }
+        if (j7 < u.n) {
+            square_sum_part += x7 * x7;
+            tilt_sum_part += dy7 * gain7 * x7;
+        }
     }
     let square_sum = row_sum(square_sum_part, lane);
     let tilt_sum = row_sum(tilt_sum_part, lane);
     let square = square_sum / f32(i32(u.n));
     let scale = 1.0 / sqrt(square + u.eps);
     let tilt = tilt_sum / f32(i32(u.n));
-    for (var j = lane; j < u.n; j += 256u) {
-        let dx_new = scale * (dy[i * u.n + j] * gain[j] - x[i * u.n + j] * scale * scale * tilt);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let dy0 = dy[i * u.n + j];
+        let gain0 = gain[j];
+        let x0 = x[i * u.n + j];
+        var dy1: f32;
+        var gain1: f32;
+        var x1: f32;
+        if (j1 < u.n) {
+            dy1 = dy[i * u.n + j1];
+            gain1 = gain[j1];
+            x1 = x[i * u.n + j1];
+        }
+        var dy2: f32;
+        var gain2: f32;
+        var x2: f32;
+        if (j2 < u.n) {
+            dy2 = dy[i * u.n + j2];
+            gain2 = gain[j2];
+            x2 = x[i * u.n + j2];
+        }
+        var dy3: f32;
+        var gain3: f32;
+        var x3: f32;
+        if (j3 < u.n) {
+            dy3 = dy[i * u.n + j3];
+            gain3 = gain[j3];
+            x3 = x[i * u.n + j3];
+        }
+        var dy4: f32;
+        var gain4: f32;
+        var x4: f32;
+        if (j4 < u.n) {
+            dy4 = dy[i * u.n + j4];
+            gain4 = gain[j4];
+            x4 = x[i * u.n + j4];
+        }
+        var dy5: f32;
+        var gain5: f32;
+        var x5: f32;
+        if (j5 < u.n) {
+            dy5 = dy[i * u.n + j5];
+            gain5 = gain[j5];
+            x5 = x[i * u.n + j5];
+        }
+        var dy6: f32;
+        var gain6: f32;
+        var x6: f32;
+        if (j6 < u.n) {
+            dy6 = dy[i * u.n + j6];
+            gain6 = gain[j6];
+            x6 = x[i * u.n + j6];
+        }
+        var dy7: f32;
+        var gain7: f32;
+        var x7: f32;
+        if (j7 < u.n) {
+            dy7 = dy[i * u.n + j7];
+            gain7 = gain[j7];
+            x7 = x[i * u.n + j7];
+        }
+        let dx_new = scale * (dy0 * gain0 - x0 * scale * scale * tilt);
         dx[i * u.n + j] = dx_new;
+        if (j1 < u.n) {
+            let dx_new = scale * (dy1 * gain1 - x1 * scale * scale * tilt);
+            dx[i * u.n + j1] = dx_new;
+        }
+        if (j2 < u.n) {
+            let dx_new = scale * (dy2 * gain2 - x2 * scale * scale * tilt);
+            dx[i * u.n + j2] = dx_new;
+        }
+        if (j3 < u.n) {
+            let dx_new = scale * (dy3 * gain3 - x3 * scale * scale * tilt);
+            dx[i * u.n + j3] = dx_new;
+        }
+        if (j4 < u.n) {
+            let dx_new = scale * (dy4 * gain4 - x4 * scale * scale * tilt);
+            dx[i * u.n + j4] = dx_new;
+        }
+        if (j5 < u.n) {
+            let dx_new = scale * (dy5 * gain5 - x5 * scale * scale * tilt);
+            dx[i * u.n + j5] = dx_new;
+        }
+        if (j6 < u.n) {
+            let dx_new = scale * (dy6 * gain6 - x6 * scale * scale * tilt);
+            dx[i * u.n + j6] = dx_new;
+        }
+        if (j7 < u.n) {
+            let dx_new = scale * (dy7 * gain7 - x7 * scale * scale * tilt);
+            dx[i * u.n + j7] = dx_new;
+        }
     }
 }

@@ -1,4 +1,4 @@
-// rmsnorm_gradient, stage scale, tilt, dx: rows, 2 rows per workgroup, of up to 1024 elements, read once.
+// rmsnorm_gradient, stage scale, tilt, dx: rows, one row per workgroup, of up to 1024 elements, read once.
 //     let square[i] = sum[j] x[i, j] * x[i, j] / f32(n);
 //     let scale[i] = 1.0 / sqrt(square[i] + eps);
 //     let tilt[i] = sum[j] dy[i, j] * gain[j] * x[i, j] / f32(n);
@@ -16,55 +16,51 @@ struct RmsnormGradientUniform {
 @group(0) @binding(2) var<storage, read> gain: array<f32>;
 @group(0) @binding(3) var<storage, read> dy: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dx: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+var<workgroup> partial: array<f32, 128>;
 
 // The sum over the 128 lanes of a row, in a fixed order.
 fn row_sum(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
     workgroupBarrier();
-    if ((lane & 127u) < 32u) {
+    if (lane < 32u) {
         partial[lane] = partial[lane] + partial[lane + 32u] + (partial[lane + 64u] + partial[lane + 96u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 8u) {
+    if (lane < 8u) {
         partial[lane] = partial[lane] + partial[lane + 8u] + (partial[lane + 16u] + partial[lane + 24u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 2u) {
+    if (lane < 2u) {
         partial[lane] = partial[lane] + partial[lane + 2u] + (partial[lane + 4u] + partial[lane + 6u]);
     }
     workgroupBarrier();
-    let joined = partial[lane - (lane & 127u)] + partial[lane - (lane & 127u) + 1u];
+    let joined = partial[0u] + partial[1u];
     workgroupBarrier();
     return joined;
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let first = (workgroup.y * grid.x + workgroup.x) * 2u;
-    if (first >= u.m) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
         return;
     }
-    let own = first + (lane >> 7u);
-    let place = lane & 127u;
-    let i = min(own, u.m - 1u);
-    let row_length = select(0u, u.n, own < u.m);
-    let j0 = place;
-    let j1 = place + 128u;
-    let j2 = place + 256u;
-    let j3 = place + 384u;
-    let j4 = place + 512u;
-    let j5 = place + 640u;
-    let j6 = place + 768u;
-    let j7 = place + 896u;
+    let j0 = lane;
+    let j1 = lane + 128u;
+    let j2 = lane + 256u;
+    let j3 = lane + 384u;
+    let j4 = lane + 512u;
+    let j5 = lane + 640u;
+    let j6 = lane + 768u;
+    let j7 = lane + 896u;
     var x0: f32;
     var dy0: f32;
     var gain0: f32;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         x0 = x[i * u.n + j0];
         dy0 = dy[i * u.n + j0];
         gain0 = gain[j0];
@@ -72,7 +68,7 @@ fn main(
     var x1: f32;
     var dy1: f32;
     var gain1: f32;
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         x1 = x[i * u.n + j1];
         dy1 = dy[i * u.n + j1];
         gain1 = gain[j1];
@@ -80,7 +76,7 @@ fn main(
     var x2: f32;
     var dy2: f32;
     var gain2: f32;
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         x2 = x[i * u.n + j2];
         dy2 = dy[i * u.n + j2];
         gain2 = gain[j2];
@@ -88,7 +84,7 @@ fn main(
     var x3: f32;
     var dy3: f32;
     var gain3: f32;
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         x3 = x[i * u.n + j3];
         dy3 = dy[i * u.n + j3];
         gain3 = gain[j3];
@@ -96,7 +92,7 @@ fn main(
     var x4: f32;
     var dy4: f32;
     var gain4: f32;
-    if (j4 < row_length) {
+    if (j4 < u.n) {
         x4 = x[i * u.n + j4];
         dy4 = dy[i * u.n + j4];
         gain4 = gain[j4];
@@ -104,7 +100,7 @@ fn main(
     var x5: f32;
     var dy5: f32;
     var gain5: f32;
-    if (j5 < row_length) {
+    if (j5 < u.n) {
         x5 = x[i * u.n + j5];
         dy5 = dy[i * u.n + j5];
         gain5 = gain[j5];
@@ -112,7 +108,7 @@ fn main(
     var x6: f32;
     var dy6: f32;
     var gain6: f32;
-    if (j6 < row_length) {
+    if (j6 < u.n) {
         x6 = x[i * u.n + j6];
         dy6 = dy[i * u.n + j6];
         gain6 = gain[j6];
@@ -120,42 +116,42 @@ fn main(
     var x7: f32;
     var dy7: f32;
     var gain7: f32;
-    if (j7 < row_length) {
+    if (j7 < u.n) {
         x7 = x[i * u.n + j7];
         dy7 = dy[i * u.n + j7];
         gain7 = gain[j7];
     }
     var square_sum_part = 0.0;
     var tilt_sum_part = 0.0;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         square_sum_part += x0 * x0;
         tilt_sum_part += dy0 * gain0 * x0;
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         square_sum_part += x1 * x1;
         tilt_sum_part += dy1 * gain1 * x1;
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         square_sum_part += x2 * x2;
         tilt_sum_part += dy2 * gain2 * x2;
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         square_sum_part += x3 * x3;
         tilt_sum_part += dy3 * gain3 * x3;
     }
-    if (j4 < row_length) {
+    if (j4 < u.n) {
         square_sum_part += x4 * x4;
         tilt_sum_part += dy4 * gain4 * x4;
     }
-    if (j5 < row_length) {
+    if (j5 < u.n) {
         square_sum_part += x5 * x5;
         tilt_sum_part += dy5 * gain5 * x5;
     }
-    if (j6 < row_length) {
+    if (j6 < u.n) {
         square_sum_part += x6 * x6;
         tilt_sum_part += dy6 * gain6 * x6;
     }
-    if (j7 < row_length) {
+    if (j7 < u.n) {
         square_sum_part += x7 * x7;
         tilt_sum_part += dy7 * gain7 * x7;
     }
@@ -164,35 +160,35 @@ fn main(
     let square = square_sum / f32(i32(u.n));
     let scale = 1.0 / sqrt(square + u.eps);
     let tilt = tilt_sum / f32(i32(u.n));
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         let dx_new = scale * (dy0 * gain0 - x0 * scale * scale * tilt);
         dx[i * u.n + j0] = dx_new;
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         let dx_new = scale * (dy1 * gain1 - x1 * scale * scale * tilt);
         dx[i * u.n + j1] = dx_new;
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         let dx_new = scale * (dy2 * gain2 - x2 * scale * scale * tilt);
         dx[i * u.n + j2] = dx_new;
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         let dx_new = scale * (dy3 * gain3 - x3 * scale * scale * tilt);
         dx[i * u.n + j3] = dx_new;
     }
-    if (j4 < row_length) {
+    if (j4 < u.n) {
         let dx_new = scale * (dy4 * gain4 - x4 * scale * scale * tilt);
         dx[i * u.n + j4] = dx_new;
     }
-    if (j5 < row_length) {
+    if (j5 < u.n) {
         let dx_new = scale * (dy5 * gain5 - x5 * scale * scale * tilt);
         dx[i * u.n + j5] = dx_new;
     }
-    if (j6 < row_length) {
+    if (j6 < u.n) {
         let dx_new = scale * (dy6 * gain6 - x6 * scale * scale * tilt);
         dx[i * u.n + j6] = dx_new;
     }
-    if (j7 < row_length) {
+    if (j7 < u.n) {
         let dx_new = scale * (dy7 * gain7 - x7 * scale * scale * tilt);
         dx[i * u.n + j7] = dx_new;
     }

@@ -1,4 +1,4 @@
-// rmsnorm_gradient, stage scale, tilt, dx: rows, 2 rows per workgroup, of up to 2048 elements, read once.
+// rmsnorm_gradient, stage scale, tilt, dx: rows, one row per workgroup, of up to 2048 elements, read once.
 //     let square[i] = sum[j] x[i, j] * x[i, j] / f32(n);
 //     let scale[i] = 1.0 / sqrt(square[i] + eps);
 //     let tilt[i] = sum[j] dy[i, j] * gain[j] * x[i, j] / f32(n);
@@ -16,51 +16,47 @@ struct RmsnormGradientUniform {
 @group(0) @binding(2) var<storage, read> gain: array<vec4f>;
 @group(0) @binding(3) var<storage, read> dy: array<vec4f>;
 @group(0) @binding(4) var<storage, read_write> dx: array<vec4f>;
-var<workgroup> partial: array<f32, 256>;
+var<workgroup> partial: array<f32, 128>;
 
 // The sum over the 128 lanes of a row, in a fixed order.
 fn row_sum(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
     workgroupBarrier();
-    if ((lane & 127u) < 32u) {
+    if (lane < 32u) {
         partial[lane] = partial[lane] + partial[lane + 32u] + (partial[lane + 64u] + partial[lane + 96u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 8u) {
+    if (lane < 8u) {
         partial[lane] = partial[lane] + partial[lane + 8u] + (partial[lane + 16u] + partial[lane + 24u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 2u) {
+    if (lane < 2u) {
         partial[lane] = partial[lane] + partial[lane + 2u] + (partial[lane + 4u] + partial[lane + 6u]);
     }
     workgroupBarrier();
-    let joined = partial[lane - (lane & 127u)] + partial[lane - (lane & 127u) + 1u];
+    let joined = partial[0u] + partial[1u];
     workgroupBarrier();
     return joined;
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let first = (workgroup.y * grid.x + workgroup.x) * 2u;
-    if (first >= u.m) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
         return;
     }
-    let own = first + (lane >> 7u);
-    let place = lane & 127u;
-    let i = min(own, u.m - 1u);
-    let row_length = select(0u, u.n, own < u.m);
-    let j0 = place * 4u;
-    let j1 = place * 4u + 512u;
-    let j2 = place * 4u + 1024u;
-    let j3 = place * 4u + 1536u;
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 512u;
+    let j2 = lane * 4u + 1024u;
+    let j3 = lane * 4u + 1536u;
     var x0: vec4f;
     var dy0: vec4f;
     var gain0: vec4f;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         x0 = x[(i * u.n + j0) >> 2u];
         dy0 = dy[(i * u.n + j0) >> 2u];
         gain0 = gain[j0 >> 2u];
@@ -68,7 +64,7 @@ fn main(
     var x1: vec4f;
     var dy1: vec4f;
     var gain1: vec4f;
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         x1 = x[(i * u.n + j1) >> 2u];
         dy1 = dy[(i * u.n + j1) >> 2u];
         gain1 = gain[j1 >> 2u];
@@ -76,7 +72,7 @@ fn main(
     var x2: vec4f;
     var dy2: vec4f;
     var gain2: vec4f;
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         x2 = x[(i * u.n + j2) >> 2u];
         dy2 = dy[(i * u.n + j2) >> 2u];
         gain2 = gain[j2 >> 2u];
@@ -84,26 +80,26 @@ fn main(
     var x3: vec4f;
     var dy3: vec4f;
     var gain3: vec4f;
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         x3 = x[(i * u.n + j3) >> 2u];
         dy3 = dy[(i * u.n + j3) >> 2u];
         gain3 = gain[j3 >> 2u];
     }
     var square_sum_part = vec4f(0.0);
     var tilt_sum_part = vec4f(0.0);
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         square_sum_part += x0 * x0;
         tilt_sum_part += dy0 * gain0 * x0;
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         square_sum_part += x1 * x1;
         tilt_sum_part += dy1 * gain1 * x1;
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         square_sum_part += x2 * x2;
         tilt_sum_part += dy2 * gain2 * x2;
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         square_sum_part += x3 * x3;
         tilt_sum_part += dy3 * gain3 * x3;
     }
@@ -112,19 +108,19 @@ fn main(
     let square = square_sum / f32(i32(u.n));
     let scale = 1.0 / sqrt(square + u.eps);
     let tilt = tilt_sum / f32(i32(u.n));
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         let dx_new = scale * (dy0 * gain0 - x0 * scale * scale * tilt);
         dx[(i * u.n + j0) >> 2u] = dx_new;
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         let dx_new = scale * (dy1 * gain1 - x1 * scale * scale * tilt);
         dx[(i * u.n + j1) >> 2u] = dx_new;
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         let dx_new = scale * (dy2 * gain2 - x2 * scale * scale * tilt);
         dx[(i * u.n + j2) >> 2u] = dx_new;
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         let dx_new = scale * (dy3 * gain3 - x3 * scale * scale * tilt);
         dx[(i * u.n + j3) >> 2u] = dx_new;
     }

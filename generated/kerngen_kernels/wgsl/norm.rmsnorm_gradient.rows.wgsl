@@ -51,17 +51,101 @@ fn main(
     }
     var square_sum_part = vec4f(0.0);
     var tilt_sum_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        square_sum_part += x[(i * u.n + j) >> 2u] * x[(i * u.n + j) >> 2u];
-        tilt_sum_part += dy[(i * u.n + j) >> 2u] * gain[j >> 2u] * x[(i * u.n + j) >> 2u];
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        let dy0 = dy[(i * u.n + j) >> 2u];
+        let gain0 = gain[j >> 2u];
+        var x1: vec4f;
+        var dy1: vec4f;
+        var gain1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+            dy1 = dy[(i * u.n + j1) >> 2u];
+            gain1 = gain[j1 >> 2u];
+        }
+        var x2: vec4f;
+        var dy2: vec4f;
+        var gain2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+            dy2 = dy[(i * u.n + j2) >> 2u];
+            gain2 = gain[j2 >> 2u];
+        }
+        var x3: vec4f;
+        var dy3: vec4f;
+        var gain3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+            dy3 = dy[(i * u.n + j3) >> 2u];
+            gain3 = gain[j3 >> 2u];
+        }
+        square_sum_part += x0 * x0;
+        tilt_sum_part += dy0 * gain0 * x0;
+        if (j1 < u.n) {
+            square_sum_part += x1 * x1;
+            tilt_sum_part += dy1 * gain1 * x1;
+        }
+        if (j2 < u.n) {
+            square_sum_part += x2 * x2;
+            tilt_sum_part += dy2 * gain2 * x2;
+        }
+        if (j3 < u.n) {
+            square_sum_part += x3 * x3;
+            tilt_sum_part += dy3 * gain3 * x3;
+        }
     }
     let square_sum = row_sum(square_sum_part.x + square_sum_part.y + (square_sum_part.z + square_sum_part.w), lane);
     let tilt_sum = row_sum(tilt_sum_part.x + tilt_sum_part.y + (tilt_sum_part.z + tilt_sum_part.w), lane);
     let square = square_sum / f32(i32(u.n));
     let scale = 1.0 / sqrt(square + u.eps);
     let tilt = tilt_sum / f32(i32(u.n));
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        let dx_new = scale * (dy[(i * u.n + j) >> 2u] * gain[j >> 2u] - x[(i * u.n + j) >> 2u] * scale * scale * tilt);
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let dy0 = dy[(i * u.n + j) >> 2u];
+        let gain0 = gain[j >> 2u];
+        let x0 = x[(i * u.n + j) >> 2u];
+        var dy1: vec4f;
+        var gain1: vec4f;
+        var x1: vec4f;
+        if (j1 < u.n) {
+            dy1 = dy[(i * u.n + j1) >> 2u];
+            gain1 = gain[j1 >> 2u];
+            x1 = x[(i * u.n + j1) >> 2u];
+        }
+        var dy2: vec4f;
+        var gain2: vec4f;
+        var x2: vec4f;
+        if (j2 < u.n) {
+            dy2 = dy[(i * u.n + j2) >> 2u];
+            gain2 = gain[j2 >> 2u];
+            x2 = x[(i * u.n + j2) >> 2u];
+        }
+        var dy3: vec4f;
+        var gain3: vec4f;
+        var x3: vec4f;
+        if (j3 < u.n) {
+            dy3 = dy[(i * u.n + j3) >> 2u];
+            gain3 = gain[j3 >> 2u];
+            x3 = x[(i * u.n + j3) >> 2u];
+        }
+        let dx_new = scale * (dy0 * gain0 - x0 * scale * scale * tilt);
         dx[(i * u.n + j) >> 2u] = dx_new;
+        if (j1 < u.n) {
+            let dx_new = scale * (dy1 * gain1 - x1 * scale * scale * tilt);
+            dx[(i * u.n + j1) >> 2u] = dx_new;
+        }
+        if (j2 < u.n) {
+            let dx_new = scale * (dy2 * gain2 - x2 * scale * scale * tilt);
+            dx[(i * u.n + j2) >> 2u] = dx_new;
+        }
+        if (j3 < u.n) {
+            let dx_new = scale * (dy3 * gain3 - x3 * scale * scale * tilt);
+            dx[(i * u.n + j3) >> 2u] = dx_new;
+        }
     }
 }

@@ -15,6 +15,27 @@ struct RmsnormGradientUniform {
 @group(0) @binding(4) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The sum over the 256 lanes of a row, in a fixed order.
+fn row_sum(part: f32, lane: u32) -> f32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+    }
+    workgroupBarrier();
+    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -28,18 +49,27 @@ fn main(
     }
     let i = group / count;
     var tilt_sum = vec4f(0.0);
-    for (var j = (group % count * 256u + lane) * 4u; j < u.n; j += count * 256u * 4u) {
-        tilt_sum += dy[(i * u.n + j) >> 2u] * gain[j >> 2u] * x[(i * u.n + j) >> 2u];
-    }
-    partial[lane] = tilt_sum.x + tilt_sum.y + (tilt_sum.z + tilt_sum.w);
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = partial[lane] + partial[lane + half];
+    for (var j = (group % count * 4u * 256u + lane) * 4u; j < u.n; j += count * 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let term = dy[(i * u.n + j) >> 2u] * gain[j >> 2u] * x[(i * u.n + j) >> 2u];
+        var term1 = vec4f(0.0);
+        if (j1 < u.n) {
+            term1 = dy[(i * u.n + j1) >> 2u] * gain[j1 >> 2u] * x[(i * u.n + j1) >> 2u];
         }
-        workgroupBarrier();
+        var term2 = vec4f(0.0);
+        if (j2 < u.n) {
+            term2 = dy[(i * u.n + j2) >> 2u] * gain[j2 >> 2u] * x[(i * u.n + j2) >> 2u];
+        }
+        var term3 = vec4f(0.0);
+        if (j3 < u.n) {
+            term3 = dy[(i * u.n + j3) >> 2u] * gain[j3 >> 2u] * x[(i * u.n + j3) >> 2u];
+        }
+        tilt_sum += term + term1 + (term2 + term3);
     }
+    let whole = row_sum(tilt_sum.x + tilt_sum.y + (tilt_sum.z + tilt_sum.w), lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

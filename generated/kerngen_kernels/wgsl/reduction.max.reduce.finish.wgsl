@@ -11,6 +11,27 @@ struct MaxUniform {
 @group(0) @binding(2) var<storage, read> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The maximum over the 256 lanes of a row, in a fixed order.
+fn row_max(part_: f32, lane: u32) -> f32 {
+    partial[lane] = part_;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = max(max(partial[lane], partial[lane + 64u]), max(partial[lane + 128u], partial[lane + 192u]));
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = max(max(partial[lane], partial[lane + 16u]), max(partial[lane + 32u], partial[lane + 48u]));
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = max(max(partial[lane], partial[lane + 4u]), max(partial[lane + 8u], partial[lane + 12u]));
+    }
+    workgroupBarrier();
+    let joined = max(max(partial[0u], partial[1u]), max(partial[2u], partial[3u]));
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -19,18 +40,27 @@ fn main(
 ) {
     let count = min(max((u.n + 4095u) >> 12u, 1u), 1024u);
     var total = -3.4028234663852886e+38;
-    for (var part = lane; part < count; part += 256u) {
-        total = max(total, parts[part]);
-    }
-    partial[lane] = total;
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = max(partial[lane], partial[lane + half]);
+    for (var part = lane; part < count; part += 1024u) {
+        let part1 = part + 256u;
+        let part2 = part + 512u;
+        let part3 = part + 768u;
+        let term = parts[part];
+        var term1 = -3.4028234663852886e+38;
+        if (part1 < count) {
+            term1 = parts[part1];
         }
-        workgroupBarrier();
+        var term2 = -3.4028234663852886e+38;
+        if (part2 < count) {
+            term2 = parts[part2];
+        }
+        var term3 = -3.4028234663852886e+38;
+        if (part3 < count) {
+            term3 = parts[part3];
+        }
+        total = max(total, max(max(term, term1), max(term2, term3)));
     }
+    let whole = row_max(total, lane);
     if (lane == 0u) {
-        largest[0u] = partial[0u];
+        largest[0u] = whole;
     }
 }

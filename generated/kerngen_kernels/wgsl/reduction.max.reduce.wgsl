@@ -11,6 +11,27 @@ struct MaxUniform {
 @group(0) @binding(2) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The maximum over the 256 lanes of a row, in a fixed order.
+fn row_max(part: f32, lane: u32) -> f32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = max(max(partial[lane], partial[lane + 64u]), max(partial[lane + 128u], partial[lane + 192u]));
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = max(max(partial[lane], partial[lane + 16u]), max(partial[lane + 32u], partial[lane + 48u]));
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = max(max(partial[lane], partial[lane + 4u]), max(partial[lane + 8u], partial[lane + 12u]));
+    }
+    workgroupBarrier();
+    let joined = max(max(partial[0u], partial[1u]), max(partial[2u], partial[3u]));
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -23,18 +44,27 @@ fn main(
         return;
     }
     var largest_max = vec4f(-3.4028234663852886e+38);
-    for (var i = (group * 256u + lane) * 4u; i < u.n; i += count * 256u * 4u) {
-        largest_max = max(largest_max, x[i >> 2u]);
-    }
-    partial[lane] = max(max(largest_max.x, largest_max.y), max(largest_max.z, largest_max.w));
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = max(partial[lane], partial[lane + half]);
+    for (var i = (group * 4u * 256u + lane) * 4u; i < u.n; i += count * 4096u) {
+        let i1 = i + 1024u;
+        let i2 = i + 2048u;
+        let i3 = i + 3072u;
+        let term = x[i >> 2u];
+        var term1 = vec4f(-3.4028234663852886e+38);
+        if (i1 < u.n) {
+            term1 = x[i1 >> 2u];
         }
-        workgroupBarrier();
+        var term2 = vec4f(-3.4028234663852886e+38);
+        if (i2 < u.n) {
+            term2 = x[i2 >> 2u];
+        }
+        var term3 = vec4f(-3.4028234663852886e+38);
+        if (i3 < u.n) {
+            term3 = x[i3 >> 2u];
+        }
+        largest_max = max(largest_max, max(max(term, term1), max(term2, term3)));
     }
+    let whole = row_max(max(max(largest_max.x, largest_max.y), max(largest_max.z, largest_max.w)), lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

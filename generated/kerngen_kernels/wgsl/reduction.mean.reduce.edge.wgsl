@@ -11,6 +11,27 @@ struct MeanUniform {
 @group(0) @binding(2) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The sum over the 256 lanes of a row, in a fixed order.
+fn row_sum(part: f32, lane: u32) -> f32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+    }
+    workgroupBarrier();
+    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -23,18 +44,27 @@ fn main(
         return;
     }
     var average_sum = 0.0;
-    for (var i = group * 256u + lane; i < u.n; i += count * 256u) {
-        average_sum += x[i];
-    }
-    partial[lane] = average_sum;
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = partial[lane] + partial[lane + half];
+    for (var i = group * 4u * 256u + lane; i < u.n; i += count * 1024u) {
+        let i1 = i + 256u;
+        let i2 = i + 512u;
+        let i3 = i + 768u;
+        let term = x[i];
+        var term1 = 0.0;
+        if (i1 < u.n) {
+            term1 = x[i1];
         }
-        workgroupBarrier();
+        var term2 = 0.0;
+        if (i2 < u.n) {
+            term2 = x[i2];
+        }
+        var term3 = 0.0;
+        if (i3 < u.n) {
+            term3 = x[i3];
+        }
+        average_sum += term + term1 + (term2 + term3);
     }
+    let whole = row_sum(average_sum, lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

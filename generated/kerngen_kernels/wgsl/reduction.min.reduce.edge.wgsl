@@ -11,6 +11,27 @@ struct MinUniform {
 @group(0) @binding(2) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The minimum over the 256 lanes of a row, in a fixed order.
+fn row_min(part: f32, lane: u32) -> f32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = min(min(partial[lane], partial[lane + 64u]), min(partial[lane + 128u], partial[lane + 192u]));
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = min(min(partial[lane], partial[lane + 16u]), min(partial[lane + 32u], partial[lane + 48u]));
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = min(min(partial[lane], partial[lane + 4u]), min(partial[lane + 8u], partial[lane + 12u]));
+    }
+    workgroupBarrier();
+    let joined = min(min(partial[0u], partial[1u]), min(partial[2u], partial[3u]));
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -23,18 +44,27 @@ fn main(
         return;
     }
     var smallest_min = 3.4028234663852886e+38;
-    for (var i = group * 256u + lane; i < u.n; i += count * 256u) {
-        smallest_min = min(smallest_min, x[i]);
-    }
-    partial[lane] = smallest_min;
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = min(partial[lane], partial[lane + half]);
+    for (var i = group * 4u * 256u + lane; i < u.n; i += count * 1024u) {
+        let i1 = i + 256u;
+        let i2 = i + 512u;
+        let i3 = i + 768u;
+        let term = x[i];
+        var term1 = 3.4028234663852886e+38;
+        if (i1 < u.n) {
+            term1 = x[i1];
         }
-        workgroupBarrier();
+        var term2 = 3.4028234663852886e+38;
+        if (i2 < u.n) {
+            term2 = x[i2];
+        }
+        var term3 = 3.4028234663852886e+38;
+        if (i3 < u.n) {
+            term3 = x[i3];
+        }
+        smallest_min = min(smallest_min, min(min(term, term1), min(term2, term3)));
     }
+    let whole = row_min(smallest_min, lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

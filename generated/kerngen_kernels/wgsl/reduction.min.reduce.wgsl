@@ -11,6 +11,27 @@ struct MinUniform {
 @group(0) @binding(2) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The minimum over the 256 lanes of a row, in a fixed order.
+fn row_min(part: f32, lane: u32) -> f32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = min(min(partial[lane], partial[lane + 64u]), min(partial[lane + 128u], partial[lane + 192u]));
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = min(min(partial[lane], partial[lane + 16u]), min(partial[lane + 32u], partial[lane + 48u]));
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = min(min(partial[lane], partial[lane + 4u]), min(partial[lane + 8u], partial[lane + 12u]));
+    }
+    workgroupBarrier();
+    let joined = min(min(partial[0u], partial[1u]), min(partial[2u], partial[3u]));
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -23,18 +44,27 @@ fn main(
         return;
     }
     var smallest_min = vec4f(3.4028234663852886e+38);
-    for (var i = (group * 256u + lane) * 4u; i < u.n; i += count * 256u * 4u) {
-        smallest_min = min(smallest_min, x[i >> 2u]);
-    }
-    partial[lane] = min(min(smallest_min.x, smallest_min.y), min(smallest_min.z, smallest_min.w));
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = min(partial[lane], partial[lane + half]);
+    for (var i = (group * 4u * 256u + lane) * 4u; i < u.n; i += count * 4096u) {
+        let i1 = i + 1024u;
+        let i2 = i + 2048u;
+        let i3 = i + 3072u;
+        let term = x[i >> 2u];
+        var term1 = vec4f(3.4028234663852886e+38);
+        if (i1 < u.n) {
+            term1 = x[i1 >> 2u];
         }
-        workgroupBarrier();
+        var term2 = vec4f(3.4028234663852886e+38);
+        if (i2 < u.n) {
+            term2 = x[i2 >> 2u];
+        }
+        var term3 = vec4f(3.4028234663852886e+38);
+        if (i3 < u.n) {
+            term3 = x[i3 >> 2u];
+        }
+        smallest_min = min(smallest_min, min(min(term, term1), min(term2, term3)));
     }
+    let whole = row_min(min(min(smallest_min.x, smallest_min.y), min(smallest_min.z, smallest_min.w)), lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

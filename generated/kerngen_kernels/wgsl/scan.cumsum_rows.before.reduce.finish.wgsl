@@ -16,6 +16,27 @@ struct CumsumRowsUniform {
 @group(0) @binding(2) var<storage, read> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The sum over the 256 lanes of a row, in a fixed order.
+fn row_sum(part__: f32, lane: u32) -> f32 {
+    partial[lane] = part__;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+    }
+    workgroupBarrier();
+    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -30,18 +51,27 @@ fn main(
     let c = row % u.n_plus_block_minus_1_div_block;
     let count = min(max((u.n_plus_block_minus_1_div_block + 4095u) >> 12u, 1u), 1024u);
     var total = 0.0;
-    for (var part_ = lane; part_ < count; part_ += 256u) {
-        total += parts[row * count + part_];
-    }
-    partial[lane] = total;
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = partial[lane] + partial[lane + half];
+    for (var part_ = lane; part_ < count; part_ += 1024u) {
+        let part_1 = part_ + 256u;
+        let part_2 = part_ + 512u;
+        let part_3 = part_ + 768u;
+        let term = parts[row * count + part_];
+        var term1 = 0.0;
+        if (part_1 < count) {
+            term1 = parts[row * count + part_1];
         }
-        workgroupBarrier();
+        var term2 = 0.0;
+        if (part_2 < count) {
+            term2 = parts[row * count + part_2];
+        }
+        var term3 = 0.0;
+        if (part_3 < count) {
+            term3 = parts[row * count + part_3];
+        }
+        total += term + term1 + (term2 + term3);
     }
+    let whole = row_sum(total, lane);
     if (lane == 0u) {
-        before[i * u.n_plus_block_minus_1_div_block + c] = partial[0u];
+        before[i * u.n_plus_block_minus_1_div_block + c] = whole;
     }
 }

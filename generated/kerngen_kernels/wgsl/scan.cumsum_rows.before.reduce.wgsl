@@ -16,6 +16,27 @@ struct CumsumRowsUniform {
 @group(0) @binding(2) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The sum over the 256 lanes of a row, in a fixed order.
+fn row_sum(part_: f32, lane: u32) -> f32 {
+    partial[lane] = part_;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+    }
+    workgroupBarrier();
+    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -30,18 +51,27 @@ fn main(
     let i = group / count / u.n_plus_block_minus_1_div_block;
     let c = group / count % u.n_plus_block_minus_1_div_block;
     var before_sum = vec4f(0.0);
-    for (var d = (group % count * 256u + lane) * 4u; d < u.n_plus_block_minus_1_div_block; d += count * 256u * 4u) {
-        before_sum += select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d) >> 2u], vec4i(i32(d)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
-    }
-    partial[lane] = before_sum.x + before_sum.y + (before_sum.z + before_sum.w);
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = partial[lane] + partial[lane + half];
+    for (var d = (group % count * 4u * 256u + lane) * 4u; d < u.n_plus_block_minus_1_div_block; d += count * 4096u) {
+        let d1 = d + 1024u;
+        let d2 = d + 2048u;
+        let d3 = d + 3072u;
+        let term = select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d) >> 2u], vec4i(i32(d)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
+        var term1 = vec4f(0.0);
+        if (d1 < u.n_plus_block_minus_1_div_block) {
+            term1 = select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d1) >> 2u], vec4i(i32(d1)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
         }
-        workgroupBarrier();
+        var term2 = vec4f(0.0);
+        if (d2 < u.n_plus_block_minus_1_div_block) {
+            term2 = select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d2) >> 2u], vec4i(i32(d2)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
+        }
+        var term3 = vec4f(0.0);
+        if (d3 < u.n_plus_block_minus_1_div_block) {
+            term3 = select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d3) >> 2u], vec4i(i32(d3)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
+        }
+        before_sum += term + term1 + (term2 + term3);
     }
+    let whole = row_sum(before_sum.x + before_sum.y + (before_sum.z + before_sum.w), lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

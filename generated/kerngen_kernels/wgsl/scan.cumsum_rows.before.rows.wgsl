@@ -50,8 +50,20 @@ fn main(
     let i = row / u.n_plus_block_minus_1_div_block;
     let c = row % u.n_plus_block_minus_1_div_block;
     var before_new_part = vec4f(0.0);
-    for (var d = lane * 4u; d < u.n_plus_block_minus_1_div_block; d += 1024u) {
+    for (var d = lane * 4u; d < u.n_plus_block_minus_1_div_block; d += 4096u) {
+        let d1 = d + 1024u;
+        let d2 = d + 2048u;
+        let d3 = d + 3072u;
         before_new_part += select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d) >> 2u], vec4i(i32(d)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
+        if (d1 < u.n_plus_block_minus_1_div_block) {
+            before_new_part += select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d1) >> 2u], vec4i(i32(d1)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
+        }
+        if (d2 < u.n_plus_block_minus_1_div_block) {
+            before_new_part += select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d2) >> 2u], vec4i(i32(d2)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
+        }
+        if (d3 < u.n_plus_block_minus_1_div_block) {
+            before_new_part += select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d3) >> 2u], vec4i(i32(d3)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
+        }
     }
     let before_new = row_sum(before_new_part.x + before_new_part.y + (before_new_part.z + before_new_part.w), lane);
     if (lane == 0u) {

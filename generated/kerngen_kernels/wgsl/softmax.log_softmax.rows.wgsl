@@ -67,17 +67,95 @@ fn main(
         return;
     }
     var top_part = vec4f(-3.4028234663852886e+38);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        top_part = max(top_part, x[(i * u.n + j) >> 2u]);
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        var x1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+        }
+        var x2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+        }
+        var x3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+        }
+        top_part = max(top_part, x0);
+        if (j1 < u.n) {
+            top_part = max(top_part, x1);
+        }
+        if (j2 < u.n) {
+            top_part = max(top_part, x2);
+        }
+        if (j3 < u.n) {
+            top_part = max(top_part, x3);
+        }
     }
     let top = row_max(max(max(top_part.x, top_part.y), max(top_part.z, top_part.w)), lane);
     var total_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        total_part += exp(x[(i * u.n + j) >> 2u] - top);
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        var x1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+        }
+        var x2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+        }
+        var x3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+        }
+        total_part += exp(x0 - top);
+        if (j1 < u.n) {
+            total_part += exp(x1 - top);
+        }
+        if (j2 < u.n) {
+            total_part += exp(x2 - top);
+        }
+        if (j3 < u.n) {
+            total_part += exp(x3 - top);
+        }
     }
     let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        let y_new = x[(i * u.n + j) >> 2u] - top - log(total);
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        var x1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+        }
+        var x2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+        }
+        var x3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+        }
+        let y_new = x0 - top - log(total);
         y[(i * u.n + j) >> 2u] = y_new;
+        if (j1 < u.n) {
+            let y_new = x1 - top - log(total);
+            y[(i * u.n + j1) >> 2u] = y_new;
+        }
+        if (j2 < u.n) {
+            let y_new = x2 - top - log(total);
+            y[(i * u.n + j2) >> 2u] = y_new;
+        }
+        if (j3 < u.n) {
+            let y_new = x3 - top - log(total);
+            y[(i * u.n + j3) >> 2u] = y_new;
+        }
     }
 }

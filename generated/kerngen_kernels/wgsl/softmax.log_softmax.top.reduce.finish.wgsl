@@ -12,6 +12,27 @@ struct LogSoftmaxUniform {
 @group(0) @binding(2) var<storage, read> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The maximum over the 256 lanes of a row, in a fixed order.
+fn row_max(part_: f32, lane: u32) -> f32 {
+    partial[lane] = part_;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = max(max(partial[lane], partial[lane + 64u]), max(partial[lane + 128u], partial[lane + 192u]));
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = max(max(partial[lane], partial[lane + 16u]), max(partial[lane + 32u], partial[lane + 48u]));
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = max(max(partial[lane], partial[lane + 4u]), max(partial[lane + 8u], partial[lane + 12u]));
+    }
+    workgroupBarrier();
+    let joined = max(max(partial[0u], partial[1u]), max(partial[2u], partial[3u]));
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -24,18 +45,27 @@ fn main(
     }
     let count = min(max((u.n + 4095u) >> 12u, 1u), 1024u);
     var total_ = -3.4028234663852886e+38;
-    for (var part = lane; part < count; part += 256u) {
-        total_ = max(total_, parts[i * count + part]);
-    }
-    partial[lane] = total_;
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = max(partial[lane], partial[lane + half]);
+    for (var part = lane; part < count; part += 1024u) {
+        let part1 = part + 256u;
+        let part2 = part + 512u;
+        let part3 = part + 768u;
+        let term = parts[i * count + part];
+        var term1 = -3.4028234663852886e+38;
+        if (part1 < count) {
+            term1 = parts[i * count + part1];
         }
-        workgroupBarrier();
+        var term2 = -3.4028234663852886e+38;
+        if (part2 < count) {
+            term2 = parts[i * count + part2];
+        }
+        var term3 = -3.4028234663852886e+38;
+        if (part3 < count) {
+            term3 = parts[i * count + part3];
+        }
+        total_ = max(total_, max(max(term, term1), max(term2, term3)));
     }
+    let whole = row_max(total_, lane);
     if (lane == 0u) {
-        top[i] = partial[0u];
+        top[i] = whole;
     }
 }

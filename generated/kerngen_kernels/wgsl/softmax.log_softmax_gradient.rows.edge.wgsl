@@ -46,12 +46,148 @@ fn main(
         return;
     }
     var total_part = 0.0;
-    for (var j = lane; j < u.n; j += 256u) {
-        total_part += dy[i * u.n + j];
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let dy0 = dy[i * u.n + j];
+        var dy1: f32;
+        if (j1 < u.n) {
+            dy1 = dy[i * u.n + j1];
+        }
+        var dy2: f32;
+        if (j2 < u.n) {
+            dy2 = dy[i * u.n + j2];
+        }
+        var dy3: f32;
+        if (j3 < u.n) {
+            dy3 = dy[i * u.n + j3];
+        }
+        var dy4: f32;
+        if (j4 < u.n) {
+            dy4 = dy[i * u.n + j4];
+        }
+        var dy5: f32;
+        if (j5 < u.n) {
+            dy5 = dy[i * u.n + j5];
+        }
+        var dy6: f32;
+        if (j6 < u.n) {
+            dy6 = dy[i * u.n + j6];
+        }
+        var dy7: f32;
+        if (j7 < u.n) {
+            dy7 = dy[i * u.n + j7];
+        }
+        total_part += dy0;
+        if (j1 < u.n) {
+            total_part += dy1;
+        }
+        if (j2 < u.n) {
+            total_part += dy2;
+        }
+        if (j3 < u.n) {
+            total_part += dy3;
+        }
+        if (j4 < u.n) {
+            total_part += dy4;
+        }
+        if (j5 < u.n) {
+            total_part += dy5;
+        }
+        if (j6 < u.n) {
+            total_part += dy6;
+        }
+        if (j7 < u.n) {
+            total_part += dy7;
+        }
     }
     let total = row_sum(total_part, lane);
-    for (var j = lane; j < u.n; j += 256u) {
-        let dx_new = dy[i * u.n + j] - exp(y[i * u.n + j]) * total;
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let dy0 = dy[i * u.n + j];
+        let y0 = y[i * u.n + j];
+        var dy1: f32;
+        var y1: f32;
+        if (j1 < u.n) {
+            dy1 = dy[i * u.n + j1];
+            y1 = y[i * u.n + j1];
+        }
+        var dy2: f32;
+        var y2: f32;
+        if (j2 < u.n) {
+            dy2 = dy[i * u.n + j2];
+            y2 = y[i * u.n + j2];
+        }
+        var dy3: f32;
+        var y3: f32;
+        if (j3 < u.n) {
+            dy3 = dy[i * u.n + j3];
+            y3 = y[i * u.n + j3];
+        }
+        var dy4: f32;
+        var y4: f32;
+        if (j4 < u.n) {
+            dy4 = dy[i * u.n + j4];
+            y4 = y[i * u.n + j4];
+        }
+        var dy5: f32;
+        var y5: f32;
+        if (j5 < u.n) {
+            dy5 = dy[i * u.n + j5];
+            y5 = y[i * u.n + j5];
+        }
+        var dy6: f32;
+        var y6: f32;
+        if (j6 < u.n) {
+            dy6 = dy[i * u.n + j6];
+            y6 = y[i * u.n + j6];
+        }
+        var dy7: f32;
+        var y7: f32;
+        if (j7 < u.n) {
+            dy7 = dy[i * u.n + j7];
+            y7 = y[i * u.n + j7];
+        }
+        let dx_new = dy0 - exp(y0) * total;
         dx[i * u.n + j] = dx_new;
+        if (j1 < u.n) {
+            let dx_new = dy1 - exp(y1) * total;
+            dx[i * u.n + j1] = dx_new;
+        }
+        if (j2 < u.n) {
+            let dx_new = dy2 - exp(y2) * total;
+            dx[i * u.n + j2] = dx_new;
+        }
+        if (j3 < u.n) {
+            let dx_new = dy3 - exp(y3) * total;
+            dx[i * u.n + j3] = dx_new;
+        }
+        if (j4 < u.n) {
+            let dx_new = dy4 - exp(y4) * total;
+            dx[i * u.n + j4] = dx_new;
+        }
+        if (j5 < u.n) {
+            let dx_new = dy5 - exp(y5) * total;
+            dx[i * u.n + j5] = dx_new;
+        }
+        if (j6 < u.n) {
+            let dx_new = dy6 - exp(y6) * total;
+            dx[i * u.n + j6] = dx_new;
+        }
+        if (j7 < u.n) {
+            let dx_new = dy7 - exp(y7) * total;
+            dx[i * u.n + j7] = dx_new;
+        }
     }
 }

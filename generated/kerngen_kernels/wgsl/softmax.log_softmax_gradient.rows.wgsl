@@ -46,12 +46,72 @@ fn main(
         return;
     }
     var total_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        total_part += dy[(i * u.n + j) >> 2u];
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let dy0 = dy[(i * u.n + j) >> 2u];
+        var dy1: vec4f;
+        if (j1 < u.n) {
+            dy1 = dy[(i * u.n + j1) >> 2u];
+        }
+        var dy2: vec4f;
+        if (j2 < u.n) {
+            dy2 = dy[(i * u.n + j2) >> 2u];
+        }
+        var dy3: vec4f;
+        if (j3 < u.n) {
+            dy3 = dy[(i * u.n + j3) >> 2u];
+        }
+        total_part += dy0;
+        if (j1 < u.n) {
+            total_part += dy1;
+        }
+        if (j2 < u.n) {
+            total_part += dy2;
+        }
+        if (j3 < u.n) {
+            total_part += dy3;
+        }
     }
     let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        let dx_new = dy[(i * u.n + j) >> 2u] - exp(y[(i * u.n + j) >> 2u]) * total;
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let dy0 = dy[(i * u.n + j) >> 2u];
+        let y0 = y[(i * u.n + j) >> 2u];
+        var dy1: vec4f;
+        var y1: vec4f;
+        if (j1 < u.n) {
+            dy1 = dy[(i * u.n + j1) >> 2u];
+            y1 = y[(i * u.n + j1) >> 2u];
+        }
+        var dy2: vec4f;
+        var y2: vec4f;
+        if (j2 < u.n) {
+            dy2 = dy[(i * u.n + j2) >> 2u];
+            y2 = y[(i * u.n + j2) >> 2u];
+        }
+        var dy3: vec4f;
+        var y3: vec4f;
+        if (j3 < u.n) {
+            dy3 = dy[(i * u.n + j3) >> 2u];
+            y3 = y[(i * u.n + j3) >> 2u];
+        }
+        let dx_new = dy0 - exp(y0) * total;
         dx[(i * u.n + j) >> 2u] = dx_new;
+        if (j1 < u.n) {
+            let dx_new = dy1 - exp(y1) * total;
+            dx[(i * u.n + j1) >> 2u] = dx_new;
+        }
+        if (j2 < u.n) {
+            let dx_new = dy2 - exp(y2) * total;
+            dx[(i * u.n + j2) >> 2u] = dx_new;
+        }
+        if (j3 < u.n) {
+            let dx_new = dy3 - exp(y3) * total;
+            dx[(i * u.n + j3) >> 2u] = dx_new;
+        }
     }
 }

@@ -66,13 +66,127 @@ fn main(
         return;
     }
     var top_part = -3.4028234663852886e+38;
-    for (var j = lane; j < u.n; j += 256u) {
-        top_part = max(top_part, x[i * u.n + j]);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x[i * u.n + j7];
+        }
+        top_part = max(top_part, x0);
+        if (j1 < u.n) {
+            top_part = max(top_part, x1);
+        }
+        if (j2 < u.n) {
+            top_part = max(top_part, x2);
+        }
+        if (j3 < u.n) {
+            top_part = max(top_part, x3);
+        }
+        if (j4 < u.n) {
+            top_part = max(top_part, x4);
+        }
+        if (j5 < u.n) {
+            top_part = max(top_part, x5);
+        }
+        if (j6 < u.n) {
+            top_part = max(top_part, x6);
+        }
+        if (j7 < u.n) {
+            top_part = max(top_part, x7);
+        }
     }
     let top = row_max(top_part, lane);
     var y_new_sum_part = 0.0;
-    for (var j = lane; j < u.n; j += 256u) {
-        y_new_sum_part += exp(x[i * u.n + j] - top);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x[i * u.n + j7];
+        }
+        y_new_sum_part += exp(x0 - top);
+        if (j1 < u.n) {
+            y_new_sum_part += exp(x1 - top);
+        }
+        if (j2 < u.n) {
+            y_new_sum_part += exp(x2 - top);
+        }
+        if (j3 < u.n) {
+            y_new_sum_part += exp(x3 - top);
+        }
+        if (j4 < u.n) {
+            y_new_sum_part += exp(x4 - top);
+        }
+        if (j5 < u.n) {
+            y_new_sum_part += exp(x5 - top);
+        }
+        if (j6 < u.n) {
+            y_new_sum_part += exp(x6 - top);
+        }
+        if (j7 < u.n) {
+            y_new_sum_part += exp(x7 - top);
+        }
     }
     let y_new_sum = row_sum(y_new_sum_part, lane);
     let y_new = top + log(y_new_sum);

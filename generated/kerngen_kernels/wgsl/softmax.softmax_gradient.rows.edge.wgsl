@@ -46,12 +46,163 @@ fn main(
         return;
     }
     var along_part = 0.0;
-    for (var j = lane; j < u.n; j += 256u) {
-        along_part += y[i * u.n + j] * dy[i * u.n + j];
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let y0 = y[i * u.n + j];
+        let dy0 = dy[i * u.n + j];
+        var y1: f32;
+        var dy1: f32;
+        if (j1 < u.n) {
+            y1 = y[i * u.n + j1];
+            dy1 = dy[i * u.n + j1];
+        }
+        var y2: f32;
+        var dy2: f32;
+        if (j2 < u.n) {
+            y2 = y[i * u.n + j2];
+            dy2 = dy[i * u.n + j2];
+        }
+        var y3: f32;
+        var dy3: f32;
+        if (j3 < u.n) {
+            y3 = y[i * u.n + j3];
+            dy3 = dy[i * u.n + j3];
+        }
+        var y4: f32;
+        var dy4: f32;
+        if (j4 < u.n) {
+            y4 = y[i * u.n + j4];
+            dy4 = dy[i * u.n + j4];
+        }
+        var y5: f32;
+        var dy5: f32;
+        if (j5 < u.n) {
+            y5 = y[i * u.n + j5];
+            dy5 = dy[i * u.n + j5];
+        }
+        var y6: f32;
+        var dy6: f32;
+        if (j6 < u.n) {
+            y6 = y[i * u.n + j6];
+            dy6 = dy[i * u.n + j6];
+        }
+        var y7: f32;
+        var dy7: f32;
+        if (j7 < u.n) {
+            y7 = y[i * u.n + j7];
+            dy7 = dy[i * u.n + j7];
+        }
+        along_part += y0 * dy0;
+        if (j1 < u.n) {
+            along_part += y1 * dy1;
+        }
+        if (j2 < u.n) {
+            along_part += y2 * dy2;
+        }
+        if (j3 < u.n) {
+            along_part += y3 * dy3;
+        }
+        if (j4 < u.n) {
+            along_part += y4 * dy4;
+        }
+        if (j5 < u.n) {
+            along_part += y5 * dy5;
+        }
+        if (j6 < u.n) {
+            along_part += y6 * dy6;
+        }
+        if (j7 < u.n) {
+            along_part += y7 * dy7;
+        }
     }
     let along = row_sum(along_part, lane);
-    for (var j = lane; j < u.n; j += 256u) {
-        let dx_new = y[i * u.n + j] * (dy[i * u.n + j] - along);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let y0 = y[i * u.n + j];
+        let dy0 = dy[i * u.n + j];
+        var y1: f32;
+        var dy1: f32;
+        if (j1 < u.n) {
+            y1 = y[i * u.n + j1];
+            dy1 = dy[i * u.n + j1];
+        }
+        var y2: f32;
+        var dy2: f32;
+        if (j2 < u.n) {
+            y2 = y[i * u.n + j2];
+            dy2 = dy[i * u.n + j2];
+        }
+        var y3: f32;
+        var dy3: f32;
+        if (j3 < u.n) {
+            y3 = y[i * u.n + j3];
+            dy3 = dy[i * u.n + j3];
+        }
+        var y4: f32;
+        var dy4: f32;
+        if (j4 < u.n) {
+            y4 = y[i * u.n + j4];
+            dy4 = dy[i * u.n + j4];
+        }
+        var y5: f32;
+        var dy5: f32;
+        if (j5 < u.n) {
+            y5 = y[i * u.n + j5];
+            dy5 = dy[i * u.n + j5];
+        }
+        var y6: f32;
+        var dy6: f32;
+        if (j6 < u.n) {
+            y6 = y[i * u.n + j6];
+            dy6 = dy[i * u.n + j6];
+        }
+        var y7: f32;
+        var dy7: f32;
+        if (j7 < u.n) {
+            y7 = y[i * u.n + j7];
+            dy7 = dy[i * u.n + j7];
+        }
+        let dx_new = y0 * (dy0 - along);
         dx[i * u.n + j] = dx_new;
+        if (j1 < u.n) {
+            let dx_new = y1 * (dy1 - along);
+            dx[i * u.n + j1] = dx_new;
+        }
+        if (j2 < u.n) {
+            let dx_new = y2 * (dy2 - along);
+            dx[i * u.n + j2] = dx_new;
+        }
+        if (j3 < u.n) {
+            let dx_new = y3 * (dy3 - along);
+            dx[i * u.n + j3] = dx_new;
+        }
+        if (j4 < u.n) {
+            let dx_new = y4 * (dy4 - along);
+            dx[i * u.n + j4] = dx_new;
+        }
+        if (j5 < u.n) {
+            let dx_new = y5 * (dy5 - along);
+            dx[i * u.n + j5] = dx_new;
+        }
+        if (j6 < u.n) {
+            let dx_new = y6 * (dy6 - along);
+            dx[i * u.n + j6] = dx_new;
+        }
+        if (j7 < u.n) {
+            let dx_new = y7 * (dy7 - along);
+            dx[i * u.n + j7] = dx_new;
+        }
     }
 }

@@ -46,12 +46,79 @@ fn main(
         return;
     }
     var along_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        along_part += y[(i * u.n + j) >> 2u] * dy[(i * u.n + j) >> 2u];
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let y0 = y[(i * u.n + j) >> 2u];
+        let dy0 = dy[(i * u.n + j) >> 2u];
+        var y1: vec4f;
+        var dy1: vec4f;
+        if (j1 < u.n) {
+            y1 = y[(i * u.n + j1) >> 2u];
+            dy1 = dy[(i * u.n + j1) >> 2u];
+        }
+        var y2: vec4f;
+        var dy2: vec4f;
+        if (j2 < u.n) {
+            y2 = y[(i * u.n + j2) >> 2u];
+            dy2 = dy[(i * u.n + j2) >> 2u];
+        }
+        var y3: vec4f;
+        var dy3: vec4f;
+        if (j3 < u.n) {
+            y3 = y[(i * u.n + j3) >> 2u];
+            dy3 = dy[(i * u.n + j3) >> 2u];
+        }
+        along_part += y0 * dy0;
+        if (j1 < u.n) {
+            along_part += y1 * dy1;
+        }
+        if (j2 < u.n) {
+            along_part += y2 * dy2;
+        }
+        if (j3 < u.n) {
+            along_part += y3 * dy3;
+        }
     }
     let along = row_sum(along_part.x + along_part.y + (along_part.z + along_part.w), lane);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        let dx_new = y[(i * u.n + j) >> 2u] * (dy[(i * u.n + j) >> 2u] - along);
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let y0 = y[(i * u.n + j) >> 2u];
+        let dy0 = dy[(i * u.n + j) >> 2u];
+        var y1: vec4f;
+        var dy1: vec4f;
+        if (j1 < u.n) {
+            y1 = y[(i * u.n + j1) >> 2u];
+            dy1 = dy[(i * u.n + j1) >> 2u];
+        }
+        var y2: vec4f;
+        var dy2: vec4f;
+        if (j2 < u.n) {
+            y2 = y[(i * u.n + j2) >> 2u];
+            dy2 = dy[(i * u.n + j2) >> 2u];
+        }
+        var y3: vec4f;
+        var dy3: vec4f;
+        if (j3 < u.n) {
+            y3 = y[(i * u.n + j3) >> 2u];
+            dy3 = dy[(i * u.n + j3) >> 2u];
+        }
+        let dx_new = y0 * (dy0 - along);
         dx[(i * u.n + j) >> 2u] = dx_new;
+        if (j1 < u.n) {
+            let dx_new = y1 * (dy1 - along);
+            dx[(i * u.n + j1) >> 2u] = dx_new;
+        }
+        if (j2 < u.n) {
+            let dx_new = y2 * (dy2 - along);
+            dx[(i * u.n + j2) >> 2u] = dx_new;
+        }
+        if (j3 < u.n) {
+            let dx_new = y3 * (dy3 - along);
+            dx[(i * u.n + j3) >> 2u] = dx_new;
+        }
     }
 }

@@ -13,6 +13,27 @@ struct BincountUniform {
 @group(0) @binding(2) var<storage, read_write> parts: array<u32>;
 var<workgroup> partial: array<u32, 256>;
 
+// The sum over the 256 lanes of a row, in a fixed order.
+fn row_sum(part: u32, lane: u32) -> u32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+    }
+    workgroupBarrier();
+    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -26,18 +47,27 @@ fn main(
     }
     let k = group / count;
     var counts_sum = vec4u(0u);
-    for (var i = (group % count * 256u + lane) * 4u; i < u.n; i += count * 256u * 4u) {
-        counts_sum += select(vec4u(0u), vec4u(1u), x[i >> 2u] == vec4u(u32(i32(k))));
-    }
-    partial[lane] = counts_sum.x + counts_sum.y + (counts_sum.z + counts_sum.w);
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = partial[lane] + partial[lane + half];
+    for (var i = (group % count * 4u * 256u + lane) * 4u; i < u.n; i += count * 4096u) {
+        let i1 = i + 1024u;
+        let i2 = i + 2048u;
+        let i3 = i + 3072u;
+        let term = select(vec4u(0u), vec4u(1u), x[i >> 2u] == vec4u(u32(i32(k))));
+        var term1 = vec4u(0u);
+        if (i1 < u.n) {
+            term1 = select(vec4u(0u), vec4u(1u), x[i1 >> 2u] == vec4u(u32(i32(k))));
         }
-        workgroupBarrier();
+        var term2 = vec4u(0u);
+        if (i2 < u.n) {
+            term2 = select(vec4u(0u), vec4u(1u), x[i2 >> 2u] == vec4u(u32(i32(k))));
+        }
+        var term3 = vec4u(0u);
+        if (i3 < u.n) {
+            term3 = select(vec4u(0u), vec4u(1u), x[i3 >> 2u] == vec4u(u32(i32(k))));
+        }
+        counts_sum += term + term1 + (term2 + term3);
     }
+    let whole = row_sum(counts_sum.x + counts_sum.y + (counts_sum.z + counts_sum.w), lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

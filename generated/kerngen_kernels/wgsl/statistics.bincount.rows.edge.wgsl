@@ -45,8 +45,65 @@ fn main(
         return;
     }
     var counts_new_part = 0u;
-    for (var i = lane; i < u.n; i += 256u) {
-        counts_new_part += select(0u, 1u, x[i] == u32(i32(k)));
+    for (var i = lane; i < u.n; i += 2048u) {
+        let i1 = i + 256u;
+        let i2 = i + 512u;
+        let i3 = i + 768u;
+        let i4 = i + 1024u;
+        let i5 = i + 1280u;
+        let i6 = i + 1536u;
+        let i7 = i + 1792u;
+        let x0 = x[i];
+        var x1: u32;
+        if (i1 < u.n) {
+            x1 = x[i1];
+        }
+        var x2: u32;
+        if (i2 < u.n) {
+            x2 = x[i2];
+        }
+        var x3: u32;
+        if (i3 < u.n) {
+            x3 = x[i3];
+        }
+        var x4: u32;
+        if (i4 < u.n) {
+            x4 = x[i4];
+        }
+        var x5: u32;
+        if (i5 < u.n) {
+            x5 = x[i5];
+        }
+        var x6: u32;
+        if (i6 < u.n) {
+            x6 = x[i6];
+        }
+        var x7: u32;
+        if (i7 < u.n) {
+            x7 = x[i7];
+        }
+        counts_new_part += select(0u, 1u, x0 == u32(i32(k)));
+        if (i1 < u.n) {
+            counts_new_part += select(0u, 1u, x1 == u32(i32(k)));
+        }
+        if (i2 < u.n) {
+            counts_new_part += select(0u, 1u, x2 == u32(i32(k)));
+        }
+        if (i3 < u.n) {
+            counts_new_part += select(0u, 1u, x3 == u32(i32(k)));
+        }
+        if (i4 < u.n) {
+            counts_new_part += select(0u, 1u, x4 == u32(i32(k)));
+        }
+        if (i5 < u.n) {
+            counts_new_part += select(0u, 1u, x5 == u32(i32(k)));
+        }
+        if (i6 < u.n) {
+            counts_new_part += select(0u, 1u, x6 == u32(i32(k)));
+        }
+        if (i7 < u.n) {
+            counts_new_part += select(0u, 1u, x7 == u32(i32(k)));
+        }
     }
     let counts_new = row_sum(counts_new_part, lane);
     if (lane == 0u) {

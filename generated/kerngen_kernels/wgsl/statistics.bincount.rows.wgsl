@@ -45,8 +45,33 @@ fn main(
         return;
     }
     var counts_new_part = vec4u(0u);
-    for (var i = lane * 4u; i < u.n; i += 1024u) {
-        counts_new_part += select(vec4u(0u), vec4u(1u), x[i >> 2u] == vec4u(u32(i32(k))));
+    for (var i = lane * 4u; i < u.n; i += 4096u) {
+        let i1 = i + 1024u;
+        let i2 = i + 2048u;
+        let i3 = i + 3072u;
+        let x0 = x[i >> 2u];
+        var x1: vec4u;
+        if (i1 < u.n) {
+            x1 = x[i1 >> 2u];
+        }
+        var x2: vec4u;
+        if (i2 < u.n) {
+            x2 = x[i2 >> 2u];
+        }
+        var x3: vec4u;
+        if (i3 < u.n) {
+            x3 = x[i3 >> 2u];
+        }
+        counts_new_part += select(vec4u(0u), vec4u(1u), x0 == vec4u(u32(i32(k))));
+        if (i1 < u.n) {
+            counts_new_part += select(vec4u(0u), vec4u(1u), x1 == vec4u(u32(i32(k))));
+        }
+        if (i2 < u.n) {
+            counts_new_part += select(vec4u(0u), vec4u(1u), x2 == vec4u(u32(i32(k))));
+        }
+        if (i3 < u.n) {
+            counts_new_part += select(vec4u(0u), vec4u(1u), x3 == vec4u(u32(i32(k))));
+        }
     }
     let counts_new = row_sum(counts_new_part.x + counts_new_part.y + (counts_new_part.z + counts_new_part.w), lane);
     if (lane == 0u) {

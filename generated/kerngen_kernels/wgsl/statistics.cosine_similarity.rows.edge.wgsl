@@ -51,10 +51,96 @@ fn main(
     var product_part = 0.0;
     var squares_a_part = 0.0;
     var squares_b_part = 0.0;
-    for (var j = lane; j < u.n; j += 256u) {
-        product_part += a[i * u.n + j] * b[i * u.n + j];
-        squares_a_part += a[i * u.n + j] * a[i * u.n + j];
-        squares_b_part += b[i * u.n + j] * b[i * u.n + j];
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let a0 = a[i * u.n + j];
+        let b0 = b[i * u.n + j];
+        var a1: f32;
+        var b1: f32;
+        if (j1 < u.n) {
+            a1 = a[i * u.n + j1];
+            b1 = b[i * u.n + j1];
+        }
+        var a2: f32;
+        var b2: f32;
+        if (j2 < u.n) {
+            a2 = a[i * u.n + j2];
+            b2 = b[i * u.n + j2];
+        }
+        var a3: f32;
+        var b3: f32;
+        if (j3 < u.n) {
+            a3 = a[i * u.n + j3];
+            b3 = b[i * u.n + j3];
+        }
+        var a4: f32;
+        var b4: f32;
+        if (j4 < u.n) {
+            a4 = a[i * u.n + j4];
+            b4 = b[i * u.n + j4];
+        }
+        var a5: f32;
+        var b5: f32;
+        if (j5 < u.n) {
+            a5 = a[i * u.n + j5];
+            b5 = b[i * u.n + j5];
+        }
+        var a6: f32;
+        var b6: f32;
+        if (j6 < u.n) {
+            a6 = a[i * u.n + j6];
+            b6 = b[i * u.n + j6];
+        }
+        var a7: f32;
+        var b7: f32;
+        if (j7 < u.n) {
+            a7 = a[i * u.n + j7];
+            b7 = b[i * u.n + j7];
+        }
+        product_part += a0 * b0;
+        squares_a_part += a0 * a0;
+        squares_b_part += b0 * b0;
+        if (j1 < u.n) {
+            product_part += a1 * b1;
+            squares_a_part += a1 * a1;
+            squares_b_part += b1 * b1;
+        }
+        if (j2 < u.n) {
+            product_part += a2 * b2;
+            squares_a_part += a2 * a2;
+            squares_b_part += b2 * b2;
+        }
+        if (j3 < u.n) {
+            product_part += a3 * b3;
+            squares_a_part += a3 * a3;
+            squares_b_part += b3 * b3;
+        }
+        if (j4 < u.n) {
+            product_part += a4 * b4;
+            squares_a_part += a4 * a4;
+            squares_b_part += b4 * b4;
+        }
+        if (j5 < u.n) {
+            product_part += a5 * b5;
+            squares_a_part += a5 * a5;
+            squares_b_part += b5 * b5;
+        }
+        if (j6 < u.n) {
+            product_part += a6 * b6;
+            squares_a_part += a6 * a6;
+            squares_b_part += b6 * b6;
+        }
+        if (j7 < u.n) {
+            product_part += a7 * b7;
+            squares_a_part += a7 * a7;
+            squares_b_part += b7 * b7;
+        }
     }
     let product = row_sum(product_part, lane);
     let squares_a = row_sum(squares_a_part, lane);

@@ -1,4 +1,4 @@
-// cosine_similarity, stage product, squares_a, y: rows, 2 rows per workgroup, of up to 1024 elements, read once.
+// cosine_similarity, stage product, squares_a, y: rows, one row per workgroup, of up to 1024 elements, read once.
 //     let product[i] = sum[j] a[i, j] * b[i, j];
 //     let squares_a[i] = sum[j] a[i, j] * a[i, j];
 //     let squares_b[i] = sum[j] b[i, j] * b[i, j];
@@ -15,138 +15,134 @@ struct CosineSimilarityUniform {
 @group(0) @binding(1) var<storage, read> a: array<f32>;
 @group(0) @binding(2) var<storage, read> b: array<f32>;
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+var<workgroup> partial: array<f32, 128>;
 
 // The sum over the 128 lanes of a row, in a fixed order.
 fn row_sum(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
     workgroupBarrier();
-    if ((lane & 127u) < 32u) {
+    if (lane < 32u) {
         partial[lane] = partial[lane] + partial[lane + 32u] + (partial[lane + 64u] + partial[lane + 96u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 8u) {
+    if (lane < 8u) {
         partial[lane] = partial[lane] + partial[lane + 8u] + (partial[lane + 16u] + partial[lane + 24u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 2u) {
+    if (lane < 2u) {
         partial[lane] = partial[lane] + partial[lane + 2u] + (partial[lane + 4u] + partial[lane + 6u]);
     }
     workgroupBarrier();
-    let joined = partial[lane - (lane & 127u)] + partial[lane - (lane & 127u) + 1u];
+    let joined = partial[0u] + partial[1u];
     workgroupBarrier();
     return joined;
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let first = (workgroup.y * grid.x + workgroup.x) * 2u;
-    if (first >= u.m) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
         return;
     }
-    let own = first + (lane >> 7u);
-    let place = lane & 127u;
-    let i = min(own, u.m - 1u);
-    let row_length = select(0u, u.n, own < u.m);
-    let j0 = place;
-    let j1 = place + 128u;
-    let j2 = place + 256u;
-    let j3 = place + 384u;
-    let j4 = place + 512u;
-    let j5 = place + 640u;
-    let j6 = place + 768u;
-    let j7 = place + 896u;
+    let j0 = lane;
+    let j1 = lane + 128u;
+    let j2 = lane + 256u;
+    let j3 = lane + 384u;
+    let j4 = lane + 512u;
+    let j5 = lane + 640u;
+    let j6 = lane + 768u;
+    let j7 = lane + 896u;
     var a0: f32;
     var b0: f32;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         a0 = a[i * u.n + j0];
         b0 = b[i * u.n + j0];
     }
     var a1: f32;
     var b1: f32;
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         a1 = a[i * u.n + j1];
         b1 = b[i * u.n + j1];
     }
     var a2: f32;
     var b2: f32;
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         a2 = a[i * u.n + j2];
         b2 = b[i * u.n + j2];
     }
     var a3: f32;
     var b3: f32;
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         a3 = a[i * u.n + j3];
         b3 = b[i * u.n + j3];
     }
     var a4: f32;
     var b4: f32;
-    if (j4 < row_length) {
+    if (j4 < u.n) {
         a4 = a[i * u.n + j4];
         b4 = b[i * u.n + j4];
     }
     var a5: f32;
     var b5: f32;
-    if (j5 < row_length) {
+    if (j5 < u.n) {
         a5 = a[i * u.n + j5];
         b5 = b[i * u.n + j5];
     }
     var a6: f32;
     var b6: f32;
-    if (j6 < row_length) {
+    if (j6 < u.n) {
         a6 = a[i * u.n + j6];
         b6 = b[i * u.n + j6];
     }
     var a7: f32;
     var b7: f32;
-    if (j7 < row_length) {
+    if (j7 < u.n) {
         a7 = a[i * u.n + j7];
         b7 = b[i * u.n + j7];
     }
     var product_part = 0.0;
     var squares_a_part = 0.0;
     var squares_b_part = 0.0;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         product_part += a0 * b0;
         squares_a_part += a0 * a0;
         squares_b_part += b0 * b0;
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         product_part += a1 * b1;
         squares_a_part += a1 * a1;
         squares_b_part += b1 * b1;
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         product_part += a2 * b2;
         squares_a_part += a2 * a2;
         squares_b_part += b2 * b2;
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         product_part += a3 * b3;
         squares_a_part += a3 * a3;
         squares_b_part += b3 * b3;
     }
-    if (j4 < row_length) {
+    if (j4 < u.n) {
         product_part += a4 * b4;
         squares_a_part += a4 * a4;
         squares_b_part += b4 * b4;
     }
-    if (j5 < row_length) {
+    if (j5 < u.n) {
         product_part += a5 * b5;
         squares_a_part += a5 * a5;
         squares_b_part += b5 * b5;
     }
-    if (j6 < row_length) {
+    if (j6 < u.n) {
         product_part += a6 * b6;
         squares_a_part += a6 * a6;
         squares_b_part += b6 * b6;
     }
-    if (j7 < row_length) {
+    if (j7 < u.n) {
         product_part += a7 * b7;
         squares_a_part += a7 * a7;
         squares_b_part += b7 * b7;
@@ -155,7 +151,7 @@ fn main(
     let squares_a = row_sum(squares_a_part, lane);
     let squares_b = row_sum(squares_b_part, lane);
     let y_new = product / max(sqrt(squares_a) * sqrt(squares_b), u.eps);
-    if (place == 0u && own < u.m) {
+    if (lane == 0u) {
         y[i] = y_new;
     }
 }

@@ -1,4 +1,4 @@
-// cosine_similarity, stage product, squares_a, y: rows, 2 rows per workgroup, of up to 2048 elements, read once.
+// cosine_similarity, stage product, squares_a, y: rows, one row per workgroup, of up to 2048 elements, read once.
 //     let product[i] = sum[j] a[i, j] * b[i, j];
 //     let squares_a[i] = sum[j] a[i, j] * a[i, j];
 //     let squares_b[i] = sum[j] b[i, j] * b[i, j];
@@ -15,90 +15,86 @@ struct CosineSimilarityUniform {
 @group(0) @binding(1) var<storage, read> a: array<vec4f>;
 @group(0) @binding(2) var<storage, read> b: array<vec4f>;
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+var<workgroup> partial: array<f32, 128>;
 
 // The sum over the 128 lanes of a row, in a fixed order.
 fn row_sum(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
     workgroupBarrier();
-    if ((lane & 127u) < 32u) {
+    if (lane < 32u) {
         partial[lane] = partial[lane] + partial[lane + 32u] + (partial[lane + 64u] + partial[lane + 96u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 8u) {
+    if (lane < 8u) {
         partial[lane] = partial[lane] + partial[lane + 8u] + (partial[lane + 16u] + partial[lane + 24u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 2u) {
+    if (lane < 2u) {
         partial[lane] = partial[lane] + partial[lane + 2u] + (partial[lane + 4u] + partial[lane + 6u]);
     }
     workgroupBarrier();
-    let joined = partial[lane - (lane & 127u)] + partial[lane - (lane & 127u) + 1u];
+    let joined = partial[0u] + partial[1u];
     workgroupBarrier();
     return joined;
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let first = (workgroup.y * grid.x + workgroup.x) * 2u;
-    if (first >= u.m) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
         return;
     }
-    let own = first + (lane >> 7u);
-    let place = lane & 127u;
-    let i = min(own, u.m - 1u);
-    let row_length = select(0u, u.n, own < u.m);
-    let j0 = place * 4u;
-    let j1 = place * 4u + 512u;
-    let j2 = place * 4u + 1024u;
-    let j3 = place * 4u + 1536u;
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 512u;
+    let j2 = lane * 4u + 1024u;
+    let j3 = lane * 4u + 1536u;
     var a0: vec4f;
     var b0: vec4f;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         a0 = a[(i * u.n + j0) >> 2u];
         b0 = b[(i * u.n + j0) >> 2u];
     }
     var a1: vec4f;
     var b1: vec4f;
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         a1 = a[(i * u.n + j1) >> 2u];
         b1 = b[(i * u.n + j1) >> 2u];
     }
     var a2: vec4f;
     var b2: vec4f;
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         a2 = a[(i * u.n + j2) >> 2u];
         b2 = b[(i * u.n + j2) >> 2u];
     }
     var a3: vec4f;
     var b3: vec4f;
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         a3 = a[(i * u.n + j3) >> 2u];
         b3 = b[(i * u.n + j3) >> 2u];
     }
     var product_part = vec4f(0.0);
     var squares_a_part = vec4f(0.0);
     var squares_b_part = vec4f(0.0);
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         product_part += a0 * b0;
         squares_a_part += a0 * a0;
         squares_b_part += b0 * b0;
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         product_part += a1 * b1;
         squares_a_part += a1 * a1;
         squares_b_part += b1 * b1;
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         product_part += a2 * b2;
         squares_a_part += a2 * a2;
         squares_b_part += b2 * b2;
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         product_part += a3 * b3;
         squares_a_part += a3 * a3;
         squares_b_part += b3 * b3;
@@ -107,7 +103,7 @@ fn main(
     let squares_a = row_sum(squares_a_part.x + squares_a_part.y + (squares_a_part.z + squares_a_part.w), lane);
     let squares_b = row_sum(squares_b_part.x + squares_b_part.y + (squares_b_part.z + squares_b_part.w), lane);
     let y_new = product / max(sqrt(squares_a) * sqrt(squares_b), u.eps);
-    if (place == 0u && own < u.m) {
+    if (lane == 0u) {
         y[i] = y_new;
     }
 }

@@ -51,10 +51,48 @@ fn main(
     var product_part = vec4f(0.0);
     var squares_a_part = vec4f(0.0);
     var squares_b_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        product_part += a[(i * u.n + j) >> 2u] * b[(i * u.n + j) >> 2u];
-        squares_a_part += a[(i * u.n + j) >> 2u] * a[(i * u.n + j) >> 2u];
-        squares_b_part += b[(i * u.n + j) >> 2u] * b[(i * u.n + j) >> 2u];
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let a0 = a[(i * u.n + j) >> 2u];
+        let b0 = b[(i * u.n + j) >> 2u];
+        var a1: vec4f;
+        var b1: vec4f;
+        if (j1 < u.n) {
+            a1 = a[(i * u.n + j1) >> 2u];
+            b1 = b[(i * u.n + j1) >> 2u];
+        }
+        var a2: vec4f;
+        var b2: vec4f;
+        if (j2 < u.n) {
+            a2 = a[(i * u.n + j2) >> 2u];
+            b2 = b[(i * u.n + j2) >> 2u];
+        }
+        var a3: vec4f;
+        var b3: vec4f;
+        if (j3 < u.n) {
+            a3 = a[(i * u.n + j3) >> 2u];
+            b3 = b[(i * u.n + j3) >> 2u];
+        }
+        product_part += a0 * b0;
+        squares_a_part += a0 * a0;
+        squares_b_part += b0 * b0;
+        if (j1 < u.n) {
+            product_part += a1 * b1;
+            squares_a_part += a1 * a1;
+            squares_b_part += b1 * b1;
+        }
+        if (j2 < u.n) {
+            product_part += a2 * b2;
+            squares_a_part += a2 * a2;
+            squares_b_part += b2 * b2;
+        }
+        if (j3 < u.n) {
+            product_part += a3 * b3;
+            squares_a_part += a3 * a3;
+            squares_b_part += b3 * b3;
+        }
     }
     let product = row_sum(product_part.x + product_part.y + (product_part.z + product_part.w), lane);
     let squares_a = row_sum(squares_a_part.x + squares_a_part.y + (squares_a_part.z + squares_a_part.w), lane);

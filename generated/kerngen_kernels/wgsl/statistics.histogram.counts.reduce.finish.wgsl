@@ -17,6 +17,27 @@ struct HistogramUniform {
 @group(0) @binding(2) var<storage, read> parts: array<u32>;
 var<workgroup> partial: array<u32, 256>;
 
+// The sum over the 256 lanes of a row, in a fixed order.
+fn row_sum(part_: u32, lane: u32) -> u32 {
+    partial[lane] = part_;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+    }
+    workgroupBarrier();
+    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -29,18 +50,27 @@ fn main(
     }
     let count = min(max((u.n + 4095u) >> 12u, 1u), 1024u);
     var total = 0u;
-    for (var part = lane; part < count; part += 256u) {
-        total += parts[k * count + part];
-    }
-    partial[lane] = total;
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = partial[lane] + partial[lane + half];
+    for (var part = lane; part < count; part += 1024u) {
+        let part1 = part + 256u;
+        let part2 = part + 512u;
+        let part3 = part + 768u;
+        let term = parts[k * count + part];
+        var term1 = 0u;
+        if (part1 < count) {
+            term1 = parts[k * count + part1];
         }
-        workgroupBarrier();
+        var term2 = 0u;
+        if (part2 < count) {
+            term2 = parts[k * count + part2];
+        }
+        var term3 = 0u;
+        if (part3 < count) {
+            term3 = parts[k * count + part3];
+        }
+        total += term + term1 + (term2 + term3);
     }
+    let whole = row_sum(total, lane);
     if (lane == 0u) {
-        counts[k] = partial[0u];
+        counts[k] = whole;
     }
 }

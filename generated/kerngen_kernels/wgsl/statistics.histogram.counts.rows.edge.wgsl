@@ -49,8 +49,65 @@ fn main(
         return;
     }
     var counts_new_part = 0u;
-    for (var i = lane; i < u.n; i += 256u) {
-        counts_new_part += select(0u, 1u, bin[i] == i32(k));
+    for (var i = lane; i < u.n; i += 2048u) {
+        let i1 = i + 256u;
+        let i2 = i + 512u;
+        let i3 = i + 768u;
+        let i4 = i + 1024u;
+        let i5 = i + 1280u;
+        let i6 = i + 1536u;
+        let i7 = i + 1792u;
+        let bin0 = bin[i];
+        var bin1: i32;
+        if (i1 < u.n) {
+            bin1 = bin[i1];
+        }
+        var bin2: i32;
+        if (i2 < u.n) {
+            bin2 = bin[i2];
+        }
+        var bin3: i32;
+        if (i3 < u.n) {
+            bin3 = bin[i3];
+        }
+        var bin4: i32;
+        if (i4 < u.n) {
+            bin4 = bin[i4];
+        }
+        var bin5: i32;
+        if (i5 < u.n) {
+            bin5 = bin[i5];
+        }
+        var bin6: i32;
+        if (i6 < u.n) {
+            bin6 = bin[i6];
+        }
+        var bin7: i32;
+        if (i7 < u.n) {
+            bin7 = bin[i7];
+        }
+        counts_new_part += select(0u, 1u, bin0 == i32(k));
+        if (i1 < u.n) {
+            counts_new_part += select(0u, 1u, bin1 == i32(k));
+        }
+        if (i2 < u.n) {
+            counts_new_part += select(0u, 1u, bin2 == i32(k));
+        }
+        if (i3 < u.n) {
+            counts_new_part += select(0u, 1u, bin3 == i32(k));
+        }
+        if (i4 < u.n) {
+            counts_new_part += select(0u, 1u, bin4 == i32(k));
+        }
+        if (i5 < u.n) {
+            counts_new_part += select(0u, 1u, bin5 == i32(k));
+        }
+        if (i6 < u.n) {
+            counts_new_part += select(0u, 1u, bin6 == i32(k));
+        }
+        if (i7 < u.n) {
+            counts_new_part += select(0u, 1u, bin7 == i32(k));
+        }
     }
     let counts_new = row_sum(counts_new_part, lane);
     if (lane == 0u) {

@@ -49,8 +49,33 @@ fn main(
         return;
     }
     var counts_new_part = vec4u(0u);
-    for (var i = lane * 4u; i < u.n; i += 1024u) {
-        counts_new_part += select(vec4u(0u), vec4u(1u), bin[i >> 2u] == vec4i(i32(k)));
+    for (var i = lane * 4u; i < u.n; i += 4096u) {
+        let i1 = i + 1024u;
+        let i2 = i + 2048u;
+        let i3 = i + 3072u;
+        let bin0 = bin[i >> 2u];
+        var bin1: vec4i;
+        if (i1 < u.n) {
+            bin1 = bin[i1 >> 2u];
+        }
+        var bin2: vec4i;
+        if (i2 < u.n) {
+            bin2 = bin[i2 >> 2u];
+        }
+        var bin3: vec4i;
+        if (i3 < u.n) {
+            bin3 = bin[i3 >> 2u];
+        }
+        counts_new_part += select(vec4u(0u), vec4u(1u), bin0 == vec4i(i32(k)));
+        if (i1 < u.n) {
+            counts_new_part += select(vec4u(0u), vec4u(1u), bin1 == vec4i(i32(k)));
+        }
+        if (i2 < u.n) {
+            counts_new_part += select(vec4u(0u), vec4u(1u), bin2 == vec4i(i32(k)));
+        }
+        if (i3 < u.n) {
+            counts_new_part += select(vec4u(0u), vec4u(1u), bin3 == vec4i(i32(k)));
+        }
     }
     let counts_new = row_sum(counts_new_part.x + counts_new_part.y + (counts_new_part.z + counts_new_part.w), lane);
     if (lane == 0u) {

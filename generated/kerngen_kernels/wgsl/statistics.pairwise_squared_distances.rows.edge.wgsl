@@ -48,8 +48,80 @@ fn main(
     let i = row / u.k;
     let j = row % u.k;
     var d_new_part = 0.0;
-    for (var p = lane; p < u.n; p += 256u) {
-        d_new_part += (a[i * u.n + p] - b[j * u.n + p]) * (a[i * u.n + p] - b[j * u.n + p]);
+    for (var p = lane; p < u.n; p += 2048u) {
+        let p1 = p + 256u;
+        let p2 = p + 512u;
+        let p3 = p + 768u;
+        let p4 = p + 1024u;
+        let p5 = p + 1280u;
+        let p6 = p + 1536u;
+        let p7 = p + 1792u;
+        let a0 = a[i * u.n + p];
+        let b0 = b[j * u.n + p];
+        var a1: f32;
+        var b1: f32;
+        if (p1 < u.n) {
+            a1 = a[i * u.n + p1];
+            b1 = b[j * u.n + p1];
+        }
+        var a2: f32;
+        var b2: f32;
+        if (p2 < u.n) {
+            a2 = a[i * u.n + p2];
+            b2 = b[j * u.n + p2];
+        }
+        var a3: f32;
+        var b3: f32;
+        if (p3 < u.n) {
+            a3 = a[i * u.n + p3];
+            b3 = b[j * u.n + p3];
+        }
+        var a4: f32;
+        var b4: f32;
+        if (p4 < u.n) {
+            a4 = a[i * u.n + p4];
+            b4 = b[j * u.n + p4];
+        }
+        var a5: f32;
+        var b5: f32;
+        if (p5 < u.n) {
+            a5 = a[i * u.n + p5];
+            b5 = b[j * u.n + p5];
+        }
+        var a6: f32;
+        var b6: f32;
+        if (p6 < u.n) {
+            a6 = a[i * u.n + p6];
+            b6 = b[j * u.n + p6];
+        }
+        var a7: f32;
+        var b7: f32;
+        if (p7 < u.n) {
+            a7 = a[i * u.n + p7];
+            b7 = b[j * u.n + p7];
+        }
+        d_new_part += (a0 - b0) * (a0 - b0);
+        if (p1 < u.n) {
+            d_new_part += (a1 - b1) * (a1 - b1);
+        }
+        if (p2 < u.n) {
+            d_new_part += (a2 - b2) * (a2 - b2);
+        }
+        if (p3 < u.n) {
+            d_new_part += (a3 - b3) * (a3 - b3);
+        }
+        if (p4 < u.n) {
+            d_new_part += (a4 - b4) * (a4 - b4);
+        }
+        if (p5 < u.n) {
+            d_new_part += (a5 - b5) * (a5 - b5);
+        }
+        if (p6 < u.n) {
+            d_new_part += (a6 - b6) * (a6 - b6);
+        }
+        if (p7 < u.n) {
+            d_new_part += (a7 - b7) * (a7 - b7);
+        }
     }
     let d_new = row_sum(d_new_part, lane);
     if (lane == 0u) {

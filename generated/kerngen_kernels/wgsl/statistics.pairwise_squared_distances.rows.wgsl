@@ -48,8 +48,40 @@ fn main(
     let i = row / u.k;
     let j = row % u.k;
     var d_new_part = vec4f(0.0);
-    for (var p = lane * 4u; p < u.n; p += 1024u) {
-        d_new_part += (a[(i * u.n + p) >> 2u] - b[(j * u.n + p) >> 2u]) * (a[(i * u.n + p) >> 2u] - b[(j * u.n + p) >> 2u]);
+    for (var p = lane * 4u; p < u.n; p += 4096u) {
+        let p1 = p + 1024u;
+        let p2 = p + 2048u;
+        let p3 = p + 3072u;
+        let a0 = a[(i * u.n + p) >> 2u];
+        let b0 = b[(j * u.n + p) >> 2u];
+        var a1: vec4f;
+        var b1: vec4f;
+        if (p1 < u.n) {
+            a1 = a[(i * u.n + p1) >> 2u];
+            b1 = b[(j * u.n + p1) >> 2u];
+        }
+        var a2: vec4f;
+        var b2: vec4f;
+        if (p2 < u.n) {
+            a2 = a[(i * u.n + p2) >> 2u];
+            b2 = b[(j * u.n + p2) >> 2u];
+        }
+        var a3: vec4f;
+        var b3: vec4f;
+        if (p3 < u.n) {
+            a3 = a[(i * u.n + p3) >> 2u];
+            b3 = b[(j * u.n + p3) >> 2u];
+        }
+        d_new_part += (a0 - b0) * (a0 - b0);
+        if (p1 < u.n) {
+            d_new_part += (a1 - b1) * (a1 - b1);
+        }
+        if (p2 < u.n) {
+            d_new_part += (a2 - b2) * (a2 - b2);
+        }
+        if (p3 < u.n) {
+            d_new_part += (a3 - b3) * (a3 - b3);
+        }
     }
     let d_new = row_sum(d_new_part.x + d_new_part.y + (d_new_part.z + d_new_part.w), lane);
     if (lane == 0u) {

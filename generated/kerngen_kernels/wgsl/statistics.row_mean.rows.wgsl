@@ -44,8 +44,33 @@ fn main(
         return;
     }
     var average_new_sum_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        average_new_sum_part += x[(i * u.n + j) >> 2u];
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        var x1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+        }
+        var x2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+        }
+        var x3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+        }
+        average_new_sum_part += x0;
+        if (j1 < u.n) {
+            average_new_sum_part += x1;
+        }
+        if (j2 < u.n) {
+            average_new_sum_part += x2;
+        }
+        if (j3 < u.n) {
+            average_new_sum_part += x3;
+        }
     }
     let average_new_sum = row_sum(average_new_sum_part.x + average_new_sum_part.y + (average_new_sum_part.z + average_new_sum_part.w), lane);
     let average_new = average_new_sum / f32(max(i32(u.n), 1));

@@ -13,6 +13,27 @@ struct StandardizeUniform {
 @group(0) @binding(2) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// The sum over the 256 lanes of a row, in a fixed order.
+fn row_sum(part: f32, lane: u32) -> f32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    if (lane < 64u) {
+        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+    }
+    workgroupBarrier();
+    if (lane < 16u) {
+        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+    }
+    workgroupBarrier();
+    if (lane < 4u) {
+        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+    }
+    workgroupBarrier();
+    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    workgroupBarrier();
+    return joined;
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -26,18 +47,27 @@ fn main(
     }
     let i = group / count;
     var mean_sum = 0.0;
-    for (var j = group % count * 256u + lane; j < u.n; j += count * 256u) {
-        mean_sum += x[i * u.n + j];
-    }
-    partial[lane] = mean_sum;
-    workgroupBarrier();
-    for (var half = 128u; half > 0u; half >>= 1u) {
-        if (lane < half) {
-            partial[lane] = partial[lane] + partial[lane + half];
+    for (var j = group % count * 4u * 256u + lane; j < u.n; j += count * 1024u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let term = x[i * u.n + j];
+        var term1 = 0.0;
+        if (j1 < u.n) {
+            term1 = x[i * u.n + j1];
         }
-        workgroupBarrier();
+        var term2 = 0.0;
+        if (j2 < u.n) {
+            term2 = x[i * u.n + j2];
+        }
+        var term3 = 0.0;
+        if (j3 < u.n) {
+            term3 = x[i * u.n + j3];
+        }
+        mean_sum += term + term1 + (term2 + term3);
     }
+    let whole = row_sum(mean_sum, lane);
     if (lane == 0u) {
-        parts[group] = partial[0u];
+        parts[group] = whole;
     }
 }

@@ -48,20 +48,205 @@ fn main(
         return;
     }
     var mean_sum_part = 0.0;
-    for (var j = lane; j < u.n; j += 256u) {
-        mean_sum_part += x[i * u.n + j];
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x[i * u.n + j7];
+        }
+        mean_sum_part += x0;
+        if (j1 < u.n) {
+            mean_sum_part += x1;
+        }
+        if (j2 < u.n) {
+            mean_sum_part += x2;
+        }
+        if (j3 < u.n) {
+            mean_sum_part += x3;
+        }
+        if (j4 < u.n) {
+            mean_sum_part += x4;
+        }
+        if (j5 < u.n) {
+            mean_sum_part += x5;
+        }
+        if (j6 < u.n) {
+            mean_sum_part += x6;
+        }
+        if (j7 < u.n) {
+            mean_sum_part += x7;
+        }
     }
     let mean_sum = row_sum(mean_sum_part, lane);
     let mean = mean_sum / f32(i32(u.n));
     var deviation_sum_part = 0.0;
-    for (var j = lane; j < u.n; j += 256u) {
-        deviation_sum_part += (x[i * u.n + j] - mean) * (x[i * u.n + j] - mean);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x[i * u.n + j7];
+        }
+        deviation_sum_part += (x0 - mean) * (x0 - mean);
+        if (j1 < u.n) {
+            deviation_sum_part += (x1 - mean) * (x1 - mean);
+        }
+        if (j2 < u.n) {
+            deviation_sum_part += (x2 - mean) * (x2 - mean);
+        }
+        if (j3 < u.n) {
+            deviation_sum_part += (x3 - mean) * (x3 - mean);
+        }
+        if (j4 < u.n) {
+            deviation_sum_part += (x4 - mean) * (x4 - mean);
+        }
+        if (j5 < u.n) {
+            deviation_sum_part += (x5 - mean) * (x5 - mean);
+        }
+        if (j6 < u.n) {
+            deviation_sum_part += (x6 - mean) * (x6 - mean);
+        }
+        if (j7 < u.n) {
+            deviation_sum_part += (x7 - mean) * (x7 - mean);
+        }
     }
     let deviation_sum = row_sum(deviation_sum_part, lane);
     let deviation = sqrt(deviation_sum / f32(i32(u.n)));
-    for (var j = lane; j < u.n; j += 256u) {
-        let d = x[i * u.n + j] - mean;
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x[i * u.n + j7];
+        }
+        let d = x0 - mean;
         let y_new = d / (deviation + u.eps);
         y[i * u.n + j] = y_new;
+        if (j1 < u.n) {
+            let d = x1 - mean;
+            let y_new = d / (deviation + u.eps);
+            y[i * u.n + j1] = y_new;
+        }
+        if (j2 < u.n) {
+            let d = x2 - mean;
+            let y_new = d / (deviation + u.eps);
+            y[i * u.n + j2] = y_new;
+        }
+        if (j3 < u.n) {
+            let d = x3 - mean;
+            let y_new = d / (deviation + u.eps);
+            y[i * u.n + j3] = y_new;
+        }
+        if (j4 < u.n) {
+            let d = x4 - mean;
+            let y_new = d / (deviation + u.eps);
+            y[i * u.n + j4] = y_new;
+        }
+        if (j5 < u.n) {
+            let d = x5 - mean;
+            let y_new = d / (deviation + u.eps);
+            y[i * u.n + j5] = y_new;
+        }
+        if (j6 < u.n) {
+            let d = x6 - mean;
+            let y_new = d / (deviation + u.eps);
+            y[i * u.n + j6] = y_new;
+        }
+        if (j7 < u.n) {
+            let d = x7 - mean;
+            let y_new = d / (deviation + u.eps);
+            y[i * u.n + j7] = y_new;
+        }
     }
 }

@@ -1,4 +1,4 @@
-// standardize, stage mean, deviation, y: rows, 2 rows per workgroup, of up to 2048 elements, read once.
+// standardize, stage mean, deviation, y: rows, one row per workgroup, of up to 2048 elements, read once.
 //     let mean[i] = sum[j] x[i, j] / f32(n);
 //     let deviation[i] = sqrt(sum[j] d[i, j] * d[i, j] / f32(n));
 //     let d[i, j] = x[i, j] - mean[i];
@@ -14,109 +14,105 @@ struct StandardizeUniform {
 @group(0) @binding(0) var<uniform> u: StandardizeUniform;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> y: array<vec4f>;
-var<workgroup> partial: array<f32, 256>;
+var<workgroup> partial: array<f32, 128>;
 
 // The sum over the 128 lanes of a row, in a fixed order.
 fn row_sum(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
     workgroupBarrier();
-    if ((lane & 127u) < 32u) {
+    if (lane < 32u) {
         partial[lane] = partial[lane] + partial[lane + 32u] + (partial[lane + 64u] + partial[lane + 96u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 8u) {
+    if (lane < 8u) {
         partial[lane] = partial[lane] + partial[lane + 8u] + (partial[lane + 16u] + partial[lane + 24u]);
     }
     workgroupBarrier();
-    if ((lane & 127u) < 2u) {
+    if (lane < 2u) {
         partial[lane] = partial[lane] + partial[lane + 2u] + (partial[lane + 4u] + partial[lane + 6u]);
     }
     workgroupBarrier();
-    let joined = partial[lane - (lane & 127u)] + partial[lane - (lane & 127u) + 1u];
+    let joined = partial[0u] + partial[1u];
     workgroupBarrier();
     return joined;
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let first = (workgroup.y * grid.x + workgroup.x) * 2u;
-    if (first >= u.m) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
         return;
     }
-    let own = first + (lane >> 7u);
-    let place = lane & 127u;
-    let i = min(own, u.m - 1u);
-    let row_length = select(0u, u.n, own < u.m);
-    let j0 = place * 4u;
-    let j1 = place * 4u + 512u;
-    let j2 = place * 4u + 1024u;
-    let j3 = place * 4u + 1536u;
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 512u;
+    let j2 = lane * 4u + 1024u;
+    let j3 = lane * 4u + 1536u;
     var x0: vec4f;
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         x0 = x[(i * u.n + j0) >> 2u];
     }
     var x1: vec4f;
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         x1 = x[(i * u.n + j1) >> 2u];
     }
     var x2: vec4f;
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         x2 = x[(i * u.n + j2) >> 2u];
     }
     var x3: vec4f;
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         x3 = x[(i * u.n + j3) >> 2u];
     }
     var mean_sum_part = vec4f(0.0);
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         mean_sum_part += x0;
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         mean_sum_part += x1;
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         mean_sum_part += x2;
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         mean_sum_part += x3;
     }
     let mean_sum = row_sum(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane);
     let mean = mean_sum / f32(i32(u.n));
     var deviation_sum_part = vec4f(0.0);
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         deviation_sum_part += (x0 - mean) * (x0 - mean);
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         deviation_sum_part += (x1 - mean) * (x1 - mean);
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         deviation_sum_part += (x2 - mean) * (x2 - mean);
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         deviation_sum_part += (x3 - mean) * (x3 - mean);
     }
     let deviation_sum = row_sum(deviation_sum_part.x + deviation_sum_part.y + (deviation_sum_part.z + deviation_sum_part.w), lane);
     let deviation = sqrt(deviation_sum / f32(i32(u.n)));
-    if (j0 < row_length) {
+    if (j0 < u.n) {
         let d = x0 - mean;
         let y_new = d / (deviation + u.eps);
         y[(i * u.n + j0) >> 2u] = y_new;
     }
-    if (j1 < row_length) {
+    if (j1 < u.n) {
         let d = x1 - mean;
         let y_new = d / (deviation + u.eps);
         y[(i * u.n + j1) >> 2u] = y_new;
     }
-    if (j2 < row_length) {
+    if (j2 < u.n) {
         let d = x2 - mean;
         let y_new = d / (deviation + u.eps);
         y[(i * u.n + j2) >> 2u] = y_new;
     }
-    if (j3 < row_length) {
+    if (j3 < u.n) {
         let d = x3 - mean;
         let y_new = d / (deviation + u.eps);
         y[(i * u.n + j3) >> 2u] = y_new;

@@ -48,20 +48,101 @@ fn main(
         return;
     }
     var mean_sum_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        mean_sum_part += x[(i * u.n + j) >> 2u];
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        var x1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+        }
+        var x2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+        }
+        var x3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+        }
+        mean_sum_part += x0;
+        if (j1 < u.n) {
+            mean_sum_part += x1;
+        }
+        if (j2 < u.n) {
+            mean_sum_part += x2;
+        }
+        if (j3 < u.n) {
+            mean_sum_part += x3;
+        }
     }
     let mean_sum = row_sum(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane);
     let mean = mean_sum / f32(i32(u.n));
     var deviation_sum_part = vec4f(0.0);
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        deviation_sum_part += (x[(i * u.n + j) >> 2u] - mean) * (x[(i * u.n + j) >> 2u] - mean);
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        var x1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+        }
+        var x2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+        }
+        var x3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+        }
+        deviation_sum_part += (x0 - mean) * (x0 - mean);
+        if (j1 < u.n) {
+            deviation_sum_part += (x1 - mean) * (x1 - mean);
+        }
+        if (j2 < u.n) {
+            deviation_sum_part += (x2 - mean) * (x2 - mean);
+        }
+        if (j3 < u.n) {
+            deviation_sum_part += (x3 - mean) * (x3 - mean);
+        }
     }
     let deviation_sum = row_sum(deviation_sum_part.x + deviation_sum_part.y + (deviation_sum_part.z + deviation_sum_part.w), lane);
     let deviation = sqrt(deviation_sum / f32(i32(u.n)));
-    for (var j = lane * 4u; j < u.n; j += 1024u) {
-        let d = x[(i * u.n + j) >> 2u] - mean;
+    for (var j = lane * 4u; j < u.n; j += 4096u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let x0 = x[(i * u.n + j) >> 2u];
+        var x1: vec4f;
+        if (j1 < u.n) {
+            x1 = x[(i * u.n + j1) >> 2u];
+        }
+        var x2: vec4f;
+        if (j2 < u.n) {
+            x2 = x[(i * u.n + j2) >> 2u];
+        }
+        var x3: vec4f;
+        if (j3 < u.n) {
+            x3 = x[(i * u.n + j3) >> 2u];
+        }
+        let d = x0 - mean;
         let y_new = d / (deviation + u.eps);
         y[(i * u.n + j) >> 2u] = y_new;
+        if (j1 < u.n) {
+            let d = x1 - mean;
+            let y_new = d / (deviation + u.eps);
+            y[(i * u.n + j1) >> 2u] = y_new;
+        }
+        if (j2 < u.n) {
+            let d = x2 - mean;
+            let y_new = d / (deviation + u.eps);
+            y[(i * u.n + j2) >> 2u] = y_new;
+        }
+        if (j3 < u.n) {
+            let d = x3 - mean;
+            let y_new = d / (deviation + u.eps);
+            y[(i * u.n + j3) >> 2u] = y_new;
+        }
     }
 }

@@ -1,0 +1,146 @@
+"""How the lanes that share a row join what each has found: a function of the shader.
+
+Either by a tree over workgroup memory, or where the adapter has them by subgroups: each
+joins its lanes without a barrier, then all join what the subgroups found.  Every lane
+gets the result.  The order is fixed, so the same input gives the same bits each time.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from kerngen.ir.nodes import ReduceKind
+from kerngen.ir.types import Matrix, ValueType
+from kerngen.schedule.builder import ShaderBuilder, wgsl_type
+from kerngen.schedule.cooperation import value_bytes
+from kerngen.schedule.identities import accumulate, identity, in_pairs
+from kerngen.schedule.task import Options
+from kerngen.shader import tree as t
+
+JOINED: Final = 4
+"""How many values a lane joins between two barriers."""
+
+
+def by_subgroups(options: Options) -> bool:
+    """Return whether a schedule asks for subgroups."""
+    return options.get("subgroups", (0,)) == (1,)
+
+
+def suits_subgroups(type_: ValueType) -> str:
+    """Say why values can't be joined by subgroups; empty if they can."""
+    is_matrix = isinstance(type_, Matrix)
+    return "no subgroup joins matrices" if is_matrix else ""
+
+
+@final
+class Joiner:
+    """Writes the functions that join, one for each kind and type."""
+
+    def __init__(
+        self, shader: ShaderBuilder, lanes: int, workgroup: int, *, subgroups: bool
+    ) -> None:
+        """Join `lanes` of a workgroup at a time: neighbours, a power of two of them.
+
+        Subgroups only join all lanes of a workgroup.
+        """
+        self._shader = shader
+        self._lanes = lanes
+        self._workgroup = workgroup
+        self._subgroups = subgroups and lanes == workgroup
+        self._functions: dict[tuple[ReduceKind, ValueType], str] = {}
+        self._arrays: dict[ValueType, t.Expr] = {}
+
+    def joined(self, kind: ReduceKind, type_: ValueType, part: t.Expr) -> t.Expr:
+        """Return the call that joins the parts of all lanes, which all must make."""
+        if (kind, type_) not in self._functions:
+            name = self._shader.fresh(f"row_{kind}")
+            self._functions[kind, type_] = name
+            write = self._of_subgroups if self._subgroups else self._tree
+            self._shader.declare(f"function {name}", write(name, kind, type_))
+        others = self._shader.subgroup if self._subgroups else ()
+        function = self._functions[kind, type_]
+        return t.call(function, part, self._shader.lane, *others)
+
+    def _shared(self, type_: ValueType) -> t.Expr:
+        if type_ not in self._arrays:
+            array = f"array<{wgsl_type(type_)}, {self._workgroup}>"
+            size = self._workgroup * value_bytes(type_)
+            self._arrays[type_] = self._shader.workgroup_array("partial", array, size)
+        return self._arrays[type_]
+
+    def _tree(self, name: str, kind: ReduceKind, type_: ValueType) -> t.Function:
+        shader, lanes, shared = self._shader, self._lanes, self._shared(type_)
+        part, joined = (t.Ident(shader.name(n, "join")) for n in ("part", "joined"))
+        whole = lanes == self._workgroup
+        place = shader.lane if whole else shader.lane % lanes
+        start = t.ZERO if whole else t.Binary("-", shader.lane, place)
+        body: list[t.Stmt] = [t.Assign(shared[shader.lane], part), t.BARRIER]
+        count = lanes
+        while count > JOINED:
+            count //= JOINED
+            of = [shared[shader.lane + number * count] for number in range(JOINED)]
+            merged = t.Assign(shared[shader.lane], in_pairs(kind, of))
+            body += [t.If(place < count, (merged,)), t.BARRIER]
+        left = [shared[start + number] for number in range(count)]
+        body.append(t.Let(joined.name, in_pairs(kind, left)))
+        body += [t.BARRIER, t.Return(joined)]
+        comment = (
+            f"The {_SAID[kind]} over the {lanes} lanes of a row, in a fixed order."
+        )
+        return self._function(name, type_, (part, shader.lane), body, comment)
+
+    def _of_subgroups(
+        self, name: str, kind: ReduceKind, type_: ValueType
+    ) -> t.Function:
+        """Join by subgroups of any size, of which each is a run of lanes."""
+        shader, lanes, shared = self._shader, self._lanes, self._shared(type_)
+        size, place = shader.subgroup
+        part, own, rest, count, number, joined = (
+            t.Ident(shader.name(n, "join"))
+            for n in ("part", "own", "rest", "count", "number", "joined")
+        )
+        take = accumulate(kind, rest, shared[number])
+        body: list[t.Stmt] = [
+            t.Let(own.name, t.call(_SUBGROUP[kind], part)),
+            t.If(place.equals(0), (t.Assign(shared[shader.lane // size], own),)),
+            t.BARRIER,
+            t.Let(count.name, (size + (lanes - 1)) // size),
+            t.Var(rest.name, identity(kind, type_)),
+            t.count_up(number.name, place, count, size, take),
+            t.Let(joined.name, t.call(_SUBGROUP[kind], rest)),
+            t.BARRIER,
+            t.Return(joined),
+        ]
+        comment = (
+            f"The {_SAID[kind]} over the {lanes} lanes of a row: of every subgroup, "
+            "then of all."
+        )
+        parameters = (part, shader.lane, size, place)
+        return self._function(name, type_, parameters, body, comment)
+
+    @staticmethod
+    def _function(
+        name: str,
+        type_: ValueType,
+        parameters: tuple[t.Expr, ...],
+        body: list[t.Stmt],
+        comment: str,
+    ) -> t.Function:
+        part, *places = (p.name for p in parameters if isinstance(p, t.Ident))
+        named = ((part, wgsl_type(type_)), *((place, "u32") for place in places))
+        return t.Function(name, named, wgsl_type(type_), tuple(body), comment)
+
+
+_SAID: Final[dict[ReduceKind, str]] = {
+    "sum": "sum",
+    "prod": "product",
+    "max": "maximum",
+    "min": "minimum",
+}
+
+_SUBGROUP: Final[dict[ReduceKind, str]] = {
+    "sum": "subgroupAdd",
+    "prod": "subgroupMul",
+    "max": "subgroupMax",
+    "min": "subgroupMin",
+}

@@ -1,0 +1,123 @@
+"""Lanes that share a row, as many as are asked for, and that join by subgroups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kerngen.runtime as gpu
+from kerngen.compiler import compile_text
+from kerngen.runtime.kernel import AdapterInfo, Kernel
+from kerngen.source.diagnostic import CompileError
+from tests.numeric.generated import built
+
+from .test_rows import CASES, WIDE, check
+
+SUM = "kernel f(x: f32[n]) -> s: f32[] { s = sum[i] x[i]; }"
+JOINED = "kernel f(x: f32[m, n]) -> y: f32[m] { y[i] = sum[j] x[i, j]; }"
+LENGTHS = (1, 3, 5, 63, 64, 65, 255, 257, 260, 1023, 1024, 1028, 4099)
+SHORT_OF = (8188, 16384, 16388, 16389)
+"""Around the longest row that 256 lanes hold."""
+
+
+def shaders(kernel: Kernel) -> dict[str, str]:
+    """The texts of a kernel's shaders by the names of their files."""
+    return {file.name: file.read_text("utf-8") for file in kernel.folder.glob("*.wgsl")}
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["lanes(4)", "lanes(64) subgroups(1)", "lanes(256) subgroups(1)", "subgroups(1)"],
+)
+@pytest.mark.parametrize(
+    "name", ["a maximum, then a sum, then every element", "rows of two axes"]
+)
+def test_so_many_lanes_share_a_row(ctx: gpu.Context, name: str, options: str) -> None:
+    case = CASES[name]
+    with built(f"{case.text}\nschedule f {{ rows {options} }}") as (kernel,):
+        assert ("subgroupAdd" in "".join(shaders(kernel).values())) == (
+            "subgroups" in options
+        )
+        for n in LENGTHS:
+            check(ctx, case, kernel, 3, n)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a maximum, then a sum, then every element",
+        "elements that later passes need",
+        "what is read and written in place",
+        "signed integers, and all reductions",
+        "two trailing axes",
+    ],
+)
+def test_long_rows_are_held_by_many_lanes(ctx: gpu.Context, name: str) -> None:
+    case = CASES[name]
+    with built(case.text) as (kernel,):
+        for n in (*SHORT_OF, 32_768, 40_004, 40_005):
+            check(ctx, case, kernel, 2, n)
+
+
+@pytest.mark.parametrize("kind", ["sum", "max", "min", "prod"])
+def test_parts_are_joined_by_subgroups(ctx: gpu.Context, kind: str) -> None:
+    text = SUM.replace("sum[", f"{kind}[")
+    with built(f"{text}\nschedule f {{ reduce subgroups(1) }}") as (kernel,):
+        for n in (1, 3, 5, 255, 256, 1025, 4096, 20_003, 300_000):
+            x = np.where(np.arange(n) % 20_011 == n // 2, 2.0, 1.0).astype(np.float32)
+            x[-1] = -3.0
+            (s,) = kernel.launch(ctx, (ctx.tensor(x),), (), (None,))
+            assert s.item() == getattr(np, kind)(x)
+
+
+def test_vectors_are_joined_by_subgroups(ctx: gpu.Context) -> None:
+    text = "kernel f(x: vec3f[n]) -> s: vec3f[] { s = sum[i] x[i]; }"
+    with built(f"{text}\nschedule f {{ reduce subgroups(1) }}") as (kernel,):
+        x = np.arange(3 * 1000, dtype=np.float32).reshape(1000, 3) % 11
+        (s,) = kernel.launch(ctx, (ctx.tensor(x, gpu.vec3f),), (), (None,))
+        np.testing.assert_array_equal(s.numpy(), x.sum(0))
+
+
+def test_the_same_bits_each_time(ctx: gpu.Context) -> None:
+    x = np.random.default_rng(0).standard_normal((2, 5000), dtype=np.float32)
+    with built(f"{JOINED}\nschedule f {{ rows subgroups(1) }}") as (kernel,):
+        found = {
+            kernel.launch(ctx, (ctx.tensor(x),), (), (None,))[0].numpy().tobytes()
+            for _ in range(5)
+        }
+    assert len(found) == 1
+
+
+def test_adapters_without_subgroups_pass_them_over() -> None:
+    with built(f"{JOINED}\nschedule f {{ rows subgroups(1) }}") as (kernel,):
+        asked, *others = kernel.stages[0].schedules
+        full = AdapterInfo(16384, 1024, subgroups=True, f16=False)
+        assert asked.subgroups
+        assert asked.fits(full)
+        assert not asked.fits(AdapterInfo(16384, 1024, subgroups=False, f16=False))
+        assert {s.strategy for s in others if s.subgroups} == {WIDE}
+        assert not others[-1].subgroups
+
+
+@pytest.mark.parametrize(
+    ("text", "schedule", "reason"),
+    [
+        (JOINED, "rows lanes(12)", "12 lanes are no power of two"),
+        (
+            JOINED.replace("y: f32[m] { y[i] = sum[j]", "y: f32[n] { y[j] = sum[i]"),
+            "reduce subgroups(1)",
+            "its columns are joined by few lanes each",
+        ),
+        (
+            "kernel f(x: mat2x2f[n]) -> s: mat2x2f[] { s = sum[i] x[i]; }",
+            "reduce subgroups(1)",
+            "no subgroup joins matrices",
+        ),
+    ],
+)
+def test_what_suits_no_subgroup(text: str, schedule: str, reason: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        compile_text(f"{text}\nschedule f {{ {schedule} }}", "f.kern")
+    (fault,) = caught.value.diagnostics
+    assert fault.code == "KG0751"
+    assert reason in fault.label
