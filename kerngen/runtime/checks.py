@@ -6,7 +6,7 @@ guards read), so that a call like an earlier one needs none of it again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -50,9 +50,8 @@ class Signature:
     temporaries: tuple[Shape, ...]
 
 
-def find_context(kernel: Kernel, tensors: Iterable[object]) -> Context:
+def find_context(kernel: Kernel, tensors: Sequence[object]) -> Context:
     """Return the context of the first tensor."""
-    tensors = tuple(tensors)
     for tensor in tensors:
         if is_tensor(tensor):
             return tensor.ctx

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from kerngen.runtime.backend import Kind
@@ -20,7 +19,7 @@ from kerngen.runtime.errors import (
 from kerngen.runtime.gpu import Device, GPUDevice
 from kerngen.runtime.gpu_backend import GpuBackend
 from kerngen.runtime.kernel import AdapterInfo
-from kerngen.runtime.native import unchecked_modules
+from kerngen.runtime.native import load, unchecked_modules
 from kerngen.runtime.numpy_backend import NumpyBackend
 from kerngen.runtime.plan import Capabilities
 
@@ -86,6 +85,7 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
     """
     bare = _unchecked_by_environment() if unchecked is None else unchecked
     if device is not None:
+        load()
         return _open_device(device, owned=False, unchecked=bare)
     choice = adapter or _choice_of_environment()
     if choice not in (None, *get_args(AdapterChoice)):
@@ -125,7 +125,7 @@ def _find_adapter(choice: AdapterChoice | None) -> tuple[Any, str]:
     """Return the best adapter of the wanted kind, or the reason why there is none."""
     try:
         # Not at the top: importing kerngen.runtime must stay cheap.
-        adapters: Sequence[Any] = import_module("wgpu").gpu.enumerate_adapters_sync()
+        adapters: Sequence[Any] = load().gpu.enumerate_adapters_sync()
     except (ImportError, OSError, RuntimeError) as error:
         return None, f"wgpu does not start: {error}"
     fitting = [a for a in adapters if choice is None or _kind(a) == choice]

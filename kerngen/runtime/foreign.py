@@ -47,6 +47,9 @@ def _hides(values: object) -> bool:
         # Types first, since there may be millions of numbers.
         nested = any(issubclass(kind, _NESTED) for kind in set(map(type, parts)))
         return nested and any(map(_hides, parts))
+    # Looking at np.ma imports it, and most arrays are of no class of their own.
+    if type(values) is np.ndarray or not isinstance(values, np.ndarray):
+        return False
     if not isinstance(values, np.ma.MaskedArray):
         return False
     # A record has a flag for each field.
@@ -54,4 +57,4 @@ def _hides(values: object) -> bool:
     return bool(mask.reshape(-1).view(np.bool_).any())
 
 
-_NESTED: tuple[type, ...] = (list, tuple, np.ma.MaskedArray)
+_NESTED: tuple[type, ...] = (list, tuple, np.ndarray)

@@ -7,7 +7,8 @@ record, so that whatever raises leaves the recording as it was.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from operator import is_
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, final
 
 from kerngen.runtime.aliasing import Detour, check_overlap, find_detours
 from kerngen.runtime.arena import Chunk, UniformArena
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from kerngen.runtime.kernel import Kernel
 
 PlanKey: TypeAlias = tuple[object, ...]
+Ready: TypeAlias = tuple[Step, BindGroup]
 
 _NO_OFFSETS: tuple[int, ...] = ()
 
@@ -70,7 +72,7 @@ class Launcher:
         out: tuple[AnyTensor | None, ...],
     ) -> tuple[AnyTensor, ...]:
         """Check the arguments, record the kernel and return its outputs."""
-        given: list[AnyTensor | None] = [*tensors, *(out or kernel.no_out)]
+        given = (*tensors, *(out or kernel.no_out))
         key: list[object] = [kernel]
         direct = True
         for tensor in given:
@@ -80,8 +82,10 @@ class Launcher:
             if tensor.__class__ is not Tensor or tensor.ctx is not ctx:
                 check_arguments(kernel, ctx, tensors, out)
             key.append(tensor.signature)
-            direct = direct and tensor.direct
-        scalars = prepare(kernel, scalars)
+            if not tensor.direct:
+                direct = False
+        if scalars or kernel.scalars:
+            scalars = prepare(kernel, scalars)
         if kernel.guard_slots:
             # 0.0 and -0.0 are equal, but 1 / x tells them apart.
             values = (scalars[slot] for slot in kernel.guard_slots)
@@ -96,7 +100,11 @@ class Launcher:
         if detours or not plan.stride:
             # Copies may submit and so restart the arena: check first, pack later.
             check_scalars(kernel, plan.signature.values, scalars)
-        slots, results = self._place(ctx, plan, given, detours, len(tensors))
+        slots: Sequence[AnyTensor]
+        if _all_there(given) and not detours and not plan.inner:
+            slots, results = given, given[len(tensors) :]
+        else:
+            slots, results = self._place(ctx, plan, given, detours, len(tensors))
         if plan.steps:
             self._run(kernel, plan, scalars, slots, detours)
         self._counters.calls += 1
@@ -135,9 +143,12 @@ class Launcher:
     def _pack(
         self, kernel: Kernel, plan: Plan, scalars: tuple[Any, ...]
     ) -> tuple[Chunk | None, int]:
-        """Pack the uniform struct; return where it lies."""
+        """Pack the uniform struct; return where it lies.
+
+        The same numbers, the very same objects, are packed once in a recording.
+        """
         serial = self._recorder.serial
-        if plan.packed_in == serial:
+        if plan.packed_in == serial and all(map(is_, plan.packed, scalars)):
             return plan.packed_at
         if not plan.stride:
             return None, 0
@@ -145,9 +156,7 @@ class Launcher:
         offset = chunk.used
         pack(kernel, plan.signature.values, scalars, chunk.data, offset)
         chunk.used = offset + plan.stride
-        if not scalars:
-            # Dims alone decide, so that later calls of this recording can share it.
-            plan.packed_in, plan.packed_at = serial, (chunk, offset)
+        plan.packed_in, plan.packed, plan.packed_at = serial, scalars, (chunk, offset)
         return chunk, offset
 
     def _place(
@@ -190,18 +199,19 @@ class Launcher:
             if detour.copy_in:
                 self._transfers.copy(detour.tensor, slots[detour.slot])
         chunk, offset = self._pack(kernel, plan, scalars)
-        groups = self._bind(plan, slots, chunk)
-        self._record(kernel, plan, slots, groups, offset)
+        bound = self._bind(plan, slots, chunk)
+        self._record(kernel, plan, slots, bound, offset)
         for detour in detours:
             if detour.copy_back:
                 self._transfers.copy(slots[detour.slot], detour.tensor)
 
     def _bind(
         self, plan: Plan, slots: Sequence[AnyTensor], chunk: Chunk | None
-    ) -> list[BindGroup]:
+    ) -> list[Ready]:
+        """Return the steps with their bind groups, made if they are new."""
         bindings = [tensor.binding for tensor in slots]
         chunk_uid = -1 if chunk is None else chunk.block.uid
-        groups: list[BindGroup] = []
+        bound: list[Ready] = []
         for step in plan.steps:
             key = (step.shader.uid, chunk_uid, step.pick(bindings))
             group = self._bind_groups.cache.get(key)
@@ -211,15 +221,15 @@ class Launcher:
                 ]
                 uniforms = None if chunk is None else chunk.block.memory
                 group = self._bind_groups.create(key, step.shader, uniforms, buffers)
-            groups.append(group)
-        return groups
+            bound.append((step, group))
+        return bound
 
     def _record(
         self,
         kernel: Kernel,
         plan: Plan,
         slots: Sequence[AnyTensor],
-        groups: Sequence[BindGroup],
+        bound: Sequence[Ready],
         offset: int,
     ) -> None:
         recorder = self._recorder
@@ -227,9 +237,9 @@ class Launcher:
         self._mark(plan, slots)
         try:
             if recorder.tracer is None:
-                self._dispatch(plan.steps, groups, (offset,))
+                self._dispatch(bound, (offset,))
             else:
-                self._trace(recorder.tracer, kernel, plan.steps, groups, (offset,))
+                self._trace(recorder.tracer, kernel, bound, (offset,))
         except BaseException as error:
             # An interrupt, too, may have left a part of the kernel out.
             names = recorder.describe()
@@ -237,10 +247,11 @@ class Launcher:
             if isinstance(error, Exception):
                 raise translate(error, f"to record {names}") from error
             raise
-        self._counters.dispatches += len(groups)
-        recorder.dispatches += len(groups)
+        self._counters.dispatches += len(bound)
+        recorder.dispatches += len(bound)
         recorder.temporary_bytes += plan.inner_bytes
-        recorder.relieve()
+        if not recorder.held:
+            recorder.relieve()
 
     def _mark(self, plan: Plan, slots: Sequence[AnyTensor]) -> None:
         """Note which blocks the recording uses, and which of them it writes."""
@@ -256,12 +267,10 @@ class Launcher:
             block.writes += 1
             recorder.written.add(block)
 
-    def _dispatch(
-        self, steps: Sequence[Step], groups: Sequence[BindGroup], offsets: tuple[int]
-    ) -> None:
+    def _dispatch(self, bound: Sequence[Ready], offsets: tuple[int]) -> None:
         recorder = self._recorder
         compute = recorder.compute or recorder.open_pass()
-        for step, group in zip(steps, groups, strict=True):
+        for step, group in bound:
             shader = step.shader
             if recorder.bound is not shader:
                 compute.set_pipeline(shader.pipeline)
@@ -275,11 +284,15 @@ class Launcher:
         self,
         tracer: Tracer,
         kernel: Kernel,
-        steps: Sequence[Step],
-        groups: Sequence[BindGroup],
+        bound: Sequence[Ready],
         offsets: tuple[int],
     ) -> None:
         """Record each dispatch in a pass of its own, between timestamps."""
-        for step, group in zip(steps, groups, strict=True):
-            self._recorder.open_traced_pass(tracer, kernel.name, step)
-            self._dispatch((step,), (group,), offsets)
+        for each in bound:
+            self._recorder.open_traced_pass(tracer, kernel.name, each[0])
+            self._dispatch((each,), offsets)
+
+
+def _all_there(given: tuple[AnyTensor | None, ...]) -> TypeGuard[tuple[AnyTensor, ...]]:
+    """Return whether no output is left to allocate."""
+    return None not in given

@@ -6,16 +6,19 @@ signature would end the process.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any, Protocol
 
+from kerngen.runtime.c_types import parse_together
 from kerngen.runtime.gpu import Device, ShaderModule
 
 TESTED = {(0, 32): 29}
 """The versions of wgpu, each with the major version of its library."""
 
 _NO_CHECKS = 0
-_API = "wgpu.backends.wgpu_native._api"
+_NATIVE = "wgpu.backends.wgpu_native"
+_API = f"{_NATIVE}._api"
 
 
 class MakeModule(Protocol):
@@ -24,6 +27,17 @@ class MakeModule(Protocol):
     def __call__(self, *, label: str, code: str) -> ShaderModule:
         """Compile WGSL."""
         ...
+
+
+def load() -> Any:
+    """Return wgpu, with the types parsed that it would parse one by one."""
+    wgpu = import_module("wgpu")
+    # The backend loads at the first use of `wgpu.gpu`, not with wgpu itself.
+    import_module("wgpu.backends.auto")
+    native = sys.modules.get(_NATIVE)
+    if native is not None and not _untested_versions():
+        parse_together(native.ffi)
+    return wgpu
 
 
 def unchecked_modules(device: Device) -> MakeModule | str:
@@ -76,7 +90,11 @@ def _untested(device: Device) -> str:
     module = type(device).__module__
     if module != _API:
         return f"the device is one of {module}, not of wgpu-native"
-    wgpu, native = import_module("wgpu"), import_module("wgpu.backends.wgpu_native")
+    return _untested_versions()
+
+
+def _untested_versions() -> str:
+    wgpu, native = import_module("wgpu"), import_module(_NATIVE)
     version, library = wgpu.version_info[:2], native.lib_version_info[0]
     if TESTED.get(version) == library:
         return ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from kerngen.runtime.arena import Chunk
 from kerngen.runtime.checks import Signature
@@ -106,5 +106,7 @@ class Plan:
     stride: int
     """What the uniform struct takes up in the arena; 0 if no step reads one."""
     packed_in: int = -1
-    """The recording that holds the uniform struct of a kernel without scalars."""
+    """The recording that last held a uniform struct of the plan."""
+    packed: tuple[Any, ...] = ()
+    """The scalars in it."""
     packed_at: tuple[Chunk | None, int] = (None, 0)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import groupby
 from operator import attrgetter
 from os import PathLike
@@ -72,6 +72,8 @@ class Profile:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a trace in Chrome's format, for ui.perfetto.dev or chrome://tracing."""
+        # Not at the top: importing kerngen.runtime must stay cheap.
+        json = import_module("json")
         trace = {"traceEvents": [*_names(self.adapter), *_slices(self.events)]}
         Path(path).write_text(json.dumps(trace), encoding="utf-8")
 

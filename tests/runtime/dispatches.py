@@ -18,9 +18,9 @@ def watch_dispatches(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> list[str]
     launcher = backend._launcher
     dispatch, labels = launcher._dispatch, list[str]()
 
-    def spy(steps: Any, *others: Any) -> None:
-        labels.extend(step.shader.label for step in steps)
-        dispatch(steps, *others)
+    def spy(ready: Any, *others: Any) -> None:
+        labels.extend(step.shader.label for step, _ in ready)
+        dispatch(ready, *others)
 
     monkeypatch.setattr(launcher, "_dispatch", spy)
     return labels

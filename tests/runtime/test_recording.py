@@ -7,7 +7,15 @@ import pytest
 
 from kerngen.runtime import Context, Counters, Vector, f32, u32
 from kerngen.runtime.arena import CHUNK_BYTES
-from tests.runtime.kernels import ACCUMULATE, AXPY, CENTRE, COUNT, MATMUL, launch
+from tests.runtime.kernels import (
+    ACCUMULATE,
+    AXPY,
+    CENTRE,
+    COUNT,
+    MATMUL,
+    internals,
+    launch,
+)
 
 
 def ramp(ctx: Context, n: int) -> Vector[f32]:
@@ -146,14 +154,32 @@ def test_uniform_chunks_are_used_again(ctx: Context) -> None:
     total, x = ctx.zeros(1, f32), ctx.vector([1.0], f32)
     calls = CHUNK_BYTES // 32
     with ctx.batch():
-        for _ in range(calls):
-            launch(ACCUMULATE, total, x, factor=1.0)
+        for number in range(calls):
+            launch(ACCUMULATE, total, x, factor=float(number % 3))
     before = ctx.counters.snapshot()
     with ctx.batch():
-        for _ in range(calls):
-            launch(ACCUMULATE, total, x, factor=1.0)
+        for number in range(calls):
+            launch(ACCUMULATE, total, x, factor=float(number % 3))
     assert done(ctx, before).buffers_created == 0
-    assert total.item() == 2 * calls
+    assert total.item() == 2 * sum(number % 3 for number in range(calls))
+
+
+def test_the_same_numbers_are_packed_once(ctx: Context) -> None:
+    """The very same, as 0.0 and -0.0 are equal, but not one."""
+    one, x, y = ctx.vector([1.0], f32), ctx.vector([-1.0], f32), ctx.vector([2.0], f32)
+    half, zero = 0.5, 0.0
+    factors = [half] * 50 + [2 * half, half, zero, -zero, -half]
+    results: list[Vector[f32]] = []
+    with ctx.batch():
+        launch(AXPY, one, y, alpha=half)
+        chunk = internals(ctx)._recorder._arena._chunks[0]
+        used: list[int] = [chunk.used]
+        for factor in factors:
+            results += launch(AXPY, x, y, alpha=factor)
+            used.append(chunk.used)
+    assert len(set(used)) == 6
+    expected = [2 - factor for factor in factors]
+    np.testing.assert_array_equal([each.item() for each in results], expected)
 
 
 def test_shared_uniforms_are_packed_anew_in_each_recording(ctx: Context) -> None:

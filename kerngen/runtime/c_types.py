@@ -1,0 +1,97 @@
+"""The C types that wgpu asks cffi for, parsed in one go.
+
+wgpu names each type where it first needs it, and cffi then parses the name beside all
+250 types that wgpu's header declares: some 5 ms each, and a context and its first call
+need fifty.  Parsed together, they take as long as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+POINTERS = (
+    "WGPUAdapterInfo *",
+    "WGPUBindGroupDescriptor *",
+    "WGPUBindGroupEntry *",
+    "WGPUBindGroupLayoutDescriptor *",
+    "WGPUBindGroupLayoutEntry *",
+    "WGPUBufferBindingLayout *",
+    "WGPUBufferDescriptor *",
+    "WGPUBufferMapCallbackInfo *",
+    "WGPUChainedStruct *",
+    "WGPUChainedStruct * ",
+    "WGPUCommandBufferDescriptor *",
+    "WGPUCommandEncoderDescriptor *",
+    "WGPUComputePassDescriptor *",
+    "WGPUComputePipelineDescriptor *",
+    "WGPUComputeState *",
+    "WGPUDeviceDescriptor *",
+    "WGPUDeviceExtras *",
+    "WGPUDeviceLostCallbackInfo *",
+    "WGPUInstanceDescriptor *",
+    "WGPULimits *",
+    "WGPUNativeLimits *",
+    "WGPUPassTimestampWrites *",
+    "WGPUPipelineLayoutDescriptor *",
+    "WGPUQuerySetDescriptor *",
+    "WGPUQueueDescriptor *",
+    "WGPURequestDeviceCallbackInfo *",
+    "WGPUShaderModuleDescriptor *",
+    "WGPUShaderSourceWGSL *",
+    "WGPUUncapturedErrorCallbackInfo *",
+    "intptr_t",
+    "uint8_t *",
+    "uintptr_t",
+)
+ARRAYS = (
+    "WGPUAdapter[]",
+    "WGPUBindGroupEntry[]",
+    "WGPUBindGroupLayout[]",
+    "WGPUBindGroupLayoutEntry[]",
+    "WGPUCommandBuffer[]",
+    "WGPUFeatureName[]",
+    "char []",
+    "uint32_t []",
+    "uint8_t []",
+)
+FUNCTIONS = (
+    "void(WGPUDevice const *, WGPUDeviceLostReason, WGPUStringView, void *, void *)",
+    "void(WGPUDevice const *, WGPUErrorType, WGPUStringView, void *, void *)",
+    "void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)",
+    "void(WGPURequestDeviceStatus, WGPUDevice, WGPUStringView, void *, void *)",
+)
+"""The names as wgpu writes them: a space more is another name to cffi."""
+
+
+def parse_together(ffi: Any) -> None:
+    """Let an `FFI` know the types by their names.
+
+    They are the parameters of one function's type; an array can only be one behind a
+    pointer.  It is cffi's own cache that they go to, and so only if it looks as expected.
+    """
+    known: dict[str, Any] = ffi._parsed_types  # noqa: SLF001 - there is no other way in
+    if all(name in known for name in POINTERS):
+        return
+    parameters = ", ".join(
+        (
+            *POINTERS,
+            *(array.replace("[", "(*)[") for array in ARRAYS),
+            *(function.replace("(", "(*)(", 1) for function in FUNCTIONS),
+        )
+    )
+    together = f"void(*)({parameters})"
+    function = ffi.typeof(together)
+    if known.pop(together) == (function, False):
+        known.update(_results(function.args))
+
+
+def _results(types: tuple[Any, ...]) -> Iterator[tuple[str, tuple[Any, bool]]]:
+    """Yield each name with its type, and whether that is a function's."""
+    first, second = len(POINTERS), len(POINTERS) + len(ARRAYS)
+    for name, kind in zip(POINTERS, types[:first], strict=True):
+        yield name, (kind, False)
+    for name, kind in zip(ARRAYS, types[first:second], strict=True):
+        yield name, (kind.item, False)
+    for name, kind in zip(FUNCTIONS, types[second:], strict=True):
+        yield name, (kind, True)
