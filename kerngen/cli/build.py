@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import posixpath
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from kerngen.cli.console import console_for, count, progress, reporting
+from kerngen.cli.compiled import Compiled
+from kerngen.cli.compiling import compile_sources
+from kerngen.cli.console import console_for, count, reporting
 from kerngen.cli.project import (
     Selection,
     SourceFile,
@@ -22,11 +23,8 @@ from kerngen.output.files import Generated
 from kerngen.output.freshness import Freshness, stamp_all
 from kerngen.output.manifest import read_manifest
 from kerngen.output.write import Difference, Summary, check, write
-from kerngen.source.diagnostic import CompileError, Faults
+from kerngen.source.diagnostic import CompileError
 from kerngen.syntax.library import Library
-
-if TYPE_CHECKING:
-    from kerngen.compiler import CompiledModule
 
 
 @click.command()
@@ -43,7 +41,13 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Write nothing; exit 1, with a diff, if a build would.",
 )
-def build(src: Path | None, out: Path | None, checking: bool) -> None:
+@click.option(
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Compile in at most N processes; by default, one for each core.",
+)
+def build(src: Path | None, out: Path | None, checking: bool, jobs: int | None) -> None:
     """Generate WGSL, bindings and references from SRC, a .kern file or a folder of them.
 
     A folder's build removes what its sources no longer generate.  A build that fails
@@ -54,12 +58,12 @@ def build(src: Path | None, out: Path | None, checking: bool) -> None:
     target = choose_out(out, selection, project)
     with reporting(sys.stderr):
         if checking:
-            _check(selection, target)
+            _check(selection, target, jobs)
         else:
-            _build(selection, target)
+            _build(selection, target, jobs)
 
 
-def _build(selection: Selection, out: Path) -> None:
+def _build(selection: Selection, out: Path, jobs: int | None) -> None:
     library = selection.library()
     freshness = Freshness(out)
     fresh = {
@@ -67,7 +71,8 @@ def _build(selection: Selection, out: Path) -> None:
         for source in selection.files
         if _is_fresh(freshness, library, source.name)
     }
-    compiled = _compile([s for s in selection.files if s.name not in fresh], library)
+    stale = [source for source in selection.files if source.name not in fresh]
+    compiled = compile_sources(stale, library, jobs)
     _refuse_lone_structs(compiled, selection, out)
     generated = [_generated(source, one, library) for source, one in compiled.items()]
     summary = write(
@@ -88,9 +93,9 @@ def _is_fresh(freshness: Freshness, library: Library, name: str) -> bool:
         return False
 
 
-def _check(selection: Selection, out: Path) -> None:
+def _check(selection: Selection, out: Path, jobs: int | None) -> None:
     library = selection.library()
-    compiled = _compile(selection.files, library)
+    compiled = compile_sources(selection.files, library, jobs)
     _refuse_lone_structs(compiled, selection, out)
     generated = [_generated(source, one, library) for source, one in compiled.items()]
     differences = check(generated, out, keep=lambda name: not selection.covers(name))
@@ -107,26 +112,8 @@ def _check(selection: Selection, out: Path) -> None:
     raise click.exceptions.Exit(1)
 
 
-def _compile(
-    sources: Sequence[SourceFile], library: Library
-) -> dict[SourceFile, CompiledModule]:
-    """Compile sources; if any is wrong, raise with the faults of all."""
-    if not sources:
-        return {}
-    from kerngen.compiler import Compiler
-
-    compiler = Compiler(library)
-    faults = Faults()
-    compiled: dict[SourceFile, CompiledModule] = {}
-    for source in progress(sources, "Compiling"):
-        with faults.collect():
-            compiled[source] = compiler.compile(source.name)
-    faults.raise_if_any()
-    return compiled
-
-
 def _refuse_lone_structs(
-    compiled: Mapping[SourceFile, CompiledModule], selection: Selection, out: Path
+    compiled: Mapping[SourceFile, Compiled], selection: Selection, out: Path
 ) -> None:
     """Refuse a module that imports a struct's class from where no module will be."""
     if not any(one.used for one in compiled.values()):
@@ -147,9 +134,7 @@ def _refuse_lone_structs(
                 )
 
 
-def _generated(
-    source: SourceFile, compiled: CompiledModule, library: Library
-) -> Generated:
+def _generated(source: SourceFile, compiled: Compiled, library: Library) -> Generated:
     files = compiled.files.items()
     placed = {(source.folder / path).as_posix(): data for path, data in files}
     return Generated(source.name, library.digest(source.name), placed)

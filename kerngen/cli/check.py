@@ -53,7 +53,7 @@ def _diagnostics(
 ) -> list[Diagnostic]:
     asked = {source.name for source in selection.files}
     faults = Faults()
-    for source in progress(selection.files, "Checking"):
+    for source in progress(selection.files, len(asked), "Checking"):
         with faults.collect():
             compiler.programs(source.name)
             # Whether a schedule fits turns out where its kernel is compiled.

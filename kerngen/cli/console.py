@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
@@ -36,15 +36,14 @@ def print_diagnostics(diagnostics: Iterable[Diagnostic], stream: TextIO) -> None
     stream.write(f"\n{count(len(found), 'error')}\n")
 
 
-def progress(items: Sequence[T], doing: str) -> Iterator[T]:
-    """Yield the items, with a progress bar if a person is watching."""
-    console = console_for(sys.stderr)
-    if not console.is_terminal or len(items) < 2:
+def progress(items: Iterable[T], number: int, doing: str) -> Iterator[T]:
+    """Yield so many items, with a progress bar if a person is watching."""
+    if number < 2 or not (console := console_for(sys.stderr)).is_terminal:
         yield from items
         return
     from rich.progress import track
 
-    yield from track(items, doing, console=console, transient=True)
+    yield from track(items, doing, total=number, console=console, transient=True)
 
 
 def report_console() -> Console:

@@ -1,0 +1,35 @@
+"""What a build keeps of a compiled file, and may send from one process to another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from kerngen.compiler import Compiler
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OtherStruct:
+    """A struct of another file, whose module the file's own imports."""
+
+    name: str
+    path: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What is generated of a file, by path relative to its module's folder."""
+
+    files: Mapping[str, bytes]
+    used: tuple[OtherStruct, ...]
+
+
+def compiled_file(compiler: Compiler, name: str) -> Compiled:
+    """Compile a file; raise `CompileError` if it is wrong."""
+    module = compiler.compile(name)
+    used = tuple(OtherStruct(struct.name, struct.path) for struct in module.used)
+    return Compiled(module.files, used)

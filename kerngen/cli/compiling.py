@@ -1,0 +1,72 @@
+"""Compiling the files of a build: one by one, or on several cores where that is quicker.
+
+Which of the two it is changes neither what is generated nor what is reported.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from kerngen.cli.compiled import Compiled, compiled_file
+from kerngen.cli.console import progress
+from kerngen.cli.project import SourceFile
+from kerngen.source.diagnostic import CompileError, Faults
+from kerngen.syntax.library import Library
+
+_SHARE = 6000
+"""Characters of source that are worth a process: half a second's work, as a rule."""
+
+
+def compile_sources(
+    sources: Sequence[SourceFile], library: Library, jobs: int | None
+) -> dict[SourceFile, Compiled]:
+    """Compile sources in at most so many processes, or one for each core.
+
+    Raises `CompileError` with the faults of all.
+    """
+    if not sources:
+        return {}
+    from kerngen.compiler import Compiler
+
+    done = _side_by_side(sources, library, jobs or _cores())
+    left = [source for source in sources if source.name not in done]
+    compiler = Compiler(library)
+    faults = Faults()
+    for source in progress(left, len(left), "Compiling"):
+        with faults.collect():
+            done[source.name] = compiled_file(compiler, source.name)
+    faults.raise_if_any()
+    return {source: done[source.name] for source in sources}
+
+
+def _side_by_side(
+    sources: Sequence[SourceFile], library: Library, jobs: int
+) -> dict[str, Compiled]:
+    """Compile what several processes can; nothing, if it is quicker without them."""
+    sizes = {source.name: _size(source.name, library) for source in sources}
+    number = min(jobs, len(sizes), sum(sizes.values()) // _SHARE)
+    if number < 2:
+        return {}
+    from kerngen.cli.workers import workers
+
+    # The largest first, so that none is left to one process at the end.
+    names = sorted(sizes, key=lambda name: sizes[name], reverse=True)
+    with workers(library, number) as started:
+        results = progress(started.compile(names), len(names), "Compiling")
+        return {name: one for name, one in results if one is not None}
+
+
+def _size(name: str, library: Library) -> int:
+    try:
+        return len(library.source(name).text)
+    except CompileError:
+        return 0
+
+
+def _cores() -> int:
+    """Return how many processes of ours the machine can run at a time."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
