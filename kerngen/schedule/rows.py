@@ -89,6 +89,11 @@ def lower_rows(task: Task, options: Options) -> Iterator[Variant]:
     return _RowTask.of(task, run, row_options(options)).variants()
 
 
+def room(lanes: int) -> int:
+    """Return how many numbers of a row a lane holds at most, if so many share it."""
+    return min(LANE_NUMBERS, GROUP_NUMBERS // lanes)
+
+
 def shapes(wanted: RowOptions, held: int) -> Iterator[Shape]:
     """Yield the shapes to choose from, for rows of which a lane holds so many values.
 
@@ -98,8 +103,7 @@ def shapes(wanted: RowOptions, held: int) -> Iterator[Shape]:
     if wanted.lanes is None:
         yield SHORTEST
         yield from ALIGNED
-    room = min(LANE_NUMBERS, GROUP_NUMBERS // lanes)
-    chunks = room // (held * LANES) if held else 0
+    chunks = room(lanes) // (held * LANES) if held else 0
     if chunks >= MANY_CHUNKS:
         yield Shape(lanes, 1 << chunks.bit_length() - 1, LANES)
     yield Shape(lanes, 0, LANES)
@@ -183,8 +187,10 @@ class _RowTask:
         return [self.plan.columns[-1].extent, *last]
 
     def _shader(self, shape: Shape, names: set[str]) -> Shader:
-        plan, stored = hold(self.plan), self.kept
-        if not shape.chunks:
+        stored = self.kept
+        if shape.chunks:
+            plan = hold(self.plan, room(shape.lanes) // (shape.chunks * shape.width))
+        else:
             plan = reread(self.plan)
             plan = read_ahead(plan) if shape.taken > 1 else plan
             stored |= set(self.plan.carried.values())

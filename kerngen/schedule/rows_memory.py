@@ -31,11 +31,20 @@ MOST_HELD: Final = 4
 """How many reads a lane keeps at most; further ones go to memory in each pass."""
 
 
-def hold(plan: RowPlan) -> RowPlan:
-    """Read once what the passes read several times, in a pass before them."""
-    counts = Counter(load for e in plan.per_element() for load in _reads(plan, e))
-    repeated = [load for load, count in counts.items() if count > 1]
-    locals_ = _named(plan, repeated)
+def hold(plan: RowPlan, room: int = 0) -> RowPlan:
+    """Read once what the passes read several times, in a pass before them.
+
+    What they read once is read there as well, so that no lane waits for it later, if
+    there is `room` for so many values of each element.
+    """
+    values = [*plan.per_element()]
+    counts = Counter(load for value in values for load in _reads(plan, value))
+    found = [load for load, count in counts.items() if count > 1]
+    always = {x for value in values for x in _reads(plan, value, always=True)}
+    once = [load for load, count in counts.items() if count == 1 and load in always]
+    if found and len(found) + len(once) + len(plan.carried) <= room:
+        found += once
+    locals_ = _named(plan, found)
     passes = (
         Pass(tuple(Compute(local, load) for load, local in locals_.items())),
         *(_with_locals(pass_, locals_) for pass_ in plan.passes),

@@ -27,6 +27,7 @@ STRATEGIES = (
     f"{SMALL_TILES} pad(1)",
     f"{SMALL_TILES} buffers(2) split(3)",
 )
+OPTIONAL = ("rows lanes(8)", "rows lanes(128) subgroups(1)", "reduce subgroups(1)")
 SIZES = (1, 3, 4, 64, 130)
 
 
@@ -35,9 +36,10 @@ def shown(case: Case, strategy: str) -> str:
 
 
 ALL = [
-    pytest.param(case, strategy, id=shown(case, strategy))
+    pytest.param(case, strategy, id=shown(case, strategy), marks=marks)
     for case in (*CASES, *HALVES, *PRODUCTS, *WINDOWS)
-    for strategy in STRATEGIES
+    for strategies, marks in ((STRATEGIES, ()), (OPTIONAL, pytest.mark.nightly))
+    for strategy in strategies
 ]
 
 

@@ -79,36 +79,68 @@ fn main(
     let k7 = element7 / u.n;
     let p7 = element7 % u.n;
     var x0: f32;
+    var gain0: f32;
+    var bias0: f32;
     if (element0 < u.c * u.n) {
         x0 = x[((i * u.g + q) * u.c + k0) * u.n + p0];
+        gain0 = gain[q * u.c + k0];
+        bias0 = bias[q * u.c + k0];
     }
     var x1: f32;
+    var gain1: f32;
+    var bias1: f32;
     if (element1 < u.c * u.n) {
         x1 = x[((i * u.g + q) * u.c + k1) * u.n + p1];
+        gain1 = gain[q * u.c + k1];
+        bias1 = bias[q * u.c + k1];
     }
     var x2: f32;
+    var gain2: f32;
+    var bias2: f32;
     if (element2 < u.c * u.n) {
         x2 = x[((i * u.g + q) * u.c + k2) * u.n + p2];
+        gain2 = gain[q * u.c + k2];
+        bias2 = bias[q * u.c + k2];
     }
     var x3: f32;
+    var gain3: f32;
+    var bias3: f32;
     if (element3 < u.c * u.n) {
         x3 = x[((i * u.g + q) * u.c + k3) * u.n + p3];
+        gain3 = gain[q * u.c + k3];
+        bias3 = bias[q * u.c + k3];
     }
     var x4: f32;
+    var gain4: f32;
+    var bias4: f32;
     if (element4 < u.c * u.n) {
         x4 = x[((i * u.g + q) * u.c + k4) * u.n + p4];
+        gain4 = gain[q * u.c + k4];
+        bias4 = bias[q * u.c + k4];
     }
     var x5: f32;
+    var gain5: f32;
+    var bias5: f32;
     if (element5 < u.c * u.n) {
         x5 = x[((i * u.g + q) * u.c + k5) * u.n + p5];
+        gain5 = gain[q * u.c + k5];
+        bias5 = bias[q * u.c + k5];
     }
     var x6: f32;
+    var gain6: f32;
+    var bias6: f32;
     if (element6 < u.c * u.n) {
         x6 = x[((i * u.g + q) * u.c + k6) * u.n + p6];
+        gain6 = gain[q * u.c + k6];
+        bias6 = bias[q * u.c + k6];
     }
     var x7: f32;
+    var gain7: f32;
+    var bias7: f32;
     if (element7 < u.c * u.n) {
         x7 = x[((i * u.g + q) * u.c + k7) * u.n + p7];
+        gain7 = gain[q * u.c + k7];
+        bias7 = bias[q * u.c + k7];
     }
     var mean_sum_part = 0.0;
     if (element0 < u.c * u.n) {
@@ -167,42 +199,42 @@ fn main(
     let scale = 1.0 / sqrt(variance + u.eps);
     if (element0 < u.c * u.n) {
         let d = x0 - mean;
-        let y_new = d * scale * gain[q * u.c + k0] + bias[q * u.c + k0];
+        let y_new = d * scale * gain0 + bias0;
         y[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
     }
     if (element1 < u.c * u.n) {
         let d = x1 - mean;
-        let y_new = d * scale * gain[q * u.c + k1] + bias[q * u.c + k1];
+        let y_new = d * scale * gain1 + bias1;
         y[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
     }
     if (element2 < u.c * u.n) {
         let d = x2 - mean;
-        let y_new = d * scale * gain[q * u.c + k2] + bias[q * u.c + k2];
+        let y_new = d * scale * gain2 + bias2;
         y[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
     }
     if (element3 < u.c * u.n) {
         let d = x3 - mean;
-        let y_new = d * scale * gain[q * u.c + k3] + bias[q * u.c + k3];
+        let y_new = d * scale * gain3 + bias3;
         y[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
     }
     if (element4 < u.c * u.n) {
         let d = x4 - mean;
-        let y_new = d * scale * gain[q * u.c + k4] + bias[q * u.c + k4];
+        let y_new = d * scale * gain4 + bias4;
         y[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
     }
     if (element5 < u.c * u.n) {
         let d = x5 - mean;
-        let y_new = d * scale * gain[q * u.c + k5] + bias[q * u.c + k5];
+        let y_new = d * scale * gain5 + bias5;
         y[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
     }
     if (element6 < u.c * u.n) {
         let d = x6 - mean;
-        let y_new = d * scale * gain[q * u.c + k6] + bias[q * u.c + k6];
+        let y_new = d * scale * gain6 + bias6;
         y[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
     }
     if (element7 < u.c * u.n) {
         let d = x7 - mean;
-        let y_new = d * scale * gain[q * u.c + k7] + bias[q * u.c + k7];
+        let y_new = d * scale * gain7 + bias7;
         y[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
     }
 }

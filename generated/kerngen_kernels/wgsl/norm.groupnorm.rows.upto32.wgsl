@@ -53,12 +53,20 @@ fn main(
     let k1 = element1 / u.n;
     let p1 = element1 % u.n;
     var x0: vec4f;
+    var gain0: f32;
+    var bias0: f32;
     if (element0 < row_length) {
         x0 = x[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u];
+        gain0 = gain[q * u.c + k0];
+        bias0 = bias[q * u.c + k0];
     }
     var x1: vec4f;
+    var gain1: f32;
+    var bias1: f32;
     if (element1 < row_length) {
         x1 = x[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u];
+        gain1 = gain[q * u.c + k1];
+        bias1 = bias[q * u.c + k1];
     }
     var mean_sum_part = vec4f(0.0);
     if (element0 < row_length) {
@@ -81,12 +89,12 @@ fn main(
     let scale = 1.0 / sqrt(variance + u.eps);
     if (element0 < row_length) {
         let d = x0 - mean;
-        let y_new = d * scale * gain[q * u.c + k0] + bias[q * u.c + k0];
+        let y_new = d * scale * gain0 + bias0;
         y[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u] = y_new;
     }
     if (element1 < row_length) {
         let d = x1 - mean;
-        let y_new = d * scale * gain[q * u.c + k1] + bias[q * u.c + k1];
+        let y_new = d * scale * gain1 + bias1;
         y[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u] = y_new;
     }
 }

@@ -67,20 +67,36 @@ fn main(
     let k3 = element3 / u.n;
     let p3 = element3 % u.n;
     var x0: vec4f;
+    var gain0: f32;
+    var bias0: f32;
     if (element0 < row_length) {
         x0 = x[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u];
+        gain0 = gain[q * u.c + k0];
+        bias0 = bias[q * u.c + k0];
     }
     var x1: vec4f;
+    var gain1: f32;
+    var bias1: f32;
     if (element1 < row_length) {
         x1 = x[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u];
+        gain1 = gain[q * u.c + k1];
+        bias1 = bias[q * u.c + k1];
     }
     var x2: vec4f;
+    var gain2: f32;
+    var bias2: f32;
     if (element2 < row_length) {
         x2 = x[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u];
+        gain2 = gain[q * u.c + k2];
+        bias2 = bias[q * u.c + k2];
     }
     var x3: vec4f;
+    var gain3: f32;
+    var bias3: f32;
     if (element3 < row_length) {
         x3 = x[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u];
+        gain3 = gain[q * u.c + k3];
+        bias3 = bias[q * u.c + k3];
     }
     var mean_sum_part = vec4f(0.0);
     if (element0 < row_length) {
@@ -115,22 +131,22 @@ fn main(
     let scale = 1.0 / sqrt(variance + u.eps);
     if (element0 < row_length) {
         let d = x0 - mean;
-        let y_new = d * scale * gain[q * u.c + k0] + bias[q * u.c + k0];
+        let y_new = d * scale * gain0 + bias0;
         y[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u] = y_new;
     }
     if (element1 < row_length) {
         let d = x1 - mean;
-        let y_new = d * scale * gain[q * u.c + k1] + bias[q * u.c + k1];
+        let y_new = d * scale * gain1 + bias1;
         y[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u] = y_new;
     }
     if (element2 < row_length) {
         let d = x2 - mean;
-        let y_new = d * scale * gain[q * u.c + k2] + bias[q * u.c + k2];
+        let y_new = d * scale * gain2 + bias2;
         y[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u] = y_new;
     }
     if (element3 < row_length) {
         let d = x3 - mean;
-        let y_new = d * scale * gain[q * u.c + k3] + bias[q * u.c + k3];
+        let y_new = d * scale * gain3 + bias3;
         y[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u] = y_new;
     }
 }

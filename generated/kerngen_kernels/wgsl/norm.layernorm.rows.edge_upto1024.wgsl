@@ -58,36 +58,68 @@ fn main(
     let j6 = lane + 768u;
     let j7 = lane + 896u;
     var x0: f32;
+    var gain0: f32;
+    var bias0: f32;
     if (j0 < u.n) {
         x0 = x[i * u.n + j0];
+        gain0 = gain[j0];
+        bias0 = bias[j0];
     }
     var x1: f32;
+    var gain1: f32;
+    var bias1: f32;
     if (j1 < u.n) {
         x1 = x[i * u.n + j1];
+        gain1 = gain[j1];
+        bias1 = bias[j1];
     }
     var x2: f32;
+    var gain2: f32;
+    var bias2: f32;
     if (j2 < u.n) {
         x2 = x[i * u.n + j2];
+        gain2 = gain[j2];
+        bias2 = bias[j2];
     }
     var x3: f32;
+    var gain3: f32;
+    var bias3: f32;
     if (j3 < u.n) {
         x3 = x[i * u.n + j3];
+        gain3 = gain[j3];
+        bias3 = bias[j3];
     }
     var x4: f32;
+    var gain4: f32;
+    var bias4: f32;
     if (j4 < u.n) {
         x4 = x[i * u.n + j4];
+        gain4 = gain[j4];
+        bias4 = bias[j4];
     }
     var x5: f32;
+    var gain5: f32;
+    var bias5: f32;
     if (j5 < u.n) {
         x5 = x[i * u.n + j5];
+        gain5 = gain[j5];
+        bias5 = bias[j5];
     }
     var x6: f32;
+    var gain6: f32;
+    var bias6: f32;
     if (j6 < u.n) {
         x6 = x[i * u.n + j6];
+        gain6 = gain[j6];
+        bias6 = bias[j6];
     }
     var x7: f32;
+    var gain7: f32;
+    var bias7: f32;
     if (j7 < u.n) {
         x7 = x[i * u.n + j7];
+        gain7 = gain[j7];
+        bias7 = bias[j7];
     }
     var mean_sum_part = 0.0;
     if (j0 < u.n) {
@@ -145,35 +177,35 @@ fn main(
     let variance = variance_sum / f32(i32(u.n));
     let scale = 1.0 / sqrt(variance + u.eps);
     if (j0 < u.n) {
-        let y_new = (x0 - mean) * scale * gain[j0] + bias[j0];
+        let y_new = (x0 - mean) * scale * gain0 + bias0;
         y[i * u.n + j0] = y_new;
     }
     if (j1 < u.n) {
-        let y_new = (x1 - mean) * scale * gain[j1] + bias[j1];
+        let y_new = (x1 - mean) * scale * gain1 + bias1;
         y[i * u.n + j1] = y_new;
     }
     if (j2 < u.n) {
-        let y_new = (x2 - mean) * scale * gain[j2] + bias[j2];
+        let y_new = (x2 - mean) * scale * gain2 + bias2;
         y[i * u.n + j2] = y_new;
     }
     if (j3 < u.n) {
-        let y_new = (x3 - mean) * scale * gain[j3] + bias[j3];
+        let y_new = (x3 - mean) * scale * gain3 + bias3;
         y[i * u.n + j3] = y_new;
     }
     if (j4 < u.n) {
-        let y_new = (x4 - mean) * scale * gain[j4] + bias[j4];
+        let y_new = (x4 - mean) * scale * gain4 + bias4;
         y[i * u.n + j4] = y_new;
     }
     if (j5 < u.n) {
-        let y_new = (x5 - mean) * scale * gain[j5] + bias[j5];
+        let y_new = (x5 - mean) * scale * gain5 + bias5;
         y[i * u.n + j5] = y_new;
     }
     if (j6 < u.n) {
-        let y_new = (x6 - mean) * scale * gain[j6] + bias[j6];
+        let y_new = (x6 - mean) * scale * gain6 + bias6;
         y[i * u.n + j6] = y_new;
     }
     if (j7 < u.n) {
-        let y_new = (x7 - mean) * scale * gain[j7] + bias[j7];
+        let y_new = (x7 - mean) * scale * gain7 + bias7;
         y[i * u.n + j7] = y_new;
     }
 }

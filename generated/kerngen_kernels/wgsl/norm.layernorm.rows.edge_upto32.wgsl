@@ -50,20 +50,36 @@ fn main(
     let j2 = place + 16u;
     let j3 = place + 24u;
     var x0: f32;
+    var gain0: f32;
+    var bias0: f32;
     if (j0 < row_length) {
         x0 = x[i * u.n + j0];
+        gain0 = gain[j0];
+        bias0 = bias[j0];
     }
     var x1: f32;
+    var gain1: f32;
+    var bias1: f32;
     if (j1 < row_length) {
         x1 = x[i * u.n + j1];
+        gain1 = gain[j1];
+        bias1 = bias[j1];
     }
     var x2: f32;
+    var gain2: f32;
+    var bias2: f32;
     if (j2 < row_length) {
         x2 = x[i * u.n + j2];
+        gain2 = gain[j2];
+        bias2 = bias[j2];
     }
     var x3: f32;
+    var gain3: f32;
+    var bias3: f32;
     if (j3 < row_length) {
         x3 = x[i * u.n + j3];
+        gain3 = gain[j3];
+        bias3 = bias[j3];
     }
     var mean_sum_part = 0.0;
     if (j0 < row_length) {
@@ -97,19 +113,19 @@ fn main(
     let variance = variance_sum / f32(i32(u.n));
     let scale = 1.0 / sqrt(variance + u.eps);
     if (j0 < row_length) {
-        let y_new = (x0 - mean) * scale * gain[j0] + bias[j0];
+        let y_new = (x0 - mean) * scale * gain0 + bias0;
         y[i * u.n + j0] = y_new;
     }
     if (j1 < row_length) {
-        let y_new = (x1 - mean) * scale * gain[j1] + bias[j1];
+        let y_new = (x1 - mean) * scale * gain1 + bias1;
         y[i * u.n + j1] = y_new;
     }
     if (j2 < row_length) {
-        let y_new = (x2 - mean) * scale * gain[j2] + bias[j2];
+        let y_new = (x2 - mean) * scale * gain2 + bias2;
         y[i * u.n + j2] = y_new;
     }
     if (j3 < row_length) {
-        let y_new = (x3 - mean) * scale * gain[j3] + bias[j3];
+        let y_new = (x3 - mean) * scale * gain3 + bias3;
         y[i * u.n + j3] = y_new;
     }
 }

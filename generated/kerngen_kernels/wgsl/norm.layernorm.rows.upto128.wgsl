@@ -50,20 +50,36 @@ fn main(
     let j2 = place * 4u + 64u;
     let j3 = place * 4u + 96u;
     var x0: vec4f;
+    var gain0: vec4f;
+    var bias0: vec4f;
     if (j0 < row_length) {
         x0 = x[(i * u.n + j0) >> 2u];
+        gain0 = gain[j0 >> 2u];
+        bias0 = bias[j0 >> 2u];
     }
     var x1: vec4f;
+    var gain1: vec4f;
+    var bias1: vec4f;
     if (j1 < row_length) {
         x1 = x[(i * u.n + j1) >> 2u];
+        gain1 = gain[j1 >> 2u];
+        bias1 = bias[j1 >> 2u];
     }
     var x2: vec4f;
+    var gain2: vec4f;
+    var bias2: vec4f;
     if (j2 < row_length) {
         x2 = x[(i * u.n + j2) >> 2u];
+        gain2 = gain[j2 >> 2u];
+        bias2 = bias[j2 >> 2u];
     }
     var x3: vec4f;
+    var gain3: vec4f;
+    var bias3: vec4f;
     if (j3 < row_length) {
         x3 = x[(i * u.n + j3) >> 2u];
+        gain3 = gain[j3 >> 2u];
+        bias3 = bias[j3 >> 2u];
     }
     var mean_sum_part = vec4f(0.0);
     if (j0 < row_length) {
@@ -97,19 +113,19 @@ fn main(
     let variance = variance_sum / f32(i32(u.n));
     let scale = 1.0 / sqrt(variance + u.eps);
     if (j0 < row_length) {
-        let y_new = (x0 - mean) * scale * gain[j0 >> 2u] + bias[j0 >> 2u];
+        let y_new = (x0 - mean) * scale * gain0 + bias0;
         y[(i * u.n + j0) >> 2u] = y_new;
     }
     if (j1 < row_length) {
-        let y_new = (x1 - mean) * scale * gain[j1 >> 2u] + bias[j1 >> 2u];
+        let y_new = (x1 - mean) * scale * gain1 + bias1;
         y[(i * u.n + j1) >> 2u] = y_new;
     }
     if (j2 < row_length) {
-        let y_new = (x2 - mean) * scale * gain[j2 >> 2u] + bias[j2 >> 2u];
+        let y_new = (x2 - mean) * scale * gain2 + bias2;
         y[(i * u.n + j2) >> 2u] = y_new;
     }
     if (j3 < row_length) {
-        let y_new = (x3 - mean) * scale * gain[j3 >> 2u] + bias[j3 >> 2u];
+        let y_new = (x3 - mean) * scale * gain3 + bias3;
         y[(i * u.n + j3) >> 2u] = y_new;
     }
 }

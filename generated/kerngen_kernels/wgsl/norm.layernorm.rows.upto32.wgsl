@@ -44,12 +44,20 @@ fn main(
     let j0 = place * 4u;
     let j1 = place * 4u + 16u;
     var x0: vec4f;
+    var gain0: vec4f;
+    var bias0: vec4f;
     if (j0 < row_length) {
         x0 = x[(i * u.n + j0) >> 2u];
+        gain0 = gain[j0 >> 2u];
+        bias0 = bias[j0 >> 2u];
     }
     var x1: vec4f;
+    var gain1: vec4f;
+    var bias1: vec4f;
     if (j1 < row_length) {
         x1 = x[(i * u.n + j1) >> 2u];
+        gain1 = gain[j1 >> 2u];
+        bias1 = bias[j1 >> 2u];
     }
     var mean_sum_part = vec4f(0.0);
     if (j0 < row_length) {
@@ -71,11 +79,11 @@ fn main(
     let variance = variance_sum / f32(i32(u.n));
     let scale = 1.0 / sqrt(variance + u.eps);
     if (j0 < row_length) {
-        let y_new = (x0 - mean) * scale * gain[j0 >> 2u] + bias[j0 >> 2u];
+        let y_new = (x0 - mean) * scale * gain0 + bias0;
         y[(i * u.n + j0) >> 2u] = y_new;
     }
     if (j1 < row_length) {
-        let y_new = (x1 - mean) * scale * gain[j1 >> 2u] + bias[j1 >> 2u];
+        let y_new = (x1 - mean) * scale * gain1 + bias1;
         y[(i * u.n + j1) >> 2u] = y_new;
     }
 }

@@ -51,36 +51,52 @@ fn main(
     let j6 = place + 96u;
     let j7 = place + 112u;
     var x0: f32;
+    var gain0: f32;
     if (j0 < row_length) {
         x0 = x[i * u.n + j0];
+        gain0 = gain[j0];
     }
     var x1: f32;
+    var gain1: f32;
     if (j1 < row_length) {
         x1 = x[i * u.n + j1];
+        gain1 = gain[j1];
     }
     var x2: f32;
+    var gain2: f32;
     if (j2 < row_length) {
         x2 = x[i * u.n + j2];
+        gain2 = gain[j2];
     }
     var x3: f32;
+    var gain3: f32;
     if (j3 < row_length) {
         x3 = x[i * u.n + j3];
+        gain3 = gain[j3];
     }
     var x4: f32;
+    var gain4: f32;
     if (j4 < row_length) {
         x4 = x[i * u.n + j4];
+        gain4 = gain[j4];
     }
     var x5: f32;
+    var gain5: f32;
     if (j5 < row_length) {
         x5 = x[i * u.n + j5];
+        gain5 = gain[j5];
     }
     var x6: f32;
+    var gain6: f32;
     if (j6 < row_length) {
         x6 = x[i * u.n + j6];
+        gain6 = gain[j6];
     }
     var x7: f32;
+    var gain7: f32;
     if (j7 < row_length) {
         x7 = x[i * u.n + j7];
+        gain7 = gain[j7];
     }
     var square_sum_part = 0.0;
     if (j0 < row_length) {
@@ -110,35 +126,35 @@ fn main(
     let square_sum = row_sum(square_sum_part, lane);
     let square = square_sum / f32(i32(u.n));
     if (j0 < row_length) {
-        let y_new = x0 / sqrt(square + u.eps) * gain[j0];
+        let y_new = x0 / sqrt(square + u.eps) * gain0;
         y[i * u.n + j0] = y_new;
     }
     if (j1 < row_length) {
-        let y_new = x1 / sqrt(square + u.eps) * gain[j1];
+        let y_new = x1 / sqrt(square + u.eps) * gain1;
         y[i * u.n + j1] = y_new;
     }
     if (j2 < row_length) {
-        let y_new = x2 / sqrt(square + u.eps) * gain[j2];
+        let y_new = x2 / sqrt(square + u.eps) * gain2;
         y[i * u.n + j2] = y_new;
     }
     if (j3 < row_length) {
-        let y_new = x3 / sqrt(square + u.eps) * gain[j3];
+        let y_new = x3 / sqrt(square + u.eps) * gain3;
         y[i * u.n + j3] = y_new;
     }
     if (j4 < row_length) {
-        let y_new = x4 / sqrt(square + u.eps) * gain[j4];
+        let y_new = x4 / sqrt(square + u.eps) * gain4;
         y[i * u.n + j4] = y_new;
     }
     if (j5 < row_length) {
-        let y_new = x5 / sqrt(square + u.eps) * gain[j5];
+        let y_new = x5 / sqrt(square + u.eps) * gain5;
         y[i * u.n + j5] = y_new;
     }
     if (j6 < row_length) {
-        let y_new = x6 / sqrt(square + u.eps) * gain[j6];
+        let y_new = x6 / sqrt(square + u.eps) * gain6;
         y[i * u.n + j6] = y_new;
     }
     if (j7 < row_length) {
-        let y_new = x7 / sqrt(square + u.eps) * gain[j7];
+        let y_new = x7 / sqrt(square + u.eps) * gain7;
         y[i * u.n + j7] = y_new;
     }
 }

@@ -47,20 +47,28 @@ fn main(
     let j2 = place + 16u;
     let j3 = place + 24u;
     var x0: f32;
+    var gain0: f32;
     if (j0 < row_length) {
         x0 = x[i * u.n + j0];
+        gain0 = gain[j0];
     }
     var x1: f32;
+    var gain1: f32;
     if (j1 < row_length) {
         x1 = x[i * u.n + j1];
+        gain1 = gain[j1];
     }
     var x2: f32;
+    var gain2: f32;
     if (j2 < row_length) {
         x2 = x[i * u.n + j2];
+        gain2 = gain[j2];
     }
     var x3: f32;
+    var gain3: f32;
     if (j3 < row_length) {
         x3 = x[i * u.n + j3];
+        gain3 = gain[j3];
     }
     var square_sum_part = 0.0;
     if (j0 < row_length) {
@@ -78,19 +86,19 @@ fn main(
     let square_sum = row_sum(square_sum_part, lane);
     let square = square_sum / f32(i32(u.n));
     if (j0 < row_length) {
-        let y_new = x0 / sqrt(square + u.eps) * gain[j0];
+        let y_new = x0 / sqrt(square + u.eps) * gain0;
         y[i * u.n + j0] = y_new;
     }
     if (j1 < row_length) {
-        let y_new = x1 / sqrt(square + u.eps) * gain[j1];
+        let y_new = x1 / sqrt(square + u.eps) * gain1;
         y[i * u.n + j1] = y_new;
     }
     if (j2 < row_length) {
-        let y_new = x2 / sqrt(square + u.eps) * gain[j2];
+        let y_new = x2 / sqrt(square + u.eps) * gain2;
         y[i * u.n + j2] = y_new;
     }
     if (j3 < row_length) {
-        let y_new = x3 / sqrt(square + u.eps) * gain[j3];
+        let y_new = x3 / sqrt(square + u.eps) * gain3;
         y[i * u.n + j3] = y_new;
     }
 }

@@ -41,12 +41,16 @@ fn main(
     let j0 = place * 4u;
     let j1 = place * 4u + 16u;
     var x0: vec4f;
+    var gain0: vec4f;
     if (j0 < row_length) {
         x0 = x[(i * u.n + j0) >> 2u];
+        gain0 = gain[j0 >> 2u];
     }
     var x1: vec4f;
+    var gain1: vec4f;
     if (j1 < row_length) {
         x1 = x[(i * u.n + j1) >> 2u];
+        gain1 = gain[j1 >> 2u];
     }
     var square_sum_part = vec4f(0.0);
     if (j0 < row_length) {
@@ -58,11 +62,11 @@ fn main(
     let square_sum = row_sum(square_sum_part.x + square_sum_part.y + (square_sum_part.z + square_sum_part.w), lane);
     let square = square_sum / f32(i32(u.n));
     if (j0 < row_length) {
-        let y_new = x0 / sqrt(square + u.eps) * gain[j0 >> 2u];
+        let y_new = x0 / sqrt(square + u.eps) * gain0;
         y[(i * u.n + j0) >> 2u] = y_new;
     }
     if (j1 < row_length) {
-        let y_new = x1 / sqrt(square + u.eps) * gain[j1 >> 2u];
+        let y_new = x1 / sqrt(square + u.eps) * gain1;
         y[(i * u.n + j1) >> 2u] = y_new;
     }
 }

@@ -51,20 +51,28 @@ fn main(
     let j2 = lane * 4u + 2048u;
     let j3 = lane * 4u + 3072u;
     var x0: vec4f;
+    var gain0: vec4f;
     if (j0 < u.n) {
         x0 = x[(i * u.n + j0) >> 2u];
+        gain0 = gain[j0 >> 2u];
     }
     var x1: vec4f;
+    var gain1: vec4f;
     if (j1 < u.n) {
         x1 = x[(i * u.n + j1) >> 2u];
+        gain1 = gain[j1 >> 2u];
     }
     var x2: vec4f;
+    var gain2: vec4f;
     if (j2 < u.n) {
         x2 = x[(i * u.n + j2) >> 2u];
+        gain2 = gain[j2 >> 2u];
     }
     var x3: vec4f;
+    var gain3: vec4f;
     if (j3 < u.n) {
         x3 = x[(i * u.n + j3) >> 2u];
+        gain3 = gain[j3 >> 2u];
     }
     var square_sum_part = vec4f(0.0);
     if (j0 < u.n) {
@@ -82,19 +90,19 @@ fn main(
     let square_sum = row_sum(square_sum_part.x + square_sum_part.y + (square_sum_part.z + square_sum_part.w), lane);
     let square = square_sum / f32(i32(u.n));
     if (j0 < u.n) {
-        let y_new = x0 / sqrt(square + u.eps) * gain[j0 >> 2u];
+        let y_new = x0 / sqrt(square + u.eps) * gain0;
         y[(i * u.n + j0) >> 2u] = y_new;
     }
     if (j1 < u.n) {
-        let y_new = x1 / sqrt(square + u.eps) * gain[j1 >> 2u];
+        let y_new = x1 / sqrt(square + u.eps) * gain1;
         y[(i * u.n + j1) >> 2u] = y_new;
     }
     if (j2 < u.n) {
-        let y_new = x2 / sqrt(square + u.eps) * gain[j2 >> 2u];
+        let y_new = x2 / sqrt(square + u.eps) * gain2;
         y[(i * u.n + j2) >> 2u] = y_new;
     }
     if (j3 < u.n) {
-        let y_new = x3 / sqrt(square + u.eps) * gain[j3 >> 2u];
+        let y_new = x3 / sqrt(square + u.eps) * gain3;
         y[(i * u.n + j3) >> 2u] = y_new;
     }
 }

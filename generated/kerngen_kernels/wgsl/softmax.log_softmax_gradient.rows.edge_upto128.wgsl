@@ -50,36 +50,52 @@ fn main(
     let j6 = place + 96u;
     let j7 = place + 112u;
     var dy0: f32;
+    var y0: f32;
     if (j0 < row_length) {
         dy0 = dy[i * u.n + j0];
+        y0 = y[i * u.n + j0];
     }
     var dy1: f32;
+    var y1: f32;
     if (j1 < row_length) {
         dy1 = dy[i * u.n + j1];
+        y1 = y[i * u.n + j1];
     }
     var dy2: f32;
+    var y2: f32;
     if (j2 < row_length) {
         dy2 = dy[i * u.n + j2];
+        y2 = y[i * u.n + j2];
     }
     var dy3: f32;
+    var y3: f32;
     if (j3 < row_length) {
         dy3 = dy[i * u.n + j3];
+        y3 = y[i * u.n + j3];
     }
     var dy4: f32;
+    var y4: f32;
     if (j4 < row_length) {
         dy4 = dy[i * u.n + j4];
+        y4 = y[i * u.n + j4];
     }
     var dy5: f32;
+    var y5: f32;
     if (j5 < row_length) {
         dy5 = dy[i * u.n + j5];
+        y5 = y[i * u.n + j5];
     }
     var dy6: f32;
+    var y6: f32;
     if (j6 < row_length) {
         dy6 = dy[i * u.n + j6];
+        y6 = y[i * u.n + j6];
     }
     var dy7: f32;
+    var y7: f32;
     if (j7 < row_length) {
         dy7 = dy[i * u.n + j7];
+        y7 = y[i * u.n + j7];
     }
     var total_part = 0.0;
     if (j0 < row_length) {
@@ -108,35 +124,35 @@ fn main(
     }
     let total = row_sum(total_part, lane);
     if (j0 < row_length) {
-        let dx_new = dy0 - exp(y[i * u.n + j0]) * total;
+        let dx_new = dy0 - exp(y0) * total;
         dx[i * u.n + j0] = dx_new;
     }
     if (j1 < row_length) {
-        let dx_new = dy1 - exp(y[i * u.n + j1]) * total;
+        let dx_new = dy1 - exp(y1) * total;
         dx[i * u.n + j1] = dx_new;
     }
     if (j2 < row_length) {
-        let dx_new = dy2 - exp(y[i * u.n + j2]) * total;
+        let dx_new = dy2 - exp(y2) * total;
         dx[i * u.n + j2] = dx_new;
     }
     if (j3 < row_length) {
-        let dx_new = dy3 - exp(y[i * u.n + j3]) * total;
+        let dx_new = dy3 - exp(y3) * total;
         dx[i * u.n + j3] = dx_new;
     }
     if (j4 < row_length) {
-        let dx_new = dy4 - exp(y[i * u.n + j4]) * total;
+        let dx_new = dy4 - exp(y4) * total;
         dx[i * u.n + j4] = dx_new;
     }
     if (j5 < row_length) {
-        let dx_new = dy5 - exp(y[i * u.n + j5]) * total;
+        let dx_new = dy5 - exp(y5) * total;
         dx[i * u.n + j5] = dx_new;
     }
     if (j6 < row_length) {
-        let dx_new = dy6 - exp(y[i * u.n + j6]) * total;
+        let dx_new = dy6 - exp(y6) * total;
         dx[i * u.n + j6] = dx_new;
     }
     if (j7 < row_length) {
-        let dx_new = dy7 - exp(y[i * u.n + j7]) * total;
+        let dx_new = dy7 - exp(y7) * total;
         dx[i * u.n + j7] = dx_new;
     }
 }

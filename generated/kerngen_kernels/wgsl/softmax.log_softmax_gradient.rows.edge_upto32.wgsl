@@ -46,20 +46,28 @@ fn main(
     let j2 = place + 16u;
     let j3 = place + 24u;
     var dy0: f32;
+    var y0: f32;
     if (j0 < row_length) {
         dy0 = dy[i * u.n + j0];
+        y0 = y[i * u.n + j0];
     }
     var dy1: f32;
+    var y1: f32;
     if (j1 < row_length) {
         dy1 = dy[i * u.n + j1];
+        y1 = y[i * u.n + j1];
     }
     var dy2: f32;
+    var y2: f32;
     if (j2 < row_length) {
         dy2 = dy[i * u.n + j2];
+        y2 = y[i * u.n + j2];
     }
     var dy3: f32;
+    var y3: f32;
     if (j3 < row_length) {
         dy3 = dy[i * u.n + j3];
+        y3 = y[i * u.n + j3];
     }
     var total_part = 0.0;
     if (j0 < row_length) {
@@ -76,19 +84,19 @@ fn main(
     }
     let total = row_sum(total_part, lane);
     if (j0 < row_length) {
-        let dx_new = dy0 - exp(y[i * u.n + j0]) * total;
+        let dx_new = dy0 - exp(y0) * total;
         dx[i * u.n + j0] = dx_new;
     }
     if (j1 < row_length) {
-        let dx_new = dy1 - exp(y[i * u.n + j1]) * total;
+        let dx_new = dy1 - exp(y1) * total;
         dx[i * u.n + j1] = dx_new;
     }
     if (j2 < row_length) {
-        let dx_new = dy2 - exp(y[i * u.n + j2]) * total;
+        let dx_new = dy2 - exp(y2) * total;
         dx[i * u.n + j2] = dx_new;
     }
     if (j3 < row_length) {
-        let dx_new = dy3 - exp(y[i * u.n + j3]) * total;
+        let dx_new = dy3 - exp(y3) * total;
         dx[i * u.n + j3] = dx_new;
     }
 }

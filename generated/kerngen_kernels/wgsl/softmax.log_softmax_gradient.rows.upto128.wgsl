@@ -46,20 +46,28 @@ fn main(
     let j2 = place * 4u + 64u;
     let j3 = place * 4u + 96u;
     var dy0: vec4f;
+    var y0: vec4f;
     if (j0 < row_length) {
         dy0 = dy[(i * u.n + j0) >> 2u];
+        y0 = y[(i * u.n + j0) >> 2u];
     }
     var dy1: vec4f;
+    var y1: vec4f;
     if (j1 < row_length) {
         dy1 = dy[(i * u.n + j1) >> 2u];
+        y1 = y[(i * u.n + j1) >> 2u];
     }
     var dy2: vec4f;
+    var y2: vec4f;
     if (j2 < row_length) {
         dy2 = dy[(i * u.n + j2) >> 2u];
+        y2 = y[(i * u.n + j2) >> 2u];
     }
     var dy3: vec4f;
+    var y3: vec4f;
     if (j3 < row_length) {
         dy3 = dy[(i * u.n + j3) >> 2u];
+        y3 = y[(i * u.n + j3) >> 2u];
     }
     var total_part = vec4f(0.0);
     if (j0 < row_length) {
@@ -76,19 +84,19 @@ fn main(
     }
     let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane);
     if (j0 < row_length) {
-        let dx_new = dy0 - exp(y[(i * u.n + j0) >> 2u]) * total;
+        let dx_new = dy0 - exp(y0) * total;
         dx[(i * u.n + j0) >> 2u] = dx_new;
     }
     if (j1 < row_length) {
-        let dx_new = dy1 - exp(y[(i * u.n + j1) >> 2u]) * total;
+        let dx_new = dy1 - exp(y1) * total;
         dx[(i * u.n + j1) >> 2u] = dx_new;
     }
     if (j2 < row_length) {
-        let dx_new = dy2 - exp(y[(i * u.n + j2) >> 2u]) * total;
+        let dx_new = dy2 - exp(y2) * total;
         dx[(i * u.n + j2) >> 2u] = dx_new;
     }
     if (j3 < row_length) {
-        let dx_new = dy3 - exp(y[(i * u.n + j3) >> 2u]) * total;
+        let dx_new = dy3 - exp(y3) * total;
         dx[(i * u.n + j3) >> 2u] = dx_new;
     }
 }

@@ -40,12 +40,16 @@ fn main(
     let j0 = place * 4u;
     let j1 = place * 4u + 16u;
     var dy0: vec4f;
+    var y0: vec4f;
     if (j0 < row_length) {
         dy0 = dy[(i * u.n + j0) >> 2u];
+        y0 = y[(i * u.n + j0) >> 2u];
     }
     var dy1: vec4f;
+    var y1: vec4f;
     if (j1 < row_length) {
         dy1 = dy[(i * u.n + j1) >> 2u];
+        y1 = y[(i * u.n + j1) >> 2u];
     }
     var total_part = vec4f(0.0);
     if (j0 < row_length) {
@@ -56,11 +60,11 @@ fn main(
     }
     let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane);
     if (j0 < row_length) {
-        let dx_new = dy0 - exp(y[(i * u.n + j0) >> 2u]) * total;
+        let dx_new = dy0 - exp(y0) * total;
         dx[(i * u.n + j0) >> 2u] = dx_new;
     }
     if (j1 < row_length) {
-        let dx_new = dy1 - exp(y[(i * u.n + j1) >> 2u]) * total;
+        let dx_new = dy1 - exp(y1) * total;
         dx[(i * u.n + j1) >> 2u] = dx_new;
     }
 }
