@@ -34,14 +34,15 @@ class OptionRule:
 
 TILES: Final = (
     (128, 128, 16),
-    (128, 64, 16),
-    (64, 64, 16),
-    (256, 128, 8),
     (128, 128, 8),
-    (64, 128, 16),
-    (128, 256, 8),
-    (64, 32, 16),
+    (64, 64, 16),
     (32, 64, 16),
+    (32, 128, 16),
+    (16, 128, 16),
+    (64, 128, 16),
+    (128, 64, 16),
+    (256, 128, 8),
+    (128, 256, 8),
     (32, 32, 32),
     (16, 64, 32),
     (64, 64, 32),
@@ -75,9 +76,9 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
         "micro": OptionRule(
             "micro(m, n)",
             2,
-            tried=((8, 8), (8, 4), (4, 4), (16, 8), (4, 8), (8, 16)),
+            tried=((8, 16), (8, 8), (16, 8), (8, 4), (4, 8), (4, 4)),
         ),
-        "pad": OptionRule("pad(vectors)", 1, lowest=0, tried=((1,), (0,), (2,))),
+        "pad": OptionRule("pad(vectors)", 1, lowest=0, tried=((0,), (1,), (2,))),
         "buffers": OptionRule("buffers(count)", 1, highest=2, tried=((1,), (2,))),
         "lanes": OptionRule(
             "lanes(columns, rows)",

@@ -44,6 +44,17 @@ class Candidate:
         return Schedule(stage, None, self.strategy, self.options, span)
 
 
+def named(label: str) -> Candidate:
+    """Return the schedule that a build names so: `gemm_tile64x64x16_micro4x4`."""
+    strategy, *parts = label.split("_")
+    options: dict[str, Values] = {}
+    for part in parts:
+        name = part.rstrip("0123456789x")
+        if name in OPTIONS[strategy]:
+            options[name] = tuple(map(int, part.removeprefix(name).split("x")))
+    return Candidate(strategy).having(options)
+
+
 def groups(strategy: str) -> Iterator[tuple[str, ...]]:
     """Yield the options of a strategy that there are values to try of, as varied."""
     together = TOGETHER.get(strategy, ())

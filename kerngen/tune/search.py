@@ -45,16 +45,14 @@ class Search:
         ordered = sorted(timed, key=lambda candidate: self.found[candidate].seconds)
         return [candidate for candidate in ordered if candidate is not None][:count]
 
-    def run(self, strategies: Iterable[str]) -> Iterator[None]:
-        """Try the schedule so far, each strategy as it is, and variations of the best.
+    def run(self, starts: Iterable[Candidate]) -> Iterator[None]:
+        """Try the schedule so far, each of the starts, and variations of the best.
 
-        Those strategies come first that did best as they are; each is varied, option by
-        option, until no change helps.  It stops after every trial, for who watches.
+        Those come first that did best as they are; each is varied, option by option, until no change helps.  It stops after every trial, for who watches.
         """
-        names = [*strategies]
-        yield from self._try([None, *map(Candidate, names)])
-        starts = [start for start in map(Candidate, names) if self._is_fit(start)]
-        for start in sorted(starts, key=self._seconds):
+        given = [*dict.fromkeys(starts)]
+        yield from self._try([None, *given])
+        for start in sorted(filter(self._is_fit, given), key=self._seconds):
             yield from self._descend(start)
 
     def _descend(self, start: Candidate) -> Iterator[None]:

@@ -88,11 +88,14 @@ def _search(trials: Trials, sizes: Sizes, seconds: float, watch: Watch) -> Found
         lambda candidate, best: trials.attempt(candidate, own, inputs, best),
         end,
     )
-    for _ in search.run(_strategies()):
+    present = trials.present(own)
+    strategies = map(Candidate, _strategies())
+    for _ in search.run([*([present] if present else []), *strategies]):
         watch(trials.stage, own, search)
     each = (1 - _OF_SEARCH) * seconds / (_FINALISTS + 1)
     effort = Effort(samples=11, seconds=min(each / 2, 0.5))
-    winner = _final(trials, own, inputs, search.fastest(_FINALISTS), effort)
+    others = [each for each in search.fastest(_FINALISTS + 1) if each != present]
+    winner = _final(trials, own, inputs, others[:_FINALISTS], effort)
     wrong = tuple(
         (candidate, outcome.why)
         for candidate, outcome in search.found.items()

@@ -21,7 +21,7 @@ from kerngen.runtime.kernel import Kernel as RuntimeKernel
 from kerngen.schedule.program import ScheduledStage
 from kerngen.source.diagnostic import CompileError
 from kerngen.tune import bound
-from kerngen.tune.candidates import Candidate
+from kerngen.tune.candidates import Candidate, named
 
 CHECKED_ELEMENTS: Final = 2**24
 """How many steps the reference may take, as the product of all lengths."""
@@ -173,11 +173,19 @@ class Trials:
             raise TypeError(version)
         return version
 
+    def present(self, sizes: Sizes) -> Candidate | None:
+        """Return the schedule that the stage has now; None if it runs with another one."""
+        label = self._label(self.now, sizes)
+        return None if label is None else named(label)
+
     def _runs(self, version: Version, sizes: Sizes) -> bool:
         """Whether a candidate's own schedule is what the adapter would run."""
+        return self._label(version, sizes) == version.scheduled.label
+
+    def _label(self, version: Version, sizes: Sizes) -> str | None:
         choices = self.ctx.choices(version.function, **sizes)
         labels = {choice.stage: choice.strategy for choice in choices}
-        return labels.get(self.stage) == version.scheduled.label
+        return labels.get(self.stage)
 
     def _fault(self, version: Version, sizes: Sizes) -> str:
         """Say what is wrong with a candidate's results, at sizes that NumPy can check."""

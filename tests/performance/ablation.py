@@ -60,11 +60,14 @@ def _cube(n: int) -> Sizes:
 
 
 _PRODUCT: Final[Mapping[str, Change]] = {
-    "no row padding": {"pad": (0,)},
-    "one buffer": {"buffers": (1,)},
-    "lanes in rows": {"lanes": (32, 1)},
-    "4 x 4 sums per lane": {"tile": (64, 64, 16), "micro": (4, 4)},
+    "8 x 8 sums per lane": {"micro": (8, 8)},
     "8 x 4 sums per lane": {"tile": (128, 64, 16), "micro": (8, 4)},
+    "4 x 4 sums per lane": {"tile": (64, 64, 16), "micro": (4, 4)},
+    "8 terms at a time": {"tile": (128, 128, 8)},
+    "rows padded": {"pad": (1,)},
+    "two buffers": {"buffers": (2,)},
+    "lanes 4 x 8": {"lanes": (4, 8)},
+    "lanes 2 x 16": {"lanes": (2, 16)},
     "the generic schedule": "generic",
 }
 
@@ -75,7 +78,11 @@ ABLATIONS: Final = (
         "matmul.matmul_nt",
         {"m": 16, "k": 4096, "n": 4096},
         {"m": 16, "k": 512, "n": 512},
-        {"no split of k": {"split": (1,)}, "as a large product": "gemm"},
+        {
+            "no split of k": {"split": (1,)},
+            "at most 4 parts": {"split": (4,)},
+            "as a large product": "gemm",
+        },
     ),
     Ablation(
         "matmul.matmul_nt",
@@ -87,7 +94,11 @@ ABLATIONS: Final = (
         "gemv.gemv",
         {"n": 8192, "k": 8192},
         {"n": 512, "k": 512},
-        {"no subgroups": {"subgroups": (0,)}, "the generic schedule": "generic"},
+        {
+            "no subgroups": {"subgroups": (0,)},
+            "a tree of many lanes": "reduce",
+            "the generic schedule": "generic",
+        },
     ),
     Ablation(
         "softmax.softmax",
@@ -136,7 +147,7 @@ def _ablate(contexts: Mapping[str, Context], ablation: Ablation) -> AblationData
             for name, each in contexts.items()
         }
         first = next(iter(runs.values()))
-        now = first.schedule()
+        now = first.present()
         rows.append(_row("as it is", now, first.seconds(None)))
         for name, timer in [*runs.items()][1:]:
             rows.append(_row(name, now, timer.seconds(None)))
@@ -186,18 +197,6 @@ def subject_of(path: str) -> Subject:
     return Subject(compiler, source.name, kernel)
 
 
-def schedule_of(label: str) -> Candidate:
-    """Return the schedule that is called so: `gemm_tile64x64x16_micro4x4`."""
-    strategy, *parts = label.split("_")
-    options: dict[str, tuple[int, ...]] = {}
-    for part in parts:
-        name = re.match("[a-z]*", part)
-        if name is not None and name[0] in OPTIONS[strategy]:
-            values = part.removeprefix(name[0]).split("x")
-            options[name[0]] = tuple(map(int, values))
-    return Candidate(strategy).having(options)
-
-
 @final
 class _Timer:
     """Times versions of a stage on one context, all on the same inputs."""
@@ -209,11 +208,12 @@ class _Timer:
         gpu = trials.ctx.kind == "gpu"
         self._effort = Effort(samples=11, seconds=0.3 if gpu else 0.2)
 
-    def schedule(self) -> Candidate:
-        """Return the schedule that the stage has here, at these sizes."""
-        choices = self._trials.ctx.choices(self._trials.now.function, **self._sizes)
-        labels = {choice.stage: choice.strategy for choice in choices}
-        return schedule_of(labels[self._trials.stage])
+    def present(self) -> Candidate:
+        """Return the schedule that there is: a first stage runs with no other."""
+        now = self._trials.present(self._sizes)
+        if now is None:
+            raise TypeError(self._trials.stage)
+        return now
 
     def seconds(self, candidate: Candidate | None) -> float:
         """Return what a launch takes."""
@@ -235,7 +235,7 @@ class _Timer:
 
     def _running(self) -> Version:
         """Return the schedule there is as if it were asked for."""
-        version = self._trials.version(self.schedule())
+        version = self._trials.version(self.present())
         return version if isinstance(version, Version) else self._trials.now
 
 

@@ -10,7 +10,7 @@ import pytest
 from kerngen.bench.run import Budget
 from tests.performance import __main__ as command
 from tests.performance import ablation
-from tests.performance.ablation import ABLATIONS, Ablation, ablate, schedule_of
+from tests.performance.ablation import ABLATIONS, Ablation, ablate
 from tests.performance.page import PAGE, RESULTS, page, read_all
 from tests.performance.pictures import draw_all, draw_ratios
 
@@ -32,13 +32,6 @@ def test_the_pictures_are_drawn(
     drawn = [file.read_bytes()[:4] for file in tmp_path.glob("*.png")]
     assert len(drawn) > len(found)
     assert {*drawn} == {b"\x89PNG"}
-
-
-def test_schedules_are_known_by_their_names() -> None:
-    label = "gemm_tile64x64x16_micro4x4_pad0"
-    assert schedule_of(label).text == "gemm tile(64, 64, 16) micro(4, 4) pad(0)"
-    assert schedule_of("rows").text == "rows"
-    assert schedule_of("gemv_rows4_2").text == "gemv rows(4)"
 
 
 def test_an_ablation_times_what_changes_a_shader(

@@ -10,7 +10,7 @@ import pytest
 from kerngen.compiler import compile_text
 from kerngen.ir.strategies import OPTIONS
 from kerngen.schedule.program import ScheduledStage
-from kerngen.tune.candidates import Candidate, groups, variations
+from kerngen.tune.candidates import Candidate, groups, named, variations
 from kerngen.tune.search import Search
 from kerngen.tune.trial import Outcome, Verdict, checked_sizes
 from kerngen.tune.write import Winner, write_winners
@@ -38,15 +38,22 @@ def test_options_are_varied_one_at_a_time_or_together() -> None:
     varied = [*variations(Candidate("gemm"), ("tile", "micro"))]
     tried = OPTIONS["gemm"]
     assert len({*varied}) == len(tried["tile"].tried) * len(tried["micro"].tried)
-    assert varied[0].text == "gemm tile(128, 128, 16) micro(8, 8)"
+    assert varied[0].text == "gemm tile(128, 128, 16) micro(8, 16)"
     assert varied[0].having({"pad": (0,)}).having({"tile": (32, 32, 32)}).text == (
-        "gemm tile(32, 32, 32) micro(8, 8) pad(0)"
+        "gemm tile(32, 32, 32) micro(8, 16) pad(0)"
     )
+
+
+def test_schedules_are_known_by_their_names() -> None:
+    label = "gemm_tile64x64x16_micro4x4_pad0"
+    assert named(label).text == "gemm tile(64, 64, 16) micro(4, 4) pad(0)"
+    assert named("rows").text == "rows"
+    assert named("gemv_rows4_2").text == "gemv rows(4)"
 
 
 def test_the_search_finds_the_best() -> None:
     search = Search(attempt, time.monotonic() + 60)
-    for _ in search.run(OPTIONS):
+    for _ in search.run(map(Candidate, OPTIONS)):
         pass
     assert search.best is not None
     assert {*BEST.options} <= {*search.best.options}
@@ -59,7 +66,7 @@ def test_the_search_finds_the_best() -> None:
 
 def test_the_search_ends_in_time() -> None:
     search = Search(attempt, time.monotonic())
-    assert len([*search.run(OPTIONS)]) == 1
+    assert len([*search.run(map(Candidate, OPTIONS))]) == 1
     assert search.best is None
 
 
