@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias, final
 
-from kerngen.ir.nodes import Cast, Expr, Index, Kernel, LocalValue, Path, Tensor
+from kerngen.ir.nodes import Cast, Expr, Index, Kernel, Load, LocalValue, Path, Tensor
+from kerngen.ir.reads import loads
 
 
 @final
@@ -42,7 +44,7 @@ Step: TypeAlias = Define | Write
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stage:
     """Steps done in order for every element of `domain`; elements are independent.
 
@@ -54,6 +56,16 @@ class Stage:
     name: str
     domain: tuple[Index, ...]
     steps: tuple[Step, ...]
+
+    @cached_property
+    def reads(self) -> tuple[Load, ...]:
+        """Every read, those inside of subscripts and reductions included."""
+        return tuple(load for step in self.steps for load in loads(step.value))
+
+    @cached_property
+    def tensors_read(self) -> frozenset[Tensor]:
+        """The tensor of every read."""
+        return frozenset(load.tensor for load in self.reads)
 
 
 @final

@@ -27,7 +27,7 @@ from kerngen.ir.nodes import (
 from kerngen.ir.reads import outer_reductions
 from kerngen.ir.stages import Define, Stage, Step, Write, as_stored
 from kerngen.ir.walk import map_children, walk
-from kerngen.schedule.rows_run import Part, Run, own_columns, reads, reduction_in
+from kerngen.schedule.rows_run import Part, Run, own_columns, reduction_in
 
 
 @final
@@ -194,7 +194,7 @@ class _Planner:
         self._add_actions(actions)
 
     def _reads(self, tensor: Tensor) -> bool:
-        return any(load.tensor == tensor for s in self.run.stages for load in reads(s))
+        return any(tensor in stage.tensors_read for stage in self.run.stages)
 
     def _compute(
         self,

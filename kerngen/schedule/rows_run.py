@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import final
 
-from kerngen.ir.nodes import Extent, Index, Load, Reduce, Role, Tensor
-from kerngen.ir.reads import is_at, loads, outer_reductions
+from kerngen.ir.nodes import Extent, Index, Reduce, Role, Tensor
+from kerngen.ir.reads import is_at, outer_reductions
 from kerngen.ir.stages import Stage, Write
 from kerngen.ir.staging import MAX_TENSORS
 from kerngen.ir.walk import walk
@@ -61,7 +61,7 @@ class Run:
         if tensor.role is not Role.LET:
             return True
         others = (stage for stage in stages if stage not in self.stages)
-        return any(load.tensor == tensor for other in others for load in reads(other))
+        return any(tensor in other.tensors_read for other in others)
 
 
 def run_of(task: Task) -> Run | str:
@@ -75,15 +75,11 @@ def run_of(task: Task) -> Run | str:
         return (
             f"rows end along '{reduce.indices[-1].name}', but memory runs across them"
         )
-    found = Run((), first.domain, reduce.indices)
-    for stage in following:
-        if not _joins(task, found, stage):
-            break
-        found = replace(found, stages=(*found.stages, stage))
+    empty = Run((), first.domain, reduce.indices)
+    found = replace(empty, stages=_that_join(task, empty, following))
     if first not in found.stages:
         return "it holds no reduction, and none over its rows follows it"
-    while first in found.stages and len(_bound(task, found)) > MAX_TENSORS:
-        found = replace(found, stages=found.stages[:-1])
+    found = replace(found, stages=found.stages[: _few_enough(task, found)])
     if first not in found.stages:
         return f"it takes more than {MAX_TENSORS} tensors up to its reduction"
     return found
@@ -93,11 +89,6 @@ def reduction_in(stage: Stage) -> Reduce | None:
     """Return the stage's reduction, if it has one."""
     found = (r for step in stage.steps for r in outer_reductions(step.value))
     return next(found, None)
-
-
-def reads(stage: Stage) -> Iterator[Load]:
-    """Yield every read of a stage."""
-    return (load for step in stage.steps for load in loads(step.value))
 
 
 def writes(stage: Stage) -> Iterator[Tensor]:
@@ -125,43 +116,82 @@ def extents_of(indices: tuple[Index, ...]) -> tuple[Extent, ...]:
     return tuple(index.extent for index in indices)
 
 
-def _joins(task: Task, run: Run, stage: Stage) -> bool:
-    """Whether a workgroup that holds a row can run the stage after those of the run."""
+def _that_join(task: Task, run: Run, following: Iterable[Stage]) -> tuple[Stage, ...]:
+    """Return the stages that a workgroup which holds a row can run after one another."""
+    joined: list[Stage] = []
+    written: set[Tensor] = set()
+    read_elsewhere: set[Tensor] = set()
+    for stage in following:
+        own, elsewhere = set(writes(stage)), _read_elsewhere(run, stage)
+        if (
+            not _fits(task, run, stage)
+            # What it held may be read back later, where a row does not fit in registers.
+            or (run.part(stage) is Part.EACH and not written.isdisjoint(own))
+            or not (elsewhere | read_elsewhere).isdisjoint(own)
+            or not elsewhere.isdisjoint(written)
+        ):
+            break
+        joined.append(stage)
+        written |= own
+        read_elsewhere |= elsewhere
+    return tuple(joined)
+
+
+def _fits(task: Task, run: Run, stage: Stage) -> bool:
+    """Whether a stage is about the rows of a run, and reads them along memory."""
     if run.part(stage) is None:
         return False
-    if reduction_in(stage) and is_columnwise(replace(task, stage=stage)):
-        return False
-    before = {tensor for member in run.stages for tensor in writes(member)}
-    if run.part(stage) is Part.EACH and not before.isdisjoint(writes(stage)):
-        # What it held may be read back later, where a row does not fit in registers.
-        return False
-    members = (*run.stages, stage)
-    written = {tensor for member in members for tensor in writes(member)}
-    return all(_keeps_to_its_row(run, member, written) for member in members)
+    return not (reduction_in(stage) and is_columnwise(replace(task, stage=stage)))
 
 
-def _keeps_to_its_row(run: Run, stage: Stage, written: set[Tensor]) -> bool:
+def _read_elsewhere(run: Run, stage: Stage) -> set[Tensor]:
+    """Return what a stage reads neither at its row nor at its element."""
     rows = stage.domain[: len(run.rows)]
     element = (*rows, *own_columns(run, stage))
-    return all(
-        is_at(load, rows) or is_at(load, element)
-        for load in reads(stage)
-        if load.tensor in written
-    )
+    return {
+        load.tensor
+        for load in stage.reads
+        if not (is_at(load, rows) or is_at(load, element))
+    }
 
 
-def _bound(task: Task, run: Run) -> set[Tensor]:
-    """Return the tensors that a shader of the run may have to bind."""
-    bound = {load.tensor for stage in run.stages for load in reads(stage)}
-    bound |= {tensor for stage in run.stages for tensor in writes(stage)}
-    kept_in_registers = {
-        tensor
-        for stage in run.stages
+def _few_enough(task: Task, run: Run) -> int:
+    """Return how many stages, from the first, a shader has bindings enough for."""
+    begin, kept = _first_use(run), _last_use_of_kept(task, run)
+    for count in range(len(run.stages), 0, -1):
+        used = [tensor for tensor, place in begin.items() if place < count]
+        if sum(kept.get(tensor, count) >= count for tensor in used) <= MAX_TENSORS:
+            return count
+    return 0
+
+
+def _first_use(run: Run) -> dict[Tensor, int]:
+    """Return the tensors of a run, each with the place of the stage that uses it first."""
+    first: dict[Tensor, int] = {}
+    for place, stage in enumerate(run.stages):
+        for tensor in (*stage.tensors_read, *writes(stage)):
+            first.setdefault(tensor, place)
+    return first
+
+
+def _last_use_of_kept(task: Task, run: Run) -> dict[Tensor, int]:
+    """Return what lanes may keep in registers, with the place of its last use.
+
+    A run that ends before that place has to store it.
+    """
+    last = {
+        tensor: place
+        for place, stage in reversed(tuple(enumerate(run.stages)))
         if run.part(stage) is not Part.EACH
         for tensor in writes(stage)
-        if not run.outlives(tensor, task.staged.stages)
+        if tensor.role is Role.LET
     }
-    return bound - kept_in_registers
+    stages = task.staged.stages
+    start = stages.index(run.stages[0])
+    for place, stage in enumerate(stages, -start):
+        for tensor in last.keys() & stage.tensors_read:
+            last[tensor] = max(last[tensor], place) if place >= 0 else len(stages)
+    return last
 
 
 def names_of(stages: Sequence[Stage]) -> str:
