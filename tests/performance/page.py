@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypedDict, cast
@@ -76,7 +77,11 @@ def _section(name: str, data: PerformanceData) -> Iterator[str]:
     elif _peers(run):
         yield f"\n![Beside {_peers(run)[0]}](performance/ratios-{name}.png)"
     yield ""
-    yield from _table(run)
+    yield from _table(run["results"], _peers(run))
+    for peer in _few(run):
+        timed = [each for each in run["results"] if peer in each["timings"]]
+        yield ""
+        yield from _table(timed, [peer])
     for note in notes_of(run):
         yield f"\nNot timed: {note}."
     if data["ablations"]:
@@ -87,17 +92,25 @@ def _section(name: str, data: PerformanceData) -> Iterator[str]:
 
 
 def _peers(run: RunData) -> list[str]:
-    return [name for name in run["contestants"] if name not in OURS]
+    """Return the peers that have timings of a third of the cases."""
+    few = _few(run)
+    return [name for name in run["contestants"] if name not in {*OURS, *few}]
 
 
-def _table(run: RunData) -> Iterator[str]:
-    peers = _peers(run)
+def _few(run: RunData) -> list[str]:
+    """Return those that have fewer, and so a table of their own."""
+    timed = Counter(name for result in run["results"] for name in result["timings"])
+    known = (name for name in run["contestants"] if name not in OURS)
+    return [name for name in known if 0 < 3 * timed[name] < len(run["results"])]
+
+
+def _table(results: Sequence[ResultData], peers: Sequence[str]) -> Iterator[str]:
     titles = ["kernel", "sizes", "time", "rate", "spread", "of ceiling", "checked"]
     for peer in peers:
         titles += [peer, "ratio"]
     yield _cells(titles)
     yield _cells(["---", "---", *("---:" for _ in titles[2:])])
-    yield from (_cells(_row(result, peers)) for result in run["results"])
+    yield from (_cells(_row(result, peers)) for result in results)
 
 
 def _row(result: ResultData, peers: Sequence[str]) -> list[str]:
