@@ -10,6 +10,7 @@ from kerngen.runtime.counters import Counters
 from kerngen.runtime.errors import ValidationError
 from kerngen.runtime.gpu import Buffer, ComputePass, Device, Encoder, translate
 from kerngen.runtime.limits import Limits
+from kerngen.runtime.native import direct_passes
 from kerngen.runtime.plan import Step
 from kerngen.runtime.pool import Pool
 from kerngen.runtime.profile import within_profile
@@ -55,6 +56,7 @@ class Recorder:
         self._timed = False
         self._staged: list[Block[Buffer]] = []
         self._device = device
+        self._direct = direct_passes(device)
         self._arena = arena
         self._probe = probe
         self._staging = staging
@@ -64,7 +66,7 @@ class Recorder:
     def open_pass(self) -> ComputePass:
         """Return the open compute pass, beginning one if there is none."""
         if self.compute is None:
-            self.compute = self._open_encoder().begin_compute_pass()
+            self.compute = self._direct(self._open_encoder().begin_compute_pass())
             self.bound = None
             self._counters.passes += 1
         return self.compute
@@ -240,7 +242,8 @@ class Recorder:
         if stamps not in self._stamps[-1:]:
             self._stamps.append(stamps)
         encoder = self._open_encoder()
-        self.compute = encoder.begin_compute_pass(timestamp_writes=stamps.next_pass())
+        compute = encoder.begin_compute_pass(timestamp_writes=stamps.next_pass())
+        self.compute = self._direct(compute)
         self.bound = None
         self._counters.passes += 1
 

@@ -104,6 +104,8 @@ def test_another_backend_keeps_the_checks(
 ) -> None:
     monkeypatch.setattr(native, "_API", "elsewhere")
     assert native.tick_seconds(ctx.device) == 1e-9
+    compute: Any = object()
+    assert native.direct_passes(ctx.device)(compute) is compute
     with pytest.warns(gpu.CheckedShadersWarning, match="not of wgpu-native"):
         assert not gpu.open(ctx.device, unchecked=True).unchecked
     with pytest.warns(gpu.CheckedShadersWarning, match="NumPy does the work"):
