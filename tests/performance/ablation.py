@@ -104,7 +104,12 @@ ABLATIONS: Final = (
         "softmax.softmax",
         {"m": 4096, "n": 4096},
         {"m": 256, "n": 1024},
-        {"no subgroups": {"subgroups": (0,)}, "maximum apart": "reduce"},
+        {
+            "no subgroups": {"subgroups": (0,)},
+            "64 lanes": {"lanes": (64,)},
+            "512 lanes": {"lanes": (512,)},
+            "maximum apart": "reduce",
+        },
     ),
     Ablation(
         "reduction.sum",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,15 @@ def test_the_pictures_are_drawn(
     monkeypatch.setattr("tests.performance.pictures.RESULTS", tmp_path)
     found = read_all()
     draw_all(found)
-    draw_ratios(next(iter(found.values()))["run"], tmp_path / "ratios.png")
+    one = deepcopy(next(iter(found.values()))["run"])
+    one["contestants"] = ["unchecked", "another"]
+    for number, result in enumerate(one["results"]):
+        other = result["timings"]["unchecked"].copy()
+        other["median"] *= 2.0 ** (number % 5 - 2)
+        result["timings"]["another"] = other
+    draw_ratios(one, tmp_path / "ratios.png")
     drawn = [file.read_bytes()[:4] for file in tmp_path.glob("*.png")]
-    assert len(drawn) > len(found)
+    assert (tmp_path / "ratios.png").exists()
     assert {*drawn} == {b"\x89PNG"}
 
 
