@@ -116,6 +116,18 @@ _ADD_SUM_SQUARES = Kernel(
                     "reduce",
                     variants=(
                         Variant(
+                            "short",
+                            when=lambda d: d["n"] <= 4096,
+                            dispatches=(
+                                Dispatch(
+                                    "clip.add_sum_squares.reduce.short",
+                                    (Binding("total", writes=True), Binding("x")),
+                                    groups=lambda d: 1,
+                                    turns=lambda d: ceil_div(d["n"], 256),
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "aligned",
                             when=lambda d: d["n"] % 4 == 0,
                             dispatches=(

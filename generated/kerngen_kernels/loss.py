@@ -1839,6 +1839,24 @@ _MEAN_CROSS_ENTROPY = Kernel(
                     "reduce",
                     variants=(
                         Variant(
+                            "short",
+                            when=lambda d: d["m"] <= 4096,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.mean_cross_entropy.loss.reduce.short",
+                                    (
+                                        Binding("logits"),
+                                        Binding("labels"),
+                                        Binding("loss", writes=True),
+                                        Binding("top"),
+                                        Binding("total"),
+                                    ),
+                                    groups=lambda d: 1,
+                                    turns=lambda d: ceil_div(d["m"], 256),
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "aligned",
                             when=lambda d: d["m"] % 4 == 0,
                             dispatches=(
@@ -2722,6 +2740,22 @@ _MEAN_SQUARED_ERROR = Kernel(
                 Schedule(
                     "reduce",
                     variants=(
+                        Variant(
+                            "short",
+                            when=lambda d: d["n"] <= 4096,
+                            dispatches=(
+                                Dispatch(
+                                    "loss.mean_squared_error.reduce.short",
+                                    (
+                                        Binding("prediction"),
+                                        Binding("target"),
+                                        Binding("loss", writes=True),
+                                    ),
+                                    groups=lambda d: 1,
+                                    turns=lambda d: ceil_div(d["n"], 256),
+                                ),
+                            ),
+                        ),
                         Variant(
                             "aligned",
                             when=lambda d: d["n"] % 4 == 0,

@@ -118,6 +118,18 @@ _SUM = Kernel(
                     "reduce",
                     variants=(
                         Variant(
+                            "short",
+                            when=lambda d: d["n"] <= 4096,
+                            dispatches=(
+                                Dispatch(
+                                    "reduction.sum.reduce.short",
+                                    (Binding("x"), Binding("total", writes=True)),
+                                    groups=lambda d: 1,
+                                    turns=lambda d: ceil_div(d["n"], 256),
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "aligned",
                             when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
@@ -300,6 +312,18 @@ _MEAN = Kernel(
                 Schedule(
                     "reduce",
                     variants=(
+                        Variant(
+                            "short",
+                            when=lambda d: d["n"] <= 4096,
+                            dispatches=(
+                                Dispatch(
+                                    "reduction.mean.reduce.short",
+                                    (Binding("x"), Binding("average", writes=True)),
+                                    groups=lambda d: 1,
+                                    turns=lambda d: ceil_div(d["n"], 256),
+                                ),
+                            ),
+                        ),
                         Variant(
                             "aligned",
                             when=lambda d: d["n"] % 4 == 0,
@@ -485,6 +509,18 @@ _MAX = Kernel(
                     "reduce",
                     variants=(
                         Variant(
+                            "short",
+                            when=lambda d: d["n"] <= 4096,
+                            dispatches=(
+                                Dispatch(
+                                    "reduction.max.reduce.short",
+                                    (Binding("x"), Binding("largest", writes=True)),
+                                    groups=lambda d: 1,
+                                    turns=lambda d: ceil_div(d["n"], 256),
+                                ),
+                            ),
+                        ),
+                        Variant(
                             "aligned",
                             when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
@@ -666,6 +702,18 @@ _MIN = Kernel(
                 Schedule(
                     "reduce",
                     variants=(
+                        Variant(
+                            "short",
+                            when=lambda d: d["n"] <= 4096,
+                            dispatches=(
+                                Dispatch(
+                                    "reduction.min.reduce.short",
+                                    (Binding("x"), Binding("smallest", writes=True)),
+                                    groups=lambda d: 1,
+                                    turns=lambda d: ceil_div(d["n"], 256),
+                                ),
+                            ),
+                        ),
                         Variant(
                             "aligned",
                             when=lambda d: d["n"] % 4 == 0,
@@ -856,6 +904,22 @@ _DOT = Kernel(
                 Schedule(
                     "reduce",
                     variants=(
+                        Variant(
+                            "short",
+                            when=lambda d: d["n"] <= 4096,
+                            dispatches=(
+                                Dispatch(
+                                    "reduction.dot.reduce.short",
+                                    (
+                                        Binding("x"),
+                                        Binding("y"),
+                                        Binding("product", writes=True),
+                                    ),
+                                    groups=lambda d: 1,
+                                    turns=lambda d: ceil_div(d["n"], 256),
+                                ),
+                            ),
+                        ),
                         Variant(
                             "aligned",
                             when=lambda d: d["n"] % 4 == 0,
@@ -1051,6 +1115,18 @@ _SUM_SQUARES = Kernel(
                 Schedule(
                     "reduce",
                     variants=(
+                        Variant(
+                            "short",
+                            when=lambda d: d["n"] <= 4096,
+                            dispatches=(
+                                Dispatch(
+                                    "reduction.sum_squares.reduce.short",
+                                    (Binding("x"), Binding("total", writes=True)),
+                                    groups=lambda d: 1,
+                                    turns=lambda d: ceil_div(d["n"], 256),
+                                ),
+                            ),
+                        ),
                         Variant(
                             "aligned",
                             when=lambda d: d["n"] % 4 == 0,

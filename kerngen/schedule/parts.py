@@ -2,7 +2,7 @@
 
 The lanes of a workgroup stride along the last reduction index, where memory is
 contiguous, several terms at a time.  What the first dispatch leaves is as long as the
-rows are many, times the parts of each.
+rows are many, times the parts of each.  A single row of one part needs no second one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kerngen.schedule.per_element import linear_group, position_name, unravel
 from kerngen.schedule.program import Scratch, Shader, Variant
 from kerngen.schedule.rowwise import by_width, row_turns
 from kerngen.schedule.split import Split
-from kerngen.schedule.task import Task, host_product
+from kerngen.schedule.task import Task, host_at_most, host_product
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
@@ -42,7 +42,10 @@ AT_ONCE: Final = 4
 
 
 def lower_parts(task: Task, *, subgroups: bool) -> Iterator[Variant]:
-    """Return the variants that do a row in two dispatches."""
+    """Yield the variants that do a row in two dispatches, or one short row in one."""
+    short = host_at_most(reduction_of(task).indices, PART)
+    if not task.domain and short is not None:
+        yield Variant("short", short, (_short_shader(task, subgroups=subgroups),))
 
     def variant(name: str, when: str, names: set[str]) -> Variant:
         shaders = (
@@ -52,7 +55,33 @@ def lower_parts(task: Task, *, subgroups: bool) -> Iterator[Variant]:
         scratch = Scratch(task.scratch_name("parts"), _host_words(task))
         return Variant(name, when, shaders, (scratch,))
 
-    return by_width(task, variant)
+    yield from by_width(task, variant)
+
+
+def _short_shader(task: Task, *, subgroups: bool) -> Shader:
+    reduce = reduction_of(task)
+    shader, body = ShaderBuilder(task, {}), list[t.Stmt]()
+    lowerer = Lowerer(shader, {}, body, label=reduction_label(task))
+    total = _accumulate(lowerer, reduce, t.ZERO, t.ONE, 1)
+    _finish(lowerer, task, total, subgroups=subgroups)
+    return shader.finish(
+        body,
+        groups="1",
+        workgroup_size=PART_LANES,
+        summary=f"one workgroup, for up to {PART} terms.",
+        variant="short",
+        turns=row_turns(task, reduce, str(PART_LANES)),
+    )
+
+
+def _finish(lowerer: Lowerer, task: Task, total: t.Ident, *, subgroups: bool) -> None:
+    """Join what the lanes of a workgroup have, and do the stage's steps with it."""
+    reduce, shader = reduction_of(task), lowerer.shader
+    joiner = Joiner(shader, PART_LANES, PART_LANES, subgroups=subgroups)
+    whole = t.Ident(shader.fresh("whole"))
+    joined = joiner.joined(reduce.kind, reduce.type, total)
+    lowerer.block.append(t.Let(whole.name, joined))
+    finish_steps(lowerer, task, reduce, Value(whole), shader.lane.equals(0))
 
 
 def _parts_shader(task: Task, names: set[str], *, subgroups: bool) -> Shader:
@@ -147,12 +176,8 @@ def _finish_shader(task: Task, *, subgroups: bool) -> Shader:
 
     reduced = reduce.kind, reduce.type, 1
     body += accumulate_blocks(shader, total, reduced, blocks, term)
-    joiner = Joiner(shader, PART_LANES, PART_LANES, subgroups=subgroups)
-    whole = t.Ident(shader.fresh("whole"))
-    body.append(t.Let(whole.name, joiner.joined(reduce.kind, reduce.type, total)))
     lowerer = Lowerer(shader, at, body, label=reduction_label(task))
-    first = shader.lane.equals(0)
-    finish_steps(lowerer, task, reduce, Value(whole), first)
+    _finish(lowerer, task, total, subgroups=subgroups)
     return shader.finish(
         body,
         groups=host_product(task.domain),

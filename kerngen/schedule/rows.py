@@ -8,12 +8,11 @@ its length; with `subgroups` they join what they found by those of the adapter.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, final
 
-from kerngen.ir.nodes import Extent, Index, Tensor
+from kerngen.ir.nodes import Extent, Tensor
 from kerngen.ir.stages import Stage
 from kerngen.schedule.addresses import is_contiguous
 from kerngen.schedule.builder import ShaderBuilder
@@ -23,7 +22,13 @@ from kerngen.schedule.rows_memory import hold, loaded, read_ahead, reread
 from kerngen.schedule.rows_plan import RowPlan, Store, expressions, plan_rows
 from kerngen.schedule.rows_run import Run, indices_in, names_of, run_of, writes
 from kerngen.schedule.rows_shader import INVOCATIONS, RowWriter, Shape
-from kerngen.schedule.task import Options, Task, host_multiple, host_product
+from kerngen.schedule.task import (
+    Options,
+    Task,
+    host_at_most,
+    host_multiple,
+    host_product,
+)
 from kerngen.schedule.trips import serial_turns
 from kerngen.schedule.values import LANES
 
@@ -159,9 +164,10 @@ class _RowTask:
         """Yield the variants that rows of some length may take."""
         names = self._vectors()
         aligned = host_multiple(self._last_extents(names), LANES) if names else None
+        columns = self.plan.columns
         for shape in shapes(self.wanted, self.held):
             wide = shape.width > 1
-            short = _at_most(self.plan.columns, shape)
+            short = "" if shape.most is None else host_at_most(columns, shape.most)
             if short is None or (wide and aligned is None):
                 continue
             when = aligned if wide else ""
@@ -214,17 +220,6 @@ def _taken(task: Task, run: Run) -> frozenset[str]:
     tensors = (*task.kernel.tensors, *task.staged.temporaries)
     indices = (index for stage in run.stages for index in indices_in(stage))
     return frozenset((*(x.name for x in tensors), *(x.name for x in indices)))
-
-
-def _at_most(columns: tuple[Index, ...], shape: Shape) -> str | None:
-    """Return the host code of "a row fits"; None if it never does, "" if always."""
-    if shape.most is None:
-        return ""
-    lengths = [index.extent for index in columns]
-    literal = [length for length in lengths if isinstance(length, int)]
-    if len(literal) == len(lengths):
-        return "" if math.prod(literal) <= shape.most else None
-    return f"{host_product(columns)} <= {shape.most}"
 
 
 def _summary(shape: Shape) -> str:

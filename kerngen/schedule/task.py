@@ -96,6 +96,18 @@ def host_multiple(extents: list[Extent], of: int) -> str | None:
     return " and ".join(f"{host_extent(e)} % {of} == 0" for e in named)
 
 
+def host_at_most(indices: tuple[Index, ...], most: int) -> str | None:
+    """Return the Python text of "a domain has so many elements, or fewer".
+
+    It is empty if it always holds, and None if it never does.
+    """
+    extents = [index.extent for index in indices]
+    known = [extent for extent in extents if isinstance(extent, int)]
+    if len(known) < len(extents):
+        return f"{host_product(indices)} <= {most}"
+    return "" if prod(known) <= most else None
+
+
 def host_whole(indices: tuple[Index, ...], of: int) -> str | None:
     """Return the Python text of "a domain's size is a multiple"; None if it never is."""
     extents = [index.extent for index in indices]

@@ -46,8 +46,9 @@ def steps_of(ctx: gpu.Context, count: int) -> gpu.Counters:
 
 
 def test_a_step_costs_the_same_however_many_parameters(ctx: gpu.Context) -> None:
+    """The norm of up to 4096 numbers takes a dispatch less."""
     costs = [steps_of(ctx, count) for count in (2, 90)]
-    assert [c.dispatches for c in costs] == [6, 6]
+    assert [c.dispatches for c in costs] == [5, 6]
     assert [(c.submits, c.copies, c.uploads, c.readbacks) for c in costs] == [
         (1, 0, 0, 0)
     ] * 2
