@@ -181,7 +181,11 @@ _ATTENTION = Kernel(
                                         Binding("k"),
                                         Binding("score", writes=True),
                                     ),
-                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * ceil_div(d["t"], 1)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 512),
                                 ),
                             ),
@@ -196,7 +200,11 @@ _ATTENTION = Kernel(
                                         Binding("k"),
                                         Binding("score", writes=True),
                                     ),
-                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * ceil_div(d["t"], 1)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 128),
                                 ),
                             ),
@@ -789,7 +797,7 @@ _ATTENTION = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["e"] % 4 == 0,
+                            when=lambda d: d["e"] % 4 == 0 and d["t"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "attention.attention.y.gemv",
@@ -802,20 +810,24 @@ _ATTENTION = Kernel(
                                     * d["h"]
                                     * d["s"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["t"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["t"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -825,7 +837,7 @@ _ATTENTION = Kernel(
                                         d["b"] * d["h"] * d["s"] * d["e"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -837,7 +849,66 @@ _ATTENTION = Kernel(
                                     * d["s"]
                                     * d["e"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "columns",
+                            when=lambda d: d["e"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention.y.gemv.columns",
+                                    (
+                                        Binding("v"),
+                                        Binding("weight"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
+                                    )
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["t"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["t"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.attention.y.gemv.finish",
+                                    (Binding("y", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"] * d["e"], 64
+                                    ),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * d["e"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -856,20 +927,24 @@ _ATTENTION = Kernel(
                                     * d["h"]
                                     * d["s"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["t"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["t"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 16
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -879,7 +954,7 @@ _ATTENTION = Kernel(
                                         d["b"] * d["h"] * d["s"] * d["e"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -891,7 +966,7 @@ _ATTENTION = Kernel(
                                     * d["s"]
                                     * d["e"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -1179,7 +1254,11 @@ _CAUSAL_ATTENTION = Kernel(
                                         Binding("k"),
                                         Binding("product", writes=True),
                                     ),
-                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * ceil_div(d["t"], 1)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 512),
                                 ),
                             ),
@@ -1194,7 +1273,11 @@ _CAUSAL_ATTENTION = Kernel(
                                         Binding("k"),
                                         Binding("product", writes=True),
                                     ),
-                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * ceil_div(d["t"], 1)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 128),
                                 ),
                             ),
@@ -1832,7 +1915,7 @@ _CAUSAL_ATTENTION = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["e"] % 4 == 0,
+                            when=lambda d: d["e"] % 4 == 0 and d["t"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "attention.causal_attention.y.gemv",
@@ -1845,20 +1928,24 @@ _CAUSAL_ATTENTION = Kernel(
                                     * d["h"]
                                     * d["s"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["t"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["t"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -1868,7 +1955,7 @@ _CAUSAL_ATTENTION = Kernel(
                                         d["b"] * d["h"] * d["s"] * d["e"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -1880,7 +1967,66 @@ _CAUSAL_ATTENTION = Kernel(
                                     * d["s"]
                                     * d["e"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "columns",
+                            when=lambda d: d["e"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention.y.gemv.columns",
+                                    (
+                                        Binding("v"),
+                                        Binding("weight"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
+                                    )
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["t"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["t"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.causal_attention.y.gemv.finish",
+                                    (Binding("y", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"] * d["e"], 64
+                                    ),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * d["e"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -1899,20 +2045,24 @@ _CAUSAL_ATTENTION = Kernel(
                                     * d["h"]
                                     * d["s"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["t"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["t"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 16
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -1922,7 +2072,7 @@ _CAUSAL_ATTENTION = Kernel(
                                         d["b"] * d["h"] * d["s"] * d["e"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -1934,7 +2084,7 @@ _CAUSAL_ATTENTION = Kernel(
                                     * d["s"]
                                     * d["e"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -2249,7 +2399,11 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                         Binding("k"),
                                         Binding("product", writes=True),
                                     ),
-                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * ceil_div(d["t"], 1)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 512),
                                 ),
                             ),
@@ -2264,7 +2418,11 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                         Binding("k"),
                                         Binding("product", writes=True),
                                     ),
-                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * ceil_div(d["t"], 1)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 128),
                                 ),
                             ),
@@ -2902,7 +3060,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["e"] % 4 == 0,
+                            when=lambda d: d["e"] % 4 == 0 and d["t"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "attention.grouped_query_attention.y.gemv",
@@ -2915,20 +3073,24 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     * d["h"]
                                     * d["s"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["t"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["t"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -2938,7 +3100,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                         d["b"] * d["h"] * d["s"] * d["e"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -2950,7 +3112,66 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     * d["s"]
                                     * d["e"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "columns",
+                            when=lambda d: d["e"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.grouped_query_attention.y.gemv.columns",
+                                    (
+                                        Binding("v"),
+                                        Binding("weight"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
+                                    )
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["t"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["t"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.grouped_query_attention.y.gemv.finish",
+                                    (Binding("y", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"] * d["e"], 64
+                                    ),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * d["e"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -2969,20 +3190,24 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     * d["h"]
                                     * d["s"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["t"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["t"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 16
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -2992,7 +3217,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                         d["b"] * d["h"] * d["s"] * d["e"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -3004,7 +3229,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     * d["s"]
                                     * d["e"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -3321,7 +3546,11 @@ _ATTENTION_GRADIENT = Kernel(
                                         Binding("k"),
                                         Binding("score", writes=True),
                                     ),
-                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * ceil_div(d["t"], 1)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 512),
                                 ),
                             ),
@@ -3336,7 +3565,11 @@ _ATTENTION_GRADIENT = Kernel(
                                         Binding("k"),
                                         Binding("score", writes=True),
                                     ),
-                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * ceil_div(d["t"], 1)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 128),
                                 ),
                             ),
@@ -3466,7 +3699,11 @@ _ATTENTION_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dweight", writes=True),
                                     ),
-                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * ceil_div(d["t"], 1)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["e"], 512),
                                 ),
                             ),
@@ -3481,7 +3718,11 @@ _ATTENTION_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dweight", writes=True),
                                     ),
-                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * ceil_div(d["t"], 1)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["e"], 128),
                                 ),
                             ),
@@ -4280,7 +4521,7 @@ _ATTENTION_GRADIENT = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["d"] % 4 == 0,
+                            when=lambda d: d["d"] % 4 == 0 and d["t"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "attention.attention_gradient.dq.gemv",
@@ -4293,20 +4534,24 @@ _ATTENTION_GRADIENT = Kernel(
                                     * d["h"]
                                     * d["s"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["t"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["t"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -4316,7 +4561,7 @@ _ATTENTION_GRADIENT = Kernel(
                                         d["b"] * d["h"] * d["s"] * d["d"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -4328,7 +4573,66 @@ _ATTENTION_GRADIENT = Kernel(
                                     * d["s"]
                                     * d["d"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "columns",
+                            when=lambda d: d["d"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.attention_gradient.dq.gemv.columns",
+                                    (
+                                        Binding("k"),
+                                        Binding("dscore"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
+                                    )
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["t"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["t"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.attention_gradient.dq.gemv.finish",
+                                    (Binding("dq", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"] * d["d"], 64
+                                    ),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * d["d"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -4347,20 +4651,24 @@ _ATTENTION_GRADIENT = Kernel(
                                     * d["h"]
                                     * d["s"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["t"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["t"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 16
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -4370,7 +4678,7 @@ _ATTENTION_GRADIENT = Kernel(
                                         d["b"] * d["h"] * d["s"] * d["d"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -4382,7 +4690,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     * d["s"]
                                     * d["d"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -4516,20 +4824,24 @@ _ATTENTION_GRADIENT = Kernel(
                                     * d["h"]
                                     * d["t"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["s"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["s"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["s"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["s"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -4539,7 +4851,7 @@ _ATTENTION_GRADIENT = Kernel(
                                         d["b"] * d["h"] * d["t"] * d["d"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -4551,7 +4863,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     * d["t"]
                                     * d["d"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -4570,20 +4882,24 @@ _ATTENTION_GRADIENT = Kernel(
                                     * d["h"]
                                     * d["t"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["s"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["s"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["s"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["s"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 16
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -4593,7 +4909,7 @@ _ATTENTION_GRADIENT = Kernel(
                                         d["b"] * d["h"] * d["t"] * d["d"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -4605,7 +4921,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     * d["t"]
                                     * d["d"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -4741,20 +5057,24 @@ _ATTENTION_GRADIENT = Kernel(
                                     * d["h"]
                                     * d["t"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["s"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["s"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["s"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["s"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -4764,7 +5084,7 @@ _ATTENTION_GRADIENT = Kernel(
                                         d["b"] * d["h"] * d["t"] * d["e"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -4776,7 +5096,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     * d["t"]
                                     * d["e"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -4795,20 +5115,24 @@ _ATTENTION_GRADIENT = Kernel(
                                     * d["h"]
                                     * d["t"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["s"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["s"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["s"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["s"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 16
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -4818,7 +5142,7 @@ _ATTENTION_GRADIENT = Kernel(
                                         d["b"] * d["h"] * d["t"] * d["e"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -4830,7 +5154,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     * d["t"]
                                     * d["e"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -5165,7 +5489,11 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         Binding("k"),
                                         Binding("product", writes=True),
                                     ),
-                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * ceil_div(d["t"], 1)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 512),
                                 ),
                             ),
@@ -5180,7 +5508,11 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         Binding("k"),
                                         Binding("product", writes=True),
                                     ),
-                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * ceil_div(d["t"], 1)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["d"], 128),
                                 ),
                             ),
@@ -5310,7 +5642,11 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dweight", writes=True),
                                     ),
-                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * ceil_div(d["t"], 1)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["e"], 512),
                                 ),
                             ),
@@ -5325,7 +5661,11 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dweight", writes=True),
                                     ),
-                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * ceil_div(d["t"], 1)
+                                    * 1,
                                     turns=lambda d: ceil_div(d["e"], 128),
                                 ),
                             ),
@@ -6124,7 +6464,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["d"] % 4 == 0,
+                            when=lambda d: d["d"] % 4 == 0 and d["t"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "attention.causal_attention_gradient.dq.gemv",
@@ -6137,20 +6477,24 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * d["h"]
                                     * d["s"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["t"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["t"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -6160,7 +6504,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         d["b"] * d["h"] * d["s"] * d["d"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -6172,7 +6516,66 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * d["s"]
                                     * d["d"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "columns",
+                            when=lambda d: d["d"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "attention.causal_attention_gradient.dq.gemv.columns",
+                                    (
+                                        Binding("k"),
+                                        Binding("dscore"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
+                                    )
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["t"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["t"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
+                                    ),
+                                ),
+                                Dispatch(
+                                    "attention.causal_attention_gradient.dq.gemv.finish",
+                                    (Binding("dq", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(
+                                        d["b"] * d["h"] * d["s"] * d["d"], 64
+                                    ),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["b"]
+                                    * d["h"]
+                                    * d["s"]
+                                    * d["d"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -6191,20 +6594,24 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * d["h"]
                                     * d["s"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["t"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["t"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 16
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -6214,7 +6621,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         d["b"] * d["h"] * d["s"] * d["d"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -6226,7 +6633,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * d["s"]
                                     * d["d"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["t"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -6360,20 +6767,24 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * d["h"]
                                     * d["t"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["s"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["s"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["s"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["s"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -6383,7 +6794,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         d["b"] * d["h"] * d["t"] * d["d"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -6395,7 +6806,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * d["t"]
                                     * d["d"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -6414,20 +6825,24 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * d["h"]
                                     * d["t"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["s"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["s"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                    * ceil_div(d["d"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["s"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["s"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 16
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -6437,7 +6852,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         d["b"] * d["h"] * d["t"] * d["d"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -6449,7 +6864,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * d["t"]
                                     * d["d"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -6585,20 +7000,24 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * d["h"]
                                     * d["t"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["s"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["s"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["s"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["s"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -6608,7 +7027,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         d["b"] * d["h"] * d["t"] * d["e"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -6620,7 +7039,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * d["t"]
                                     * d["e"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -6639,20 +7058,24 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * d["h"]
                                     * d["t"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["s"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["s"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                    * ceil_div(d["e"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["s"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["s"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 16
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -6662,7 +7085,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         d["b"] * d["h"] * d["t"] * d["e"], 64
                                     ),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -6674,7 +7097,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * d["t"]
                                     * d["e"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["s"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     ),
                                 ),
                             ),

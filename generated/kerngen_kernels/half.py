@@ -544,7 +544,7 @@ _MATMUL_NN = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["n"] % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0 and d["k"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "half.matmul_nn.gemv",
@@ -555,20 +555,24 @@ _MATMUL_NN = Kernel(
                                     ),
                                     groups=lambda d: d["m"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["k"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["k"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["k"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["k"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -576,7 +580,7 @@ _MATMUL_NN = Kernel(
                                     (Binding("c", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["m"] * d["n"], 64),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -586,7 +590,60 @@ _MATMUL_NN = Kernel(
                                     lambda d: d["m"]
                                     * d["n"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "columns",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "half.matmul_nn.gemv.columns",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["k"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["k"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
+                                    ),
+                                ),
+                                Dispatch(
+                                    "half.matmul_nn.gemv.finish",
+                                    (Binding("c", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -603,20 +660,24 @@ _MATMUL_NN = Kernel(
                                     ),
                                     groups=lambda d: d["m"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["k"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["k"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["k"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["k"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 16
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -624,7 +685,7 @@ _MATMUL_NN = Kernel(
                                     (Binding("c", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["m"] * d["n"], 64),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -634,7 +695,7 @@ _MATMUL_NN = Kernel(
                                     lambda d: d["m"]
                                     * d["n"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -876,7 +937,7 @@ _MATMUL_NT = Kernel(
                                         Binding("b"),
                                         Binding("c", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * d["n"],
+                                    groups=lambda d: d["m"] * ceil_div(d["n"], 1) * 1,
                                     turns=lambda d: ceil_div(d["k"], 512),
                                 ),
                             ),
@@ -891,7 +952,7 @@ _MATMUL_NT = Kernel(
                                         Binding("b"),
                                         Binding("c", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * d["n"],
+                                    groups=lambda d: d["m"] * ceil_div(d["n"], 1) * 1,
                                     turns=lambda d: ceil_div(d["k"], 128),
                                 ),
                             ),
@@ -1122,7 +1183,7 @@ _MATMUL_NN_WIDE = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["n"] % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0 and d["k"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "half.matmul_nn_wide.gemv",
@@ -1133,20 +1194,24 @@ _MATMUL_NN_WIDE = Kernel(
                                     ),
                                     groups=lambda d: d["m"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["k"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["k"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["k"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["k"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -1154,7 +1219,7 @@ _MATMUL_NN_WIDE = Kernel(
                                     (Binding("c", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["m"] * d["n"], 64),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -1164,7 +1229,60 @@ _MATMUL_NN_WIDE = Kernel(
                                     lambda d: d["m"]
                                     * d["n"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "columns",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "half.matmul_nn_wide.gemv.columns",
+                                    (
+                                        Binding("a"),
+                                        Binding("b"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: d["m"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["k"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["k"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
+                                    ),
+                                ),
+                                Dispatch(
+                                    "half.matmul_nn_wide.gemv.finish",
+                                    (Binding("c", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["m"] * d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["m"]
+                                    * d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -1181,20 +1299,24 @@ _MATMUL_NN_WIDE = Kernel(
                                     ),
                                     groups=lambda d: d["m"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["k"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["k"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["k"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["k"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 16
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -1202,7 +1324,7 @@ _MATMUL_NN_WIDE = Kernel(
                                     (Binding("c", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["m"] * d["n"], 64),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -1212,7 +1334,7 @@ _MATMUL_NN_WIDE = Kernel(
                                     lambda d: d["m"]
                                     * d["n"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["k"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -1453,7 +1575,7 @@ _MATMUL_NT_WIDE = Kernel(
                                         Binding("b"),
                                         Binding("c", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * d["n"],
+                                    groups=lambda d: d["m"] * ceil_div(d["n"], 1) * 1,
                                     turns=lambda d: ceil_div(d["k"], 512),
                                 ),
                             ),
@@ -1468,7 +1590,7 @@ _MATMUL_NT_WIDE = Kernel(
                                         Binding("b"),
                                         Binding("c", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * d["n"],
+                                    groups=lambda d: d["m"] * ceil_div(d["n"], 1) * 1,
                                     turns=lambda d: ceil_div(d["k"], 128),
                                 ),
                             ),
@@ -1827,7 +1949,7 @@ _GEMV = Kernel(
                                         Binding("x"),
                                         Binding("y", writes=True),
                                     ),
-                                    groups=lambda d: d["n"],
+                                    groups=lambda d: ceil_div(d["n"], 1) * 1,
                                     turns=lambda d: ceil_div(d["k"], 512),
                                 ),
                             ),
@@ -1842,7 +1964,7 @@ _GEMV = Kernel(
                                         Binding("x"),
                                         Binding("y", writes=True),
                                     ),
-                                    groups=lambda d: d["n"],
+                                    groups=lambda d: ceil_div(d["n"], 1) * 1,
                                     turns=lambda d: ceil_div(d["k"], 128),
                                 ),
                             ),

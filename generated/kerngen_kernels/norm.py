@@ -2224,7 +2224,7 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["n"] % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0 and d["m"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "norm.layernorm_parameter_gradients.dgain.gemv",
@@ -2236,20 +2236,24 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                         Binding("parts", writes=True),
                                     ),
                                     groups=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["m"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["m"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["m"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["m"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -2257,7 +2261,7 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                     (Binding("dgain", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["n"], 64),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -2266,7 +2270,60 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                     "parts",
                                     lambda d: d["n"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "columns",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.dgain.gemv.columns",
+                                    (
+                                        Binding("x"),
+                                        Binding("dy"),
+                                        Binding("mean"),
+                                        Binding("scale"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["m"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["m"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.layernorm_parameter_gradients.dgain.gemv.finish",
+                                    (Binding("dgain", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -2284,20 +2341,24 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                         Binding("parts", writes=True),
                                     ),
                                     groups=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["m"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["m"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["m"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["m"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 16
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -2305,7 +2366,7 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                     (Binding("dgain", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["n"], 64),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -2314,7 +2375,7 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                     "parts",
                                     lambda d: d["n"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -4009,7 +4070,7 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: d["n"] % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0 and d["m"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "norm.rmsnorm_gain_gradient.dgain.gemv",
@@ -4020,20 +4081,24 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                         Binding("parts", writes=True),
                                     ),
                                     groups=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["m"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["m"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["m"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["m"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -4041,7 +4106,7 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                     (Binding("dgain", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["n"], 64),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -4050,7 +4115,59 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                     "parts",
                                     lambda d: d["n"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                        ),
+                        Variant(
+                            "columns",
+                            when=lambda d: d["n"] % 4 == 0,
+                            dispatches=(
+                                Dispatch(
+                                    "norm.rmsnorm_gain_gradient.dgain.gemv.columns",
+                                    (
+                                        Binding("x"),
+                                        Binding("dy"),
+                                        Binding("scale"),
+                                        Binding("parts", writes=True),
+                                    ),
+                                    groups=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
+                                    )
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["m"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["m"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
+                                    ),
+                                ),
+                                Dispatch(
+                                    "norm.rmsnorm_gain_gradient.dgain.gemv.finish",
+                                    (Binding("dgain", writes=True), Binding("parts")),
+                                    groups=lambda d: ceil_div(d["n"], 64),
+                                    turns=lambda d: hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
+                                    ),
+                                ),
+                            ),
+                            scratch=(
+                                Scratch(
+                                    "parts",
+                                    lambda d: d["n"]
+                                    * hostmath.minimum(
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -4067,20 +4184,24 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                         Binding("parts", writes=True),
                                     ),
                                     groups=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["m"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["m"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["m"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["m"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 16
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -4088,7 +4209,7 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                     (Binding("dgain", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["n"], 64),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -4097,7 +4218,7 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                     "parts",
                                     lambda d: d["n"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     ),
                                 ),
                             ),

@@ -1759,20 +1759,24 @@ _COVARIANCE = Kernel(
                                     (Binding("d"), Binding("parts", writes=True)),
                                     groups=lambda d: d["n"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["m"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["m"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["m"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["m"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 64
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -1780,7 +1784,7 @@ _COVARIANCE = Kernel(
                                     (Binding("c", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["n"] * d["n"], 64),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -1790,7 +1794,7 @@ _COVARIANCE = Kernel(
                                     lambda d: d["n"]
                                     * d["n"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -1803,20 +1807,24 @@ _COVARIANCE = Kernel(
                                     (Binding("d"), Binding("parts", writes=True)),
                                     groups=lambda d: d["n"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64),
-                                    turns=lambda d: ceil_div(
-                                        d["m"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["m"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                    * ceil_div(d["n"], 64)
+                                    * 1,
+                                    turns=lambda d: (
+                                        ceil_div(
+                                            d["m"],
+                                            (
+                                                hostmath.minimum(
+                                                    hostmath.maximum(
+                                                        ceil_div(d["m"], 512), 1
+                                                    ),
+                                                    256,
+                                                )
+                                                * 16
+                                            ),
+                                        )
+                                        + 3
                                     ),
                                 ),
                                 Dispatch(
@@ -1824,7 +1832,7 @@ _COVARIANCE = Kernel(
                                     (Binding("c", writes=True), Binding("parts")),
                                     groups=lambda d: ceil_div(d["n"] * d["n"], 64),
                                     turns=lambda d: hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     ),
                                 ),
                             ),
@@ -1834,7 +1842,7 @@ _COVARIANCE = Kernel(
                                     lambda d: d["n"]
                                     * d["n"]
                                     * hostmath.minimum(
-                                        hostmath.maximum(ceil_div(d["m"], 256), 1), 256
+                                        hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     ),
                                 ),
                             ),

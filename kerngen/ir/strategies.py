@@ -49,6 +49,19 @@ TILES: Final = (
 )
 """Sizes of `gemm`'s tiles that a search tries: large ones for large products first."""
 
+GEMV_LANES: Final = (
+    (128, 1),
+    (64, 4),
+    (16, 16),
+    (256, 1),
+    (32, 8),
+    (64, 8),
+    (64, 2),
+    (32, 16),
+    (8, 16),
+)
+"""Lanes of `gemv` that a search tries, for matrices that lie either way."""
+
 SUBGROUPS: Final = OptionRule(
     "subgroups(0 or 1)", 1, lowest=0, highest=1, tried=((0,), (1,))
 )
@@ -68,8 +81,17 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
     },
     "gemv": {
         "rows": OptionRule(
-            "rows(count)", 1, highest=16, tried=((1,), (2,), (4,), (8,), (16,))
-        )
+            "rows(count)",
+            1,
+            highest=16,
+            tried=((1,), (2,), (4,), (6,), (8,), (12,), (16,)),
+        ),
+        "columns": OptionRule(
+            "columns(count)", 1, highest=8, tried=((1,), (2,), (4,), (8,))
+        ),
+        "lanes": OptionRule("lanes(along, across)", 2, tried=GEMV_LANES),
+        "unroll": OptionRule("unroll(terms)", 1, highest=8, tried=((1,), (2,), (4,))),
+        "split": OptionRule("split(parts)", 1, tried=((1,), (2,), (4,), (8,), (16,))),
     },
     "gemm": {
         "tile": OptionRule("tile(m, n, k)", 3, tried=TILES),

@@ -19,7 +19,7 @@ from kerngen.schedule.cooperation import (
     reduction_of,
     shared_array,
 )
-from kerngen.schedule.identities import accumulate, identity
+from kerngen.schedule.identities import accumulate, identity, in_pairs
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, start_invocation, unravel
 from kerngen.schedule.program import Scratch, Shader, Variant
@@ -36,6 +36,8 @@ PART: Final = 256
 MAX_PARTS: Final = 256
 """A column has a part for every so many terms, but not more than so many parts."""
 FINISH_SIZE: Final = 64
+AT_ONCE: Final = 4
+"""How many parts an invocation joins in a turn: it waits for all of them together."""
 
 
 def lower_columnwise(task: Task) -> Iterator[Variant]:
@@ -66,7 +68,8 @@ def by_column_width(
 def _variant(task: Task, name: str, when: str, first: Shader) -> Variant:
     length = f"{host_product(task.domain)} * {split_of(task).host_count}"
     scratch = Scratch(task.scratch_name("parts"), length)
-    return Variant(name, when, (first, finish_shader(task)), (scratch,))
+    finish = finish_shader(task, split_of(task))
+    return Variant(name, when, (first, finish), (scratch,))
 
 
 def split_of(task: Task) -> Split:
@@ -178,25 +181,33 @@ def slice_loop(
 # The second one
 
 
-def finish_shader(task: Task) -> Shader:
+def finish_shader(task: Task, split: Split) -> Shader:
     """Return the shader that joins the parts, and does the stage's steps."""
-    reduce, split = reduction_of(task), split_of(task)
+    reduce = reduction_of(task)
     shader = ShaderBuilder(task, {})
     body, element = start_invocation(shader, FINISH_SIZE, shader.size(task.domain))
     at = unravel(shader, body, task.domain, element)
     *outer, column = task.domain
-    count, total, part = (
-        t.Ident(shader.fresh(name)) for name in ("count", "total", "part")
+    count, first, total, part = (
+        t.Ident(shader.fresh(name)) for name in ("count", "first", "total", "part")
     )
     columns = shader.extent(column.extent)
     row = element // columns if outer else t.ZERO
     parts = shader.scratch("parts", reduce.type, written=False)
-    place = (row * count + part) * columns + at[column]
-    take = accumulate(reduce.kind, total, parts.load(place))
+    in_fours = count // AT_ONCE * AT_ONCE
+
+    def take(several: int) -> t.Stmt:
+        values = [
+            parts.load(first + (part + number) * columns) for number in range(several)
+        ]
+        return accumulate(reduce.kind, total, in_pairs(reduce.kind, values))
+
     body += [
         t.Let(count.name, split.count(shader)),
+        t.Let(first.name, row * count * columns + at[column]),
         t.Var(total.name, identity(reduce.kind, reduce.type)),
-        t.count_up(part.name, 0, count, 1, take),
+        t.count_up(part.name, 0, in_fours, AT_ONCE, take(AT_ONCE)),
+        t.count_up(part.name, in_fours, count, 1, take(1)),
     ]
     lowerer = Lowerer(shader, at, body, label=reduction_label(task))
     lowerer.reduced[reduce] = Value(total)

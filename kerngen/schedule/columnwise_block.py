@@ -1,176 +1,356 @@
-"""Blocks of columns, in parts, for a block of rows of a product at once.
+"""Products along the result: blocks of columns, for a block of rows at once.
 
-As in `columnwise.py`, lanes lie along the columns, and a second dispatch joins the parts.
+Lanes lie along the columns, where the matrix is contiguous; those of one column share its
+terms in slices, four neighbours in a turn.  The terms may be cut into parts for several
+workgroups, which a second dispatch joins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import final
+from dataclasses import dataclass, field, replace
+from typing import Final, final
 
 from kerngen.ir.nodes import Index
 from kerngen.schedule.addresses import row_major
 from kerngen.schedule.builder import ShaderBuilder
-from kerngen.schedule.columnwise import (
-    COLUMNS,
-    LANES_PER_GROUP,
-    by_column_width,
-    slice_loop,
-    slice_turns,
-    split_of,
-)
+from kerngen.schedule.columnwise import MAX_PARTS, finish_shader
+from kerngen.schedule.contraction import LEFT, RIGHT, Contraction, contraction_of
 from kerngen.schedule.cooperation import (
     BYTES,
-    join,
+    finish_steps,
     reduction_label,
     reduction_of,
     shared_array,
 )
+from kerngen.schedule.gemv_shape import GemvShape
+from kerngen.schedule.identities import accumulate, identity, in_pairs
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, unravel
-from kerngen.schedule.program import EVERYWHERE_BYTES, Shader, Variant
-from kerngen.schedule.row_block import RowBlock
-from kerngen.schedule.task import Task, host_extent, host_product
-from kerngen.schedule.trips import loop_turns
-from kerngen.schedule.values import LANES
+from kerngen.schedule.program import EVERYWHERE_BYTES, Scratch, Shader, Variant
+from kerngen.schedule.row_block import RowBlock, suffix
+from kerngen.schedule.split import Split
+from kerngen.schedule.steps import last_extents, tensors_in_runs, vector_tensors
+from kerngen.schedule.task import Task, host_extent, host_multiple, host_product
+from kerngen.schedule.trips import loop_turns, nested_turns
+from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import tree as t
 
+TERMS: Final = 4
+"""How many terms a lane takes in a turn: as many as a vector of the rows has."""
 
-def lower_columnwise_block(task: Task, count: int) -> Iterator[Variant]:
-    """Return the variants that do `count` rows at once."""
+PART: Final = 512
+LONG_PART: Final = 1024
+"""A part has so many terms, or so many with more rows than fit one vector's registers."""
 
-    def first(names: set[str]) -> Shader:
-        return _Parts(task, count, names).shader()
+FEW_ROWS: Final = 2
 
-    return by_column_width(task, first)
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How a variant reads: which tensors as vectors, and whether terms come in fours."""
+
+    name: str
+    when: str
+    names: frozenset[str]
+    in_fours: bool
+
+
+def lower_columnwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
+    """Return the variants that do a block of rows and columns, one of any size."""
+    split = _split_of(task, shape)
+    for reading in _readings(task, _contraction(task), one_part=split is None):
+        first = _Columnwise(task, shape, reading, split).shader()
+        if split is None:
+            yield Variant(reading.name, reading.when, (first,))
+            continue
+        length = f"{host_product(task.domain)} * {split.host_count}"
+        scratch = Scratch(task.scratch_name("parts"), length)
+        shaders = (first, finish_shader(task, split))
+        yield Variant(reading.name, reading.when, shaders, (scratch,))
+
+
+def _contraction(task: Task) -> Contraction:
+    found = contraction_of(task)
+    assert not isinstance(found, str), found
+    return found
+
+
+def _split_of(task: Task, shape: GemvShape) -> Split | None:
+    """Return how the terms of a column are cut into parts; None if they are not."""
+    indices = reduction_of(task).indices[:1]
+    if shape.split == 1:
+        return None
+    if shape.split is not None:
+        return Split(indices, 1, shape.split)
+    return Split(indices, PART if shape.rows <= FEW_ROWS else LONG_PART, MAX_PARTS)
+
+
+def _readings(task: Task, found: Contraction, *, one_part: bool) -> Iterator[_Reading]:
+    """Yield ways to read: in vectors along the columns and the rows, then with less.
+
+    A single part writes the result itself, in vectors too.
+    """
+    column, over = task.domain[-1], reduction_of(task).indices[0]
+    stage, body = task.stage, (reduction_of(task).body,)
+    values = task.values if one_part else body
+    read = tensors_in_runs(body, column)
+    right = vector_tensors(stage, values, column) if one_part else read
+    if right & read:
+        extents = [column.extent, *last_extents(stage, values, right)]
+        left = tensors_in_runs((found.left,), over)
+        along = last_extents(stage, body, left)
+        both = host_multiple([*extents, *along], LANES)
+        alone = host_multiple(extents, LANES)
+        in_fours = over.extent in along
+        if both is not None:
+            names = frozenset(right | left)
+            yield _Reading("aligned", both, names, in_fours)
+        if alone is not None and alone != both:
+            yield _Reading("columns", alone, frozenset(right), False)
+    yield _Reading("edge", "", frozenset(), False)
 
 
 @final
 @dataclass
-class _Parts:
-    """Writes the first dispatch: parts of the columns, for the rows of a block."""
+class _Columnwise:
+    """Writes the first dispatch of a variant: the only one, unless there are parts."""
 
     task: Task
-    count: int
-    names: set[str]
+    shape: GemvShape
+    reading: _Reading
+    split: Split | None
     body: list[t.Stmt] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        task, self.width = self.task, LANES if self.names else 1
-        self.across = COLUMNS // self.width
-        self.slices = LANES_PER_GROUP // self.across
-        wide = self.names | {task.scratch_name("parts")} if self.names else self.names
-        self.builder = ShaderBuilder(task, dict.fromkeys(wide, LANES))
-        self.block = RowBlock(self.builder, task, self.count)
-        self.reduce, self.split = reduction_of(task), split_of(task)
-        *outer, self.column = task.domain
-        self.outer = tuple(outer)
-        self.batch = tuple(index for index in outer if index != self.block.row)
-        self.parts, self.part, self.slice = (
-            t.Ident(self.builder.fresh(name)) for name in ("count", "part", "slice")
+        task, shape, names = self.task, self.shape, self.reading.names
+        self.width = LANES if names else 1
+        self.lanes = shape.lanes
+        self.across = min(shape.across * LANES // self.width, self.lanes)
+        self.slices = self.lanes // self.across
+        self.columns = self.across * self.width
+        scratch = {task.scratch_name("parts")} if self.split and names else set[str]()
+        self.builder = ShaderBuilder(task, dict.fromkeys(names | scratch, LANES))
+        self.block = RowBlock(self.builder, task, shape.rows)
+        self.reduce = reduction_of(task)
+        *outer, self.column = self.block.outer(task.domain)
+        self.batch = tuple(outer)
+        label = f"{reduction_label(task)}_{self.reduce.kind}"
+        self.totals = tuple(
+            t.Ident(self.builder.fresh(label + suffix((number, shape.rows))))
+            for number in range(shape.rows)
         )
+        self.parts: t.Expr = t.ONE
+        self.part: t.Expr = t.ZERO
+        self.slice = t.Ident(self.builder.fresh("slice"))
 
     def shader(self) -> Shader:
         """Return the whole shader."""
         at = self._place()
-        inside = at[self.column] < self._columns
+        inside = at[self.column] < self._extent
         self._accumulate(at, inside)
-        self._join_and_store(at, inside)
+        self._join(at, inside)
         batch = f"{host_product(self.batch)} * " if self.batch else ""
-        columns = f"ceil_div({host_extent(self.column.extent)}, {COLUMNS})"
-        groups = f"{self.split.host_count} * {columns} * {self.block.host_needed}"
+        parts = f"{self.split.host_count} * " if self.split else ""
+        columns = f"ceil_div({host_extent(self.column.extent)}, {self.columns})"
         return self.builder.finish(
             self.body,
-            groups=f"{batch}{groups}",
-            workgroup_size=LANES_PER_GROUP,
-            summary=(
-                f"first of two dispatches: a part of {COLUMNS} columns per workgroup, "
-                f"in {self.slices} slices, {self.count} rows at once."
-            ),
-            variant="" if self.names else "edge",
-            turns=loop_turns(
-                self.task, {self.reduce: slice_turns(self.task, self.slices)}
-            ),
+            groups=f"{batch}{parts}{columns} * {self.block.host_needed}",
+            workgroup_size=self.lanes,
+            summary=self._summary(),
+            variant={"aligned": ""}.get(self.reading.name, self.reading.name),
+            turns=loop_turns(self.task, {self.reduce: self._turns()}),
         )
 
+    def _summary(self) -> str:
+        rows = "" if self.block.row is None else f", {self.block.count} rows at once"
+        what = f"{self.columns} columns per workgroup, in {self.slices} slices{rows}."
+        return f"first of two dispatches: a part of {what}" if self.split else what
+
+    def _turns(self) -> str:
+        """Return how often the loops of a slice turn: they end with a few single terms."""
+        first, *rest = self.reduce.indices
+        parts = self.split.host_count if self.split else "1"
+        shared = f"({parts} * {self.slices * TERMS})"
+        own = f"(ceil_div({host_extent(first.extent)}, {shared}) + {TERMS - 1})"
+        return nested_turns(own, tuple(rest))
+
     @property
-    def _columns(self) -> t.Expr:
+    def _extent(self) -> t.Expr:
         return self.builder.extent(self.column.extent)
 
     def _place(self) -> dict[Index, t.Expr]:
         """Name the rows and the columns of this lane, and its part of the terms."""
         s, body = self.builder, self.body
-        group, across, blocks = (
-            t.Ident(s.fresh(name)) for name in ("group", "column_blocks", "blocks")
-        )
+        group, across = (t.Ident(s.fresh(name)) for name in ("group", "column_blocks"))
+        body.append(t.Let(group.name, linear_group(s)))
+        if self.split:
+            self.parts = t.Ident(s.fresh("count"))
+            body.append(t.Let(self.parts.name, self.split.count(s)))
+        needed = (self._extent + (self.columns - 1)) // self.columns
+        body.append(t.Let(across.name, needed))
+        blocks: t.Expr = t.ONE
+        line: t.Expr = group
+        if self.block.row is not None:
+            blocks = t.Ident(s.fresh("blocks"))
+            body.append(t.Let(blocks.name, self.block.needed))
+            line = group // blocks
         size = s.size(self.batch) * self.parts * across * blocks
-        line = group // blocks // across
         body += [
-            t.Let(self.parts.name, self.split.count(s)),
-            t.Let(across.name, (self._columns + (COLUMNS - 1)) // COLUMNS),
-            t.Let(blocks.name, self.block.needed),
-            t.Let(group.name, linear_group(s)),
             t.If(group >= size, (t.Return(),)),
-            t.Let(self.slice.name, s.lane // self.across),
-            t.Let(self.part.name, line % self.parts if self.batch else line),
             *self.block.place(group % blocks),
+            t.Let(self.slice.name, s.lane // self.across),
         ]
-        at = unravel(s, body, self.batch, line // self.parts)
+        outer = line // across
+        if self.split:
+            self.part = t.Ident(s.fresh("part"))
+            place = outer % self.parts if self.batch else outer
+            body.append(t.Let(self.part.name, place))
+            outer = outer // self.parts
+        at = unravel(s, body, self.batch, outer)
         name = s.name(self.column.name)
-        first = group // blocks % across * COLUMNS
+        first = line % across * self.columns
         body.append(t.Let(name, first + s.lane % self.across * self.width))
         return {**at, self.column: t.Ident(name)}
 
+    # The terms
+
     def _accumulate(self, at: dict[Index, t.Expr], inside: t.Expr) -> None:
         """Let each lane sum the terms of its slice, of every row."""
-        lowerer = Lowerer(
-            self.builder,
-            at,
-            self.body,
-            vector=self.column if self.names else None,
-            label=reduction_label(self.task),
-        )
+        s, first = self.builder, self.reduce.indices[0]
+        zero = identity("sum", self.reduce.type, self.width)
+        self.body += [t.Var(total.name, zero) for total in self.totals]
+        counter = t.Ident(s.name(first.name))
+        end = s.extent(first.extent)
         start = self.part * self.slices + self.slice
         stride = self.parts * self.slices
-        loop = slice_loop(lowerer, self.reduce, self.block.take, start, stride)
-        self.body += [*self.block.declare(self.width), t.If(inside, (loop,))]
+        in_fours: t.Expr = end
+        if not self.reading.in_fours:
+            in_fours = t.Ident(s.fresh("in_fours"))
+            self.body.append(t.Let(in_fours.name, end // TERMS * TERMS))
+        four = self._turn(at, counter, TERMS)
+        loops = [
+            t.count_up(counter.name, start * TERMS, in_fours, stride * TERMS, *four)
+        ]
+        if not self.reading.in_fours:
+            one = self._turn(at, counter, 1)
+            loops.append(t.count_up(counter.name, in_fours + start, end, stride, *one))
+        self.body.append(t.If(inside, tuple(loops)))
 
-    def _join_and_store(self, at: dict[Index, t.Expr], inside: t.Expr) -> None:
-        """Join the slices' totals, of as many rows at once as fit everywhere."""
-        row_bytes = LANES_PER_GROUP * self.width * BYTES
-        most = min(self.count, EVERYWHERE_BYTES // row_bytes)
-        s, lanes = self.builder, LANES_PER_GROUP * most
-        shared = shared_array(s, self.reduce, lanes, self.width)
-        for first in range(0, self.count, most):
-            totals = self.block.totals[first : first + most]
-            starts = [LANES_PER_GROUP * n for n in range(len(totals))]
-            for start, total in zip(starts, totals, strict=True):
-                self.body.append(t.Assign(shared[s.lane + start], total))
-            self.body += join(
-                s,
-                self.reduce.kind,
-                shared,
-                count=self.slices,
-                position=self.slice,
-                stride=self.across,
-                starts=starts,
+    def _turn(
+        self, at: dict[Index, t.Expr], counter: t.Ident, count: int
+    ) -> list[t.Stmt]:
+        """Return what adds `count` neighbouring terms to the total of every row."""
+        s, (first, *rest) = self.builder, self.reduce.indices
+        body: list[t.Stmt] = []
+        label = reduction_label(self.task)
+        lowerer = Lowerer(s, at, body, label=label, counts_vectors=True)
+        lowerer = replace(lowerer, at={**at, **lowerer.counters(tuple(rest))})
+        rights = [
+            self._right(
+                replace(lowerer, at={**lowerer.at, first: counter + number}),
+                suffix((number, count)),
             )
-            stored = self._store(at, shared, first, len(totals))
-            self.body.append(t.If(t.all_of(self.slice.equals(0), inside), (stored,)))
+            for number in range(count)
+        ]
+        along = replace(
+            lowerer,
+            at={**lowerer.at, first: counter},
+            vector=first if count > 1 else None,
+        )
+        for which, value in enumerate(self.block.lefts(along)):
+            left, total = self._left(along, value, which), self.totals[which]
+            for number, right in enumerate(rights):
+                factors = {LEFT: Value(left.lane(COMPONENTS[number])), RIGHT: right}
+                term = replace(lowerer, locals=factors, vector=self._vector)
+                body.append(accumulate("sum", total, self._term(term)))
+        return lowerer.serial_loops(tuple(rest), body)
 
-    def _store(
-        self, at: dict[Index, t.Expr], shared: t.Expr, first: int, count: int
-    ) -> t.Stmt:
-        """Return the loop that stores `count` rows, but none beyond the last."""
-        s, row = self.builder, self.block.row
+    @property
+    def _vector(self) -> Index | None:
+        return self.column if self.reading.names else None
+
+    def _right(self, lowerer: Lowerer, which: str) -> Value:
+        """Read the right factor, once for all rows."""
+        there = replace(lowerer, vector=self._vector)
+        value = there.lower(self.block.found.right)
+        name = t.Ident(self.builder.name(f"right{which}", "turn"))
+        lowerer.block.append(t.Let(name.name, value.expr))
+        return Value(name, value.wide)
+
+    def _left(self, lowerer: Lowerer, value: Value, row: int) -> Value:
+        """Name what was read of a row, if it is a vector of four terms."""
+        if not value.wide:
+            return value
+        which = suffix((row, self.shape.rows))
+        name = t.Ident(self.builder.name(f"left{which}", "turn"))
+        lowerer.block.append(t.Let(name.name, value.expr))
+        return Value(name, wide=True)
+
+    def _term(self, lowerer: Lowerer) -> t.Expr:
+        value = lowerer.lower(self.block.found.term)
+        if lowerer.vector is None:
+            return value.expr
+        return lowerer.widen(value, self.reduce.type)
+
+    # The results
+
+    def _join(self, at: dict[Index, t.Expr], inside: t.Expr) -> None:
+        """Join the slices' totals, of as many rows at once as fit everywhere.
+
+        Each of the first slices takes a row.
+        """
+        s, lane_bytes = self.builder, self.width * BYTES
+        most = EVERYWHERE_BYTES // (self.lanes * lane_bytes)
+        most = min(len(self.totals), self.slices, most)
+        shared = shared_array(s, self.reduce, self.lanes * most, self.width)
+        for first in range(0, len(self.totals), most):
+            totals = self.totals[first : first + most]
+            before: list[t.Stmt] = [t.BARRIER] if first else []
+            before += [
+                t.Assign(shared[s.lane + number * self.lanes], total)
+                for number, total in enumerate(totals)
+            ]
+            before.append(t.BARRIER)
+            held = [*self._sum_slices(shared), *self._store(at, first)]
+            mine = t.all_of(self.slice < len(totals), inside)
+            self.body += [*before, t.If(mine, tuple(held))]
+
+    def _sum_slices(self, shared: t.Expr) -> Iterator[t.Stmt]:
+        """Sum what all slices have of this lane's columns, in the row of its slice."""
+        s = self.builder
+        own, other, joined = (
+            t.Ident(s.name(name, "join")) for name in ("own", "other", "joined")
+        )
+        yield t.Let(own.name, self.slice * self.lanes + s.lane % self.across)
+        yield t.Var(joined.name, identity("sum", self.reduce.type, self.width))
+        count = min(self.slices, TERMS)
+        values = [shared[own + (other + n) * self.across] for n in range(count)]
+        take = accumulate("sum", joined, in_pairs("sum", values))
+        yield t.count_up(other.name, 0, t.u32(self.slices), count, take)
+
+    def _store(self, at: dict[Index, t.Expr], first: int) -> list[t.Stmt]:
+        """Return what stores a row's sums: the steps, or a part of them."""
+        s = self.builder
+        row, inside = self.block.at(self.slice + first)
+        body: list[t.Stmt] = []
+        for index, place in row.items():
+            body.append(t.Let(s.name(index.name), place))
+            row[index] = t.Ident(s.name(index.name))
+        joined = t.Ident(s.name("joined", "join"))
+        places = {**at, **row}
+        if self.split is None:
+            label = reduction_label(self.task)
+            lowerer = Lowerer(s, places, body, self._vector, label=label)
+            value = Value(joined, wide=self._vector is not None)
+            only = t.all_of(*inside) if inside else None
+            finish_steps(lowerer, self.task, self.reduce, value, only)
+            return body
         parts = s.scratch("parts", self.reduce.type, written=True)
-        here = t.Ident(s.name(row.name))
-        places = [here if index == row else at[index] for index in self.outer]
-        line = row_major(s, tuple(index.extent for index in self.outer), places)
-        element = (line * self.parts + self.part) * self._columns + at[self.column]
-        start = self.block.first + first
-        end = t.call("min", start + count, s.extent(row.extent))
-        own = shared[s.lane + (here - start) * LANES_PER_GROUP]
-        store = parts.store(element // self.width, own)
-        return t.count_up(here.name, start, end, 1, store)
+        *outer, _ = self.task.domain
+        extents = tuple(index.extent for index in outer)
+        line = row_major(s, extents, [places[index] for index in outer])
+        element = (line * self.parts + self.part) * self._extent + at[self.column]
+        store = parts.store(element // self.width, joined)
+        return [*body, t.If(t.all_of(*inside), (store,)) if inside else store]

@@ -173,10 +173,11 @@ def join(
 
 
 def finish_steps(
-    lowerer: Lowerer, task: Task, reduce: Reduce, value: Value, only: t.Expr
+    lowerer: Lowerer, task: Task, reduce: Reduce, value: Value, only: t.Expr | None
 ) -> None:
-    """Do the stage's steps with the reduction's value, where `only` holds."""
+    """Do the stage's steps with the reduction's value, where `only` holds, if given."""
     inner = lowerer.nested({})
     inner = replace(inner, reduced={reduce: value}, locals={})
     write_steps(inner, task.stage)
-    lowerer.block.append(t.If(only, tuple(inner.block)))
+    done = inner.block if only is None else [t.If(only, tuple(inner.block))]
+    lowerer.block.extend(done)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kerngen.schedule.columnwise import lower_columnwise
 from kerngen.schedule.columnwise_block import lower_columnwise_block
-from kerngen.schedule.contraction import contraction_of
+from kerngen.schedule.contraction import Contraction, contraction_of
+from kerngen.schedule.gemv_shape import NOT_FOR, GemvShape, shape_of
 from kerngen.schedule.program import Variant
-from kerngen.schedule.rowwise import lower_rowwise
 from kerngen.schedule.rowwise_block import lower_rowwise_block
 from kerngen.schedule.task import Options, Task
 
@@ -30,30 +29,38 @@ def fits_gemv(task: Task) -> str:
     return ""
 
 
-def rows_of(options: Options) -> int:
-    """Return how many rows share one read of the matrix."""
-    (count,) = options.get("rows", (1,))
-    return count
-
-
 def suits_gemv(task: Task, options: Options) -> str:
     """Say why a stage that `gemv` fits does not suit the options; empty if it does."""
-    found = contraction_of(task)
-    if isinstance(found, str):
-        raise TypeError(found)
-    if rows_of(options) == 1 or found.row is not None:
-        return ""
-    column = found.column.name
-    return f"'rows' needs an index of one factor alone, as {column} is of the other"
+    found, along_rows = _oriented(task)
+    shape = shape_of(options, along_rows=along_rows)
+    if fault := next(shape.faults(), ""):
+        return fault
+    if shape.rows > 1 and found.row is None:
+        column = found.column.name
+        return f"'rows' needs an index of one factor alone, as {column} is of the other"
+    lying = found.last if along_rows else found.column
+    unused = [f"'{name}'" for name in NOT_FOR[along_rows] if name in options]
+    if unused:
+        return f"{unused[0]} is for matrices that do not lie along {lying.name}"
+    return ""
+
+
+def settled_gemv(options: Options) -> tuple[GemvShape, GemvShape]:
+    """Return what options come to, whichever way the matrix lies."""
+    return shape_of(options, along_rows=True), shape_of(options, along_rows=False)
 
 
 def lower_gemv(task: Task, options: Options) -> Iterator[Variant]:
     """Return the variants for the way in which the matrix lies."""
+    _, along_rows = _oriented(task)
+    shape = shape_of(options, along_rows=along_rows)
+    lower = lower_rowwise_block if along_rows else lower_columnwise_block
+    return lower(task, shape)
+
+
+def _oriented(task: Task) -> tuple[Contraction, bool]:
+    """Return a stage's contraction, and whether the matrix lies along the reduction."""
     found = contraction_of(task)
     if isinstance(found, str):
         raise TypeError(found)
-    count, along_rows = rows_of(options), found.right_axis == found.last
-    if count > 1:
-        lower = lower_rowwise_block if along_rows else lower_columnwise_block
-        return lower(task, count)
-    return lower_rowwise(task) if along_rows else lower_columnwise(task)
+    return found, found.right_axis == found.last

@@ -75,5 +75,4 @@ def accumulate(kind: ReduceKind, total: t.Expr, term: t.Expr) -> t.Stmt:
 
 def across(kind: ReduceKind, vector: t.Expr) -> t.Expr:
     """Return the reduction of a vector's four components."""
-    x, y, z, w = (t.Member(vector, component) for component in "xyzw")
-    return combine(kind, combine(kind, x, y), combine(kind, z, w))
+    return in_pairs(kind, [t.Member(vector, component) for component in "xyzw"])

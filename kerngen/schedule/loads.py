@@ -19,7 +19,7 @@ from kerngen.ir.reads import is_at
 from kerngen.ir.types import Scalar
 from kerngen.layout.types import Laid
 from kerngen.schedule import memory
-from kerngen.schedule.addresses import is_contiguous, is_run, row_major
+from kerngen.schedule.addresses import is_contiguous, is_run, row_major, vector_address
 from kerngen.schedule.affine import index_position, lower_affine
 from kerngen.schedule.builder import Buffer, wgsl_type
 from kerngen.schedule.values import COMPONENTS, LANES, Value
@@ -69,6 +69,9 @@ def _neighbours(to: Lowerer, load: Load, buffer: Buffer) -> Value:
     """Read four neighbours; their vector is aligned where the buffer is wide."""
     first = replace(to, vector=None)
     at = [value.expr for value in _subscripts(first, load, load.subscripts)]
+    if buffer.lanes == LANES and to.counts_vectors:
+        address = vector_address(to.shader, load.tensor.extents, at)
+        return Value(buffer.load(address), wide=True)
     address = _address(to, load, at)
     if buffer.lanes == LANES:
         return Value(buffer.load(address // LANES), wide=True)

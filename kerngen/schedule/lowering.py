@@ -70,7 +70,8 @@ class Lowerer:
 
     `reduced` holds the values of reductions that a strategy has computed itself; others
     become serial loops.  `label` names the accumulators of those.  `element` is the
-    address of the domain's own element, where a strategy knows it.
+    address of the domain's own element, where a strategy knows it.  `counts_vectors`
+    asks for addresses that are cheap where several rows are read in one turn of a loop.
     """
 
     shader: ShaderBuilder
@@ -81,6 +82,7 @@ class Lowerer:
     reduced: dict[Reduce, Value] = field(default_factory=dict)
     label: str = "value"
     element: tuple[tuple[Index, ...], t.Expr] | None = None
+    counts_vectors: bool = False
 
     def lower(self, expr: Expr) -> Value:
         """Return the value of an expression."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import final
 
+from kerngen.ir.nodes import Index
 from kerngen.schedule.builder import ShaderBuilder
-from kerngen.schedule.contraction import LEFT, RIGHT, product_of
-from kerngen.schedule.cooperation import reduction_label
-from kerngen.schedule.identities import accumulate, identity
+from kerngen.schedule.contraction import contraction_of
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.task import Task, host_extent
 from kerngen.schedule.values import Value
@@ -20,41 +19,49 @@ from kerngen.shader import tree as t
 
 @final
 class RowBlock:
-    """`count` rows from `first` on, and a total of each: a number, or one per lane of 4.
+    """`count` rows from `first` on.
 
-    A row beyond the last is read as the last one.  What it sums is never stored.
+    A row beyond the last is read as the last one; what it sums is never stored.  One row
+    at a time is no block: `row` is None, and the row an index like others.
     """
 
     def __init__(self, shader: ShaderBuilder, task: Task, count: int) -> None:
-        """Name the rows and their totals, for a sum of products that has a row."""
+        """Name the rows, for a sum of products."""
+        found = contraction_of(task)
+        assert not isinstance(found, str), found
         self._shader = shader
-        self.found, self.row = product_of(task)
+        self.found = found
+        self.row = found.row if count > 1 else None
         self.count = count
-        self.first = t.Ident(shader.fresh("first"))
-        label = reduction_label(task)
-        others = (shader.fresh(f"{self.row.name}_{n}") for n in range(1, count))
-        self._rows = (self.first, *map(t.Ident, others))
-        self.totals = tuple(
-            t.Ident(shader.fresh(f"{label}_sum_{n}")) for n in range(count)
-        )
+        self.first = t.Ident(shader.fresh("first") if self.row else "")
+        self._rows: tuple[t.Ident, ...] = ()
+        if self.row:
+            others = (shader.fresh(f"{self.row.name}_{n}") for n in range(1, count))
+            self._rows = (self.first, *map(t.Ident, others))
 
     @property
     def needed(self) -> t.Expr:
         """How many blocks hold all rows."""
-        return (self._extent + (self.count - 1)) // self.count
+        if self.row is None:
+            return t.ONE
+        return (self._extent(self.row) + (self.count - 1)) // self.count
 
     @property
     def host_needed(self) -> str:
         """The Python text of it."""
+        if self.row is None:
+            return "1"
         return f"ceil_div({host_extent(self.row.extent)}, {self.count})"
 
-    @property
-    def _extent(self) -> t.Expr:
-        return self._shader.extent(self.row.extent)
+    def outer(self, domain: tuple[Index, ...]) -> tuple[Index, ...]:
+        """Return a domain without the rows of a block."""
+        return tuple(index for index in domain if index != self.row)
 
     def place(self, number: t.Expr) -> list[t.Stmt]:
         """Name the rows of the block of a number."""
-        last = self._extent - 1
+        if self.row is None:
+            return []
+        last = self._extent(self.row) - 1
         return [
             t.Let(self.first.name, number * self.count),
             *(
@@ -63,21 +70,24 @@ class RowBlock:
             ),
         ]
 
-    def declare(self, width: int) -> list[t.Stmt]:
-        """Start every total."""
-        zero = identity("sum", self.found.type, width)
-        return [t.Var(total.name, zero) for total in self.totals]
+    def at(self, position: t.Expr) -> tuple[dict[Index, t.Expr], list[t.Expr]]:
+        """Return the row at a position in the block, and that its name is one."""
+        if self.row is None:
+            return {}, []
+        name = t.Ident(self._shader.name(self.row.name))
+        return {self.row: self.first + position}, [name < self._extent(self.row)]
 
-    def take(self, inner: Lowerer) -> None:
-        """Write how every row takes a term, or a vector of four."""
-        right = inner.lower(self.found.right)
-        name = inner.shader.fresh("right")
-        inner.block.append(t.Let(name, right.expr))
-        shared = Value(t.Ident(name), right.wide)
-        for row, total in zip(self._rows, self.totals, strict=True):
-            own = replace(inner, at={**inner.at, self.row: row})
-            factors = {LEFT: own.lower(self.found.left), RIGHT: shared}
-            term = replace(own, locals=factors).lower(self.found.term)
-            wide = inner.vector is not None
-            value = own.widen(term, self.found.type) if wide else term.expr
-            inner.block.append(accumulate("sum", total, value))
+    def lefts(self, inner: Lowerer) -> list[Value]:
+        """Return the left factor of every row."""
+        if self.row is None:
+            return [inner.lower(self.found.left)]
+        places = [{**inner.at, self.row: row} for row in self._rows]
+        return [replace(inner, at=at).lower(self.found.left) for at in places]
+
+    def _extent(self, row: Index) -> t.Expr:
+        return self._shader.extent(row.extent)
+
+
+def suffix(*places: tuple[int, int]) -> str:
+    """Return what tells one of several names apart: `_2_0`, from numbers and counts."""
+    return "".join(f"_{number}" for number, count in places if count > 1)

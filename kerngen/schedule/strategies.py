@@ -9,7 +9,7 @@ from typing import Final, final
 from kerngen.schedule.columnwise import lower_columnwise
 from kerngen.schedule.cooperation import reduction_of
 from kerngen.schedule.gemm import fits_gemm, lower_gemm
-from kerngen.schedule.gemv import fits_gemv, lower_gemv, rows_of, suits_gemv
+from kerngen.schedule.gemv import fits_gemv, lower_gemv, settled_gemv, suits_gemv
 from kerngen.schedule.joining import by_subgroups, suits_subgroups
 from kerngen.schedule.orientation import is_columnwise
 from kerngen.schedule.parts import lower_parts
@@ -136,7 +136,11 @@ STRATEGIES: Final = {
             settled=row_options,
         ),
         Strategy(
-            "gemv", _plain(fits_gemv), lower_gemv, suits=suits_gemv, settled=rows_of
+            "gemv",
+            _plain(fits_gemv),
+            lower_gemv,
+            suits=suits_gemv,
+            settled=settled_gemv,
         ),
         Strategy(
             "gemm",

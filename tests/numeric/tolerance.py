@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from kerngen.ir.builtins import BUILTINS, Accuracy
 from kerngen.runtime.hostmath import ceil_div
-from kerngen.schedule import columnwise, parts, rows, rowwise
+from kerngen.schedule import columnwise, columnwise_block, parts, rows
 
 from .approx import ROUNDED, Approx, Arithmetic, Array
 from .oracles import ERF
@@ -55,9 +55,16 @@ def columns(count: int) -> int:
     return pieces + max(ceil_div(each, n) + ceil_log2(n) for n in (lanes, 4 * lanes))
 
 
-def rows_or_columns(count: int) -> int:
-    """The same, or all lanes of a workgroup share a row."""
-    return max(_lanes(count, rowwise.ROW_LANES), columns(count))
+def products(count: int) -> int:
+    """The same in longer parts, or groups of lanes share a row.
+
+    Schedules of the library have groups of 32 lanes at least, and slices of 4.
+    """
+    pieces = min(
+        max(ceil_div(count, columnwise_block.LONG_PART), 1), columnwise.MAX_PARTS
+    )
+    each = max(serial(ceil_div(ceil_div(count, pieces), n)) + n for n in (4, 16))
+    return max(_lanes(count, 32) + 4, pieces + each + 3)
 
 
 def parts_or_columns(count: int) -> int:
@@ -118,7 +125,7 @@ SUMMATIONS: Mapping[tuple[str, bool], Summation] = {
     ("generic", False): SERIAL,
     ("generic", True): SERIAL,
     ("gemm", False): SERIAL,
-    ("gemv", False): Summation(rows_or_columns, longest=1500),
+    ("gemv", False): Summation(products, longest=1500),
     ("reduce", False): Summation(parts_or_columns, longest=1500),
     ("rows", False): Summation(whole_rows, longest=1500),
     ("rows", True): Summation(whole_rows, longest=1500),

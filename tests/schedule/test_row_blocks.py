@@ -13,6 +13,7 @@ import pytest
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.runtime.kernel import Kernel
+from kerngen.source.diagnostic import CompileError
 from tests.language.cases import Array, Inputs
 from tests.numeric.generated import built
 
@@ -23,6 +24,36 @@ kernel f(a: f32[m, k], b: f32[{b}], bias: f32[n]) -> c: f32[m, n] {{
 }}
 schedule f {{ gemv rows({count}) }}
 """
+OPTIONS = {
+    "rowwise": (
+        "columns(2)",
+        "columns(4) lanes(32, 4) unroll(2)",
+        "rows(3) columns(2) lanes(64, 4)",
+        "rows(8) columns(8) lanes(16, 16)",
+        "rows(5) columns(3) lanes(8, 4) unroll(3)",
+        "rows(2) lanes(1, 64)",
+        "lanes(256, 1) unroll(8)",
+        "rows(2) columns(8) lanes(2, 2)",
+    ),
+    "columnwise": (
+        "split(1)",
+        "rows(3) split(3)",
+        "rows(8) lanes(32, 8) split(1)",
+        "rows(4) lanes(64, 1)",
+        "lanes(1, 64)",
+        "rows(16) lanes(2, 8) split(9)",
+        "rows(5) lanes(128, 2)",
+    ),
+}
+"""Every option, and lanes that are few and many along and across."""
+REFUSED = {
+    ("rowwise", "lanes(48, 2)"): "powers of two",
+    ("rowwise", "lanes(512, 4)"): "no adapter runs more than 1024",
+    ("rowwise", "rows(16) columns(8)"): "at most 64 sums",
+    ("rowwise", "split(2)"): "'split' is for matrices that do not lie along p",
+    ("columnwise", "unroll(2)"): "'unroll' is for matrices that do not lie along j",
+    ("columnwise", "columns(2)"): "'columns' is for matrices that do not lie along j",
+}
 BATCHES = """
 kernel f(a: f32[s, m, h, k], b: f32[{b}]) -> c: f32[s, h, m, n] {{
     c[t, g, i, j] = sum[p] a[t, i, g, p] * b[{b_at}];
@@ -65,14 +96,38 @@ def test_rows_agree(least: gpu.Context, lying: str, count: int) -> None:
         named = [s.strategy for s in kernel.stages[0].schedules]
         assert named == [f"gemv_rows{count}"]
         for rows in ROWS:
-            for n, k in LENGTHS:
-                draw = Inputs(rows + n + k)
-                a, b, bias = draw.f32(rows, k), draw.f32(k, n), draw.f32(n)
-                z = 2 * (a @ b) + bias
-                wanted = z * z + np.subtract.outer(np.arange(rows), np.arange(n))
-                laid = b.T if lying == "rowwise" else b
-                got = run(least, kernel, a, laid, bias)
-                np.testing.assert_array_equal(got, wanted, f"{rows} x {n} x {k}")
+            check(least, kernel, lying, rows)
+
+
+def check(ctx: gpu.Context, kernel: Kernel, lying: str, rows: int) -> None:
+    """Compare a kernel with NumPy, for some rows and all lengths; sums are exact."""
+    for n, k in LENGTHS:
+        draw = Inputs(rows + n + k)
+        a, b, bias = draw.f32(rows, k), draw.f32(k, n), draw.f32(n)
+        z = 2 * (a @ b) + bias
+        wanted = z * z + np.subtract.outer(np.arange(rows), np.arange(n))
+        laid = b.T if lying == "rowwise" else b
+        got = run(ctx, kernel, a, laid, bias)
+        np.testing.assert_array_equal(got, wanted, f"{rows} x {n} x {k}")
+
+
+@pytest.mark.parametrize(
+    ("lying", "options"), [(lying, o) for lying in OPTIONS for o in OPTIONS[lying]]
+)
+def test_options_agree(least: gpu.Context, lying: str, options: str) -> None:
+    asked = KERNEL.format(count=1, **LYING[lying]).replace("rows(1)", options)
+    with built(asked) as (kernel,):
+        for rows in (1, 4, 9):
+            check(least, kernel, lying, rows)
+
+
+@pytest.mark.parametrize(("lying", "options"), REFUSED)
+def test_options_are_refused(lying: str, options: str) -> None:
+    asked = KERNEL.format(count=1, **LYING[lying]).replace("rows(1)", options)
+    with pytest.raises(CompileError) as raised:
+        compile_text(asked, "f.kern")
+    (fault,) = raised.value.diagnostics
+    assert REFUSED[lying, options] in fault.label
 
 
 @pytest.mark.parametrize("lying", BATCHES_LYING)
@@ -100,17 +155,20 @@ def test_the_last_row_stays_out_of_the_others(ctx: gpu.Context, lying: str) -> N
 
 @pytest.mark.parametrize("lying", LYING)
 def test_the_matrix_is_read_once(lying: str) -> None:
-    """In the text of every shader that reads it, however many rows there are."""
+    """In the loops of every shader that reads it, however many rows there are.
+
+    Along columns a turn takes four terms, and what is left over one.
+    """
     text = KERNEL.format(count=8, **LYING[lying])
     shaders = [
         content.decode()
         for path, content in compile_text(text, "f.kern").files.items()
         if path.endswith(".wgsl") and b"> b:" in content
     ]
-    assert len(shaders) == 2
-    for shader in shaders:
-        assert shader.count("= b[") == 1
-        assert shader.count("+= a[") == 8
+    reads = [shader.count("= b[") for shader in shaders]
+    assert sorted(reads) == ([1, 1] if lying == "rowwise" else [4, 5, 5])
+    for shader, read in zip(shaders, reads, strict=True):
+        assert shader.count("c_sum_7 +=") + shader.count("z_sum_7 +=") == read
 
 
 @pytest.mark.parametrize("lying", LYING)
@@ -135,5 +193,5 @@ def test_each_number_of_rows_has_its_own_shaders() -> None:
     ((stage,),) = (program.stages for program in compiled.programs)
     first, second = stage.schedules
     assert (first.label, second.label) == ("gemv_rows4", "gemv_rows2")
-    assert first.variants[0].shaders[0].text.count("+= a[") == 4
-    assert second.variants[0].shaders[0].text.count("+= a[") == 2
+    assert first.variants[0].shaders[0].text.count("+= dot(a[") == 4
+    assert second.variants[0].shaders[0].text.count("+= dot(a[") == 6

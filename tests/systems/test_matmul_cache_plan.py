@@ -114,7 +114,7 @@ def test_the_schedule_follows_m(ctx: Context) -> None:
         "kn": ("gemv.gemv_t", "matmul.matmul_nn"),
     }
     for layout, (vector, matrix) in kernels.items():
-        plans = [cache.plan(m, 256, 128, layout) for m in (1, 2, 8, 9, 64)]
+        plans = [cache.plan(m, 256, 128, layout) for m in (1, 2, 8, 17, 64)]
         words = ["gemv", "skinny", "skinny", "tiled", "tiled"]
         assert [plan.schedule for plan in plans] == words
         assert [plan.kernel for plan in plans] == [vector, *[matrix] * 4]

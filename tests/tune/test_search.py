@@ -33,7 +33,7 @@ def attempt(candidate: Candidate | None, best: float) -> Outcome:
 
 
 def test_options_are_varied_one_at_a_time_or_together() -> None:
-    assert [*groups("gemv")] == [("rows",)]
+    assert next(groups("gemv")) == ("rows",)
     assert next(groups("gemm")) == ("tile", "micro")
     varied = [*variations(Candidate("gemm"), ("tile", "micro"))]
     tried = OPTIONS["gemm"]

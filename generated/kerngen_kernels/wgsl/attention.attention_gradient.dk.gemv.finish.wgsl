@@ -30,10 +30,14 @@ fn main(
     let g = element / u.d / u.t % u.h;
     let j = element / u.d % u.t;
     let p = element % u.d;
-    let count = min(max((u.s + 255u) >> 8u, 1u), 256u);
+    let count = min(max((u.s + 511u) >> 9u, 1u), 256u);
+    let first = element / u.d * count * u.d + p;
     var total_ = 0.0;
-    for (var part = 0u; part < count; part += 1u) {
-        total_ += parts[(element / u.d * count + part) * u.d + p];
+    for (var part = 0u; part < (count >> 2u) * 4u; part += 4u) {
+        total_ += parts[first + part * u.d] + parts[first + (part + 1u) * u.d] + (parts[first + (part + 2u) * u.d] + parts[first + (part + 3u) * u.d]);
+    }
+    for (var part = (count >> 2u) * 4u; part < count; part += 1u) {
+        total_ += parts[first + part * u.d];
     }
     dk[((n * u.h + g) * u.t + j) * u.d + p] = u.scale * total_;
 }

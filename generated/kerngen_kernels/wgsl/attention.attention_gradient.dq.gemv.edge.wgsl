@@ -24,32 +24,45 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.t + 255u) >> 8u, 1u), 256u);
-    let blocks = (u.d + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
-    if (group >= u.b * u.h * u.s * count * blocks) {
+    let count = min(max((u.t + 511u) >> 9u, 1u), 256u);
+    let column_blocks = (u.d + 63u) >> 6u;
+    if (group >= u.b * u.h * u.s * count * column_blocks) {
         return;
     }
     let slice = lane >> 6u;
-    let n = group / blocks / count / u.s / u.h;
-    let g = group / blocks / count / u.s % u.h;
-    let i = group / blocks / count % u.s;
-    let p = group % blocks * 64u + (lane & 63u);
+    let part = group / column_blocks % count;
+    let n = group / column_blocks / count / u.s / u.h;
+    let g = group / column_blocks / count / u.s % u.h;
+    let i = group / column_blocks / count % u.s;
+    let p = group % column_blocks * 64u + (lane & 63u);
     var dq_sum = 0.0;
+    let in_fours = (u.t >> 2u) * 4u;
     if (p < u.d) {
-        for (var j = group / blocks % count * 4u + slice; j < u.t; j += count * 4u) {
-            dq_sum += dscore[((n * u.h + g) * u.s + i) * u.t + j] * k[((n * u.h + g) * u.t + j) * u.d + p];
+        for (var j = (part * 4u + slice) * 4u; j < in_fours; j += count * 4u * 4u) {
+            let right_0 = k[((n * u.h + g) * u.t + j) * u.d + p];
+            let right_1 = k[((n * u.h + g) * u.t + (j + 1u)) * u.d + p];
+            let right_2 = k[((n * u.h + g) * u.t + (j + 2u)) * u.d + p];
+            let right_3 = k[((n * u.h + g) * u.t + (j + 3u)) * u.d + p];
+            let left = vec4f(dscore[((n * u.h + g) * u.s + i) * u.t + j], dscore[((n * u.h + g) * u.s + i) * u.t + j + 1u], dscore[((n * u.h + g) * u.s + i) * u.t + j + 2u], dscore[((n * u.h + g) * u.s + i) * u.t + j + 3u]);
+            dq_sum += left.x * right_0;
+            dq_sum += left.y * right_1;
+            dq_sum += left.z * right_2;
+            dq_sum += left.w * right_3;
+        }
+        for (var j = in_fours + (part * 4u + slice); j < u.t; j += count * 4u) {
+            let right = k[((n * u.h + g) * u.t + j) * u.d + p];
+            dq_sum += dscore[((n * u.h + g) * u.s + i) * u.t + j] * right;
         }
     }
     partial[lane] = dq_sum;
     workgroupBarrier();
-    for (var half = 2u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial[lane] = partial[lane] + partial[lane + half * 64u];
+    if (slice < 1u && p < u.d) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial[own + other * 64u] + partial[own + (other + 1u) * 64u] + (partial[own + (other + 2u) * 64u] + partial[own + (other + 3u) * 64u]);
         }
-        workgroupBarrier();
-    }
-    if (slice == 0u && p < u.d) {
-        parts[group / blocks * u.d + p] = partial[lane];
+        parts[(((n * u.h + g) * u.s + i) * count + part) * u.d + p] = joined;
     }
 }

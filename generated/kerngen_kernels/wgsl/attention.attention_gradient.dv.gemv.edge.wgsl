@@ -24,32 +24,46 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.s + 255u) >> 8u, 1u), 256u);
-    let blocks = (u.e + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
-    if (group >= u.b * u.h * u.t * count * blocks) {
+    let count = min(max((u.s + 511u) >> 9u, 1u), 256u);
+    let column_blocks = (u.e + 63u) >> 6u;
+    if (group >= u.b * u.h * u.t * count * column_blocks) {
         return;
     }
     let slice = lane >> 6u;
-    let n = group / blocks / count / u.t / u.h;
-    let g = group / blocks / count / u.t % u.h;
-    let j = group / blocks / count % u.t;
-    let c = group % blocks * 64u + (lane & 63u);
+    let part = group / column_blocks % count;
+    let n = group / column_blocks / count / u.t / u.h;
+    let g = group / column_blocks / count / u.t % u.h;
+    let j = group / column_blocks / count % u.t;
+    let c = group % column_blocks * 64u + (lane & 63u);
     var dv_sum = 0.0;
+    let in_fours = (u.s >> 2u) * 4u;
     if (c < u.e) {
-        for (var i = group / blocks % count * 4u + slice; i < u.s; i += count * 4u) {
-            dv_sum += weight[((n * u.h + g) * u.s + i) * u.t + j] * dy[((n * u.h + g) * u.s + i) * u.e + c];
+        for (var i = (part * 4u + slice) * 4u; i < in_fours; i += count * 4u * 4u) {
+            let right_0 = dy[((n * u.h + g) * u.s + i) * u.e + c];
+            let right_1 = dy[((n * u.h + g) * u.s + (i + 1u)) * u.e + c];
+            let right_2 = dy[((n * u.h + g) * u.s + (i + 2u)) * u.e + c];
+            let right_3 = dy[((n * u.h + g) * u.s + (i + 3u)) * u.e + c];
+            let weight_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let left = vec4f(weight[((n * u.h + g) * u.s + weight_at.x) * u.t + j], weight[((n * u.h + g) * u.s + weight_at.y) * u.t + j], weight[((n * u.h + g) * u.s + weight_at.z) * u.t + j], weight[((n * u.h + g) * u.s + weight_at.w) * u.t + j]);
+            dv_sum += left.x * right_0;
+            dv_sum += left.y * right_1;
+            dv_sum += left.z * right_2;
+            dv_sum += left.w * right_3;
+        }
+        for (var i = in_fours + (part * 4u + slice); i < u.s; i += count * 4u) {
+            let right = dy[((n * u.h + g) * u.s + i) * u.e + c];
+            dv_sum += weight[((n * u.h + g) * u.s + i) * u.t + j] * right;
         }
     }
     partial[lane] = dv_sum;
     workgroupBarrier();
-    for (var half = 2u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial[lane] = partial[lane] + partial[lane + half * 64u];
+    if (slice < 1u && c < u.e) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial[own + other * 64u] + partial[own + (other + 1u) * 64u] + (partial[own + (other + 2u) * 64u] + partial[own + (other + 3u) * 64u]);
         }
-        workgroupBarrier();
-    }
-    if (slice == 0u && c < u.e) {
-        parts[group / blocks * u.e + c] = partial[lane];
+        parts[(((n * u.h + g) * u.t + j) * count + part) * u.e + c] = joined;
     }
 }

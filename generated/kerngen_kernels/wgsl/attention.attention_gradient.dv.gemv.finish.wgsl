@@ -30,10 +30,14 @@ fn main(
     let g = element / u.e / u.t % u.h;
     let j = element / u.e % u.t;
     let c = element % u.e;
-    let count = min(max((u.s + 255u) >> 8u, 1u), 256u);
+    let count = min(max((u.s + 511u) >> 9u, 1u), 256u);
+    let first = element / u.e * count * u.e + c;
     var total_ = 0.0;
-    for (var part = 0u; part < count; part += 1u) {
-        total_ += parts[(element / u.e * count + part) * u.e + c];
+    for (var part = 0u; part < (count >> 2u) * 4u; part += 4u) {
+        total_ += parts[first + part * u.e] + parts[first + (part + 1u) * u.e] + (parts[first + (part + 2u) * u.e] + parts[first + (part + 3u) * u.e]);
+    }
+    for (var part = (count >> 2u) * 4u; part < count; part += 1u) {
+        total_ += parts[first + part * u.e];
     }
     dv[((n * u.h + g) * u.t + j) * u.e + c] = total_;
 }

@@ -24,32 +24,46 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.s + 255u) >> 8u, 1u), 256u);
-    let blocks = (u.d + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
-    if (group >= u.b * u.h * u.t * count * blocks) {
+    let count = min(max((u.s + 511u) >> 9u, 1u), 256u);
+    let column_blocks = (u.d + 63u) >> 6u;
+    if (group >= u.b * u.h * u.t * count * column_blocks) {
         return;
     }
     let slice = lane >> 6u;
-    let n = group / blocks / count / u.t / u.h;
-    let g = group / blocks / count / u.t % u.h;
-    let j = group / blocks / count % u.t;
-    let p = group % blocks * 64u + (lane & 63u);
+    let part = group / column_blocks % count;
+    let n = group / column_blocks / count / u.t / u.h;
+    let g = group / column_blocks / count / u.t % u.h;
+    let j = group / column_blocks / count % u.t;
+    let p = group % column_blocks * 64u + (lane & 63u);
     var dk_sum = 0.0;
+    let in_fours = (u.s >> 2u) * 4u;
     if (p < u.d) {
-        for (var i = group / blocks % count * 4u + slice; i < u.s; i += count * 4u) {
-            dk_sum += dscore[((n * u.h + g) * u.s + i) * u.t + j] * q[((n * u.h + g) * u.s + i) * u.d + p];
+        for (var i = (part * 4u + slice) * 4u; i < in_fours; i += count * 4u * 4u) {
+            let right_0 = q[((n * u.h + g) * u.s + i) * u.d + p];
+            let right_1 = q[((n * u.h + g) * u.s + (i + 1u)) * u.d + p];
+            let right_2 = q[((n * u.h + g) * u.s + (i + 2u)) * u.d + p];
+            let right_3 = q[((n * u.h + g) * u.s + (i + 3u)) * u.d + p];
+            let dscore_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let left = vec4f(dscore[((n * u.h + g) * u.s + dscore_at.x) * u.t + j], dscore[((n * u.h + g) * u.s + dscore_at.y) * u.t + j], dscore[((n * u.h + g) * u.s + dscore_at.z) * u.t + j], dscore[((n * u.h + g) * u.s + dscore_at.w) * u.t + j]);
+            dk_sum += left.x * right_0;
+            dk_sum += left.y * right_1;
+            dk_sum += left.z * right_2;
+            dk_sum += left.w * right_3;
+        }
+        for (var i = in_fours + (part * 4u + slice); i < u.s; i += count * 4u) {
+            let right = q[((n * u.h + g) * u.s + i) * u.d + p];
+            dk_sum += dscore[((n * u.h + g) * u.s + i) * u.t + j] * right;
         }
     }
     partial[lane] = dk_sum;
     workgroupBarrier();
-    for (var half = 2u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial[lane] = partial[lane] + partial[lane + half * 64u];
+    if (slice < 1u && p < u.d) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial[own + other * 64u] + partial[own + (other + 1u) * 64u] + (partial[own + (other + 2u) * 64u] + partial[own + (other + 3u) * 64u]);
         }
-        workgroupBarrier();
-    }
-    if (slice == 0u && p < u.d) {
-        parts[group / blocks * u.d + p] = partial[lane];
+        parts[(((n * u.h + g) * u.t + j) * count + part) * u.d + p] = joined;
     }
 }

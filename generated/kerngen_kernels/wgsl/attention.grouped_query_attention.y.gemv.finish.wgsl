@@ -31,10 +31,14 @@ fn main(
     let g = element / u.e / u.s % u.h;
     let i = element / u.e % u.s;
     let c = element % u.e;
-    let count = min(max((u.t + 255u) >> 8u, 1u), 256u);
+    let count = min(max((u.t + 511u) >> 9u, 1u), 256u);
+    let first = element / u.e * count * u.e + c;
     var total_ = 0.0;
-    for (var part = 0u; part < count; part += 1u) {
-        total_ += parts[(element / u.e * count + part) * u.e + c];
+    for (var part = 0u; part < (count >> 2u) * 4u; part += 4u) {
+        total_ += parts[first + part * u.e] + parts[first + (part + 1u) * u.e] + (parts[first + (part + 2u) * u.e] + parts[first + (part + 3u) * u.e]);
+    }
+    for (var part = (count >> 2u) * 4u; part < count; part += 1u) {
+        total_ += parts[first + part * u.e];
     }
     y[((n * u.h + g) * u.s + i) * u.e + c] = total_;
 }

@@ -15,7 +15,7 @@ struct GroupedQueryAttentionUniform {
 
 @group(0) @binding(0) var<uniform> u: GroupedQueryAttentionUniform;
 @group(0) @binding(1) var<storage, read> v: array<vec4f>;
-@group(0) @binding(2) var<storage, read> weight: array<f32>;
+@group(0) @binding(2) var<storage, read> weight: array<vec4f>;
 @group(0) @binding(3) var<storage, read_write> parts: array<vec4f>;
 var<workgroup> partial: array<vec4f, 256>;
 
@@ -25,32 +25,40 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.t + 255u) >> 8u, 1u), 256u);
-    let blocks = (u.e + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
-    if (group >= u.b * u.h * u.s * count * blocks) {
+    let count = min(max((u.t + 511u) >> 9u, 1u), 256u);
+    let column_blocks = (u.e + 63u) >> 6u;
+    if (group >= u.b * u.h * u.s * count * column_blocks) {
         return;
     }
     let slice = lane >> 4u;
-    let n = group / blocks / count / u.s / u.h;
-    let g = group / blocks / count / u.s % u.h;
-    let i = group / blocks / count % u.s;
-    let c = group % blocks * 64u + (lane & 15u) * 4u;
+    let part = group / column_blocks % count;
+    let n = group / column_blocks / count / u.s / u.h;
+    let g = group / column_blocks / count / u.s % u.h;
+    let i = group / column_blocks / count % u.s;
+    let c = group % column_blocks * 64u + (lane & 15u) * 4u;
     var y_sum = vec4f(0.0);
     if (c < u.e) {
-        for (var j = group / blocks % count * 16u + slice; j < u.t; j += count * 16u) {
-            y_sum += weight[((n * u.h + g) * u.s + i) * u.t + j] * v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + j) * u.e + c) >> 2u];
+        for (var j = (part * 16u + slice) * 4u; j < u.t; j += count * 16u * 4u) {
+            let right_0 = v[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + j) * (u.e >> 2u) + (c >> 2u)];
+            let right_1 = v[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (j + 1u)) * (u.e >> 2u) + (c >> 2u)];
+            let right_2 = v[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (j + 2u)) * (u.e >> 2u) + (c >> 2u)];
+            let right_3 = v[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (j + 3u)) * (u.e >> 2u) + (c >> 2u)];
+            let left = weight[((n * u.h + g) * u.s + i) * (u.t >> 2u) + (j >> 2u)];
+            y_sum += left.x * right_0;
+            y_sum += left.y * right_1;
+            y_sum += left.z * right_2;
+            y_sum += left.w * right_3;
         }
     }
     partial[lane] = y_sum;
     workgroupBarrier();
-    for (var half = 8u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial[lane] = partial[lane] + partial[lane + half * 16u];
+    if (slice < 1u && c < u.e) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
         }
-        workgroupBarrier();
-    }
-    if (slice == 0u && c < u.e) {
-        parts[(group / blocks * u.e + c) >> 2u] = partial[lane];
+        parts[((((n * u.h + g) * u.s + i) * count + part) * u.e + c) >> 2u] = joined;
     }
 }

@@ -27,10 +27,14 @@ fn main(
     }
     let i = element / u.n;
     let j = element % u.n;
-    let count = min(max((u.k + 255u) >> 8u, 1u), 256u);
+    let count = min(max((u.k + 511u) >> 9u, 1u), 256u);
+    let first = element / u.n * count * u.n + j;
     var total = 0.0;
-    for (var part = 0u; part < count; part += 1u) {
-        total += parts[(element / u.n * count + part) * u.n + j];
+    for (var part = 0u; part < (count >> 2u) * 4u; part += 4u) {
+        total += parts[first + part * u.n] + parts[first + (part + 1u) * u.n] + (parts[first + (part + 2u) * u.n] + parts[first + (part + 3u) * u.n]);
+    }
+    for (var part = (count >> 2u) * 4u; part < count; part += 1u) {
+        total += parts[first + part * u.n];
     }
     c[i * u.n + j] = f16(u.alpha * total);
 }

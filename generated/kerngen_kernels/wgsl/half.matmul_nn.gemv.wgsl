@@ -12,7 +12,7 @@ struct MatmulNnUniform {
 }
 
 @group(0) @binding(0) var<uniform> u: MatmulNnUniform;
-@group(0) @binding(1) var<storage, read> a: array<f16>;
+@group(0) @binding(1) var<storage, read> a: array<vec4h>;
 @group(0) @binding(2) var<storage, read> b: array<vec4h>;
 @group(0) @binding(3) var<storage, read_write> parts: array<vec4f>;
 var<workgroup> partial: array<vec4f, 256>;
@@ -23,30 +23,38 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.k + 255u) >> 8u, 1u), 256u);
-    let blocks = (u.n + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
-    if (group >= u.m * count * blocks) {
+    let count = min(max((u.k + 511u) >> 9u, 1u), 256u);
+    let column_blocks = (u.n + 63u) >> 6u;
+    if (group >= u.m * count * column_blocks) {
         return;
     }
     let slice = lane >> 4u;
-    let i = group / blocks / count;
-    let j = group % blocks * 64u + (lane & 15u) * 4u;
+    let part = group / column_blocks % count;
+    let i = group / column_blocks / count;
+    let j = group % column_blocks * 64u + (lane & 15u) * 4u;
     var c_sum = vec4f(0.0);
     if (j < u.n) {
-        for (var p = group / blocks % count * 16u + slice; p < u.k; p += count * 16u) {
-            c_sum += f32(a[i * u.k + p]) * vec4f(b[(p * u.n + j) >> 2u]);
+        for (var p = (part * 16u + slice) * 4u; p < u.k; p += count * 16u * 4u) {
+            let right_0 = vec4f(b[p * (u.n >> 2u) + (j >> 2u)]);
+            let right_1 = vec4f(b[(p + 1u) * (u.n >> 2u) + (j >> 2u)]);
+            let right_2 = vec4f(b[(p + 2u) * (u.n >> 2u) + (j >> 2u)]);
+            let right_3 = vec4f(b[(p + 3u) * (u.n >> 2u) + (j >> 2u)]);
+            let left = vec4f(a[i * (u.k >> 2u) + (p >> 2u)]);
+            c_sum += left.x * right_0;
+            c_sum += left.y * right_1;
+            c_sum += left.z * right_2;
+            c_sum += left.w * right_3;
         }
     }
     partial[lane] = c_sum;
     workgroupBarrier();
-    for (var half = 8u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial[lane] = partial[lane] + partial[lane + half * 16u];
+    if (slice < 1u && j < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
         }
-        workgroupBarrier();
-    }
-    if (slice == 0u && j < u.n) {
-        parts[(group / blocks * u.n + j) >> 2u] = partial[lane];
+        parts[((i * count + part) * u.n + j) >> 2u] = joined;
     }
 }

@@ -23,30 +23,43 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.k + 255u) >> 8u, 1u), 256u);
-    let blocks = (u.n + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
-    if (group >= u.m * count * blocks) {
+    let count = min(max((u.k + 511u) >> 9u, 1u), 256u);
+    let column_blocks = (u.n + 63u) >> 6u;
+    if (group >= u.m * count * column_blocks) {
         return;
     }
     let slice = lane >> 6u;
-    let i = group / blocks / count;
-    let j = group % blocks * 64u + (lane & 63u);
+    let part = group / column_blocks % count;
+    let i = group / column_blocks / count;
+    let j = group % column_blocks * 64u + (lane & 63u);
     var c_sum = 0.0;
+    let in_fours = (u.k >> 2u) * 4u;
     if (j < u.n) {
-        for (var p = group / blocks % count * 4u + slice; p < u.k; p += count * 4u) {
-            c_sum += f32(a[i * u.k + p]) * f32(b[p * u.n + j]);
+        for (var p = (part * 4u + slice) * 4u; p < in_fours; p += count * 4u * 4u) {
+            let right_0 = f32(b[p * u.n + j]);
+            let right_1 = f32(b[(p + 1u) * u.n + j]);
+            let right_2 = f32(b[(p + 2u) * u.n + j]);
+            let right_3 = f32(b[(p + 3u) * u.n + j]);
+            let left = vec4f(f32(a[i * u.k + p]), f32(a[i * u.k + p + 1u]), f32(a[i * u.k + p + 2u]), f32(a[i * u.k + p + 3u]));
+            c_sum += left.x * right_0;
+            c_sum += left.y * right_1;
+            c_sum += left.z * right_2;
+            c_sum += left.w * right_3;
+        }
+        for (var p = in_fours + (part * 4u + slice); p < u.k; p += count * 4u) {
+            let right = f32(b[p * u.n + j]);
+            c_sum += f32(a[i * u.k + p]) * right;
         }
     }
     partial[lane] = c_sum;
     workgroupBarrier();
-    for (var half = 2u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial[lane] = partial[lane] + partial[lane + half * 64u];
+    if (slice < 1u && j < u.n) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial[own + other * 64u] + partial[own + (other + 1u) * 64u] + (partial[own + (other + 2u) * 64u] + partial[own + (other + 3u) * 64u]);
         }
-        workgroupBarrier();
-    }
-    if (slice == 0u && j < u.n) {
-        parts[group / blocks * u.n + j] = partial[lane];
+        parts[(i * count + part) * u.n + j] = joined;
     }
 }

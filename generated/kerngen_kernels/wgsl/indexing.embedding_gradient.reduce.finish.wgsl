@@ -26,9 +26,13 @@ fn main(
     let q = element / u.d;
     let j = element % u.d;
     let count = min(max((u.n + 255u) >> 8u, 1u), 256u);
+    let first = element / u.d * count * u.d + j;
     var total = 0.0;
-    for (var part = 0u; part < count; part += 1u) {
-        total += parts[(element / u.d * count + part) * u.d + j];
+    for (var part = 0u; part < (count >> 2u) * 4u; part += 4u) {
+        total += parts[first + part * u.d] + parts[first + (part + 1u) * u.d] + (parts[first + (part + 2u) * u.d] + parts[first + (part + 3u) * u.d]);
+    }
+    for (var part = (count >> 2u) * 4u; part < count; part += 1u) {
+        total += parts[first + part * u.d];
     }
     dtable[q * u.d + j] = total;
 }

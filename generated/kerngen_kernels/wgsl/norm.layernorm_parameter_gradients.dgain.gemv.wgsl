@@ -12,7 +12,7 @@ struct LayernormParameterGradientsUniform {
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read> dy: array<vec4f>;
 @group(0) @binding(3) var<storage, read> mean: array<f32>;
-@group(0) @binding(4) var<storage, read> scale: array<f32>;
+@group(0) @binding(4) var<storage, read> scale: array<vec4f>;
 @group(0) @binding(5) var<storage, read_write> parts: array<vec4f>;
 var<workgroup> partial: array<vec4f, 256>;
 
@@ -22,29 +22,37 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.m + 255u) >> 8u, 1u), 256u);
-    let blocks = (u.n + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
-    if (group >= count * blocks) {
+    let count = min(max((u.m + 511u) >> 9u, 1u), 256u);
+    let column_blocks = (u.n + 63u) >> 6u;
+    if (group >= count * column_blocks) {
         return;
     }
     let slice = lane >> 4u;
-    let j = group % blocks * 64u + (lane & 15u) * 4u;
+    let part = group / column_blocks;
+    let j = group % column_blocks * 64u + (lane & 15u) * 4u;
     var dgain_sum = vec4f(0.0);
     if (j < u.n) {
-        for (var i = group / blocks * 16u + slice; i < u.m; i += count * 16u) {
-            dgain_sum += dy[(i * u.n + j) >> 2u] * (x[(i * u.n + j) >> 2u] - mean[i]) * scale[i];
+        for (var i = (part * 16u + slice) * 4u; i < u.m; i += count * 16u * 4u) {
+            let right_0 = dy[i * (u.n >> 2u) + (j >> 2u)] * (x[i * (u.n >> 2u) + (j >> 2u)] - mean[i]);
+            let right_1 = dy[(i + 1u) * (u.n >> 2u) + (j >> 2u)] * (x[(i + 1u) * (u.n >> 2u) + (j >> 2u)] - mean[i + 1u]);
+            let right_2 = dy[(i + 2u) * (u.n >> 2u) + (j >> 2u)] * (x[(i + 2u) * (u.n >> 2u) + (j >> 2u)] - mean[i + 2u]);
+            let right_3 = dy[(i + 3u) * (u.n >> 2u) + (j >> 2u)] * (x[(i + 3u) * (u.n >> 2u) + (j >> 2u)] - mean[i + 3u]);
+            let left = scale[i >> 2u];
+            dgain_sum += left.x * right_0;
+            dgain_sum += left.y * right_1;
+            dgain_sum += left.z * right_2;
+            dgain_sum += left.w * right_3;
         }
     }
     partial[lane] = dgain_sum;
     workgroupBarrier();
-    for (var half = 8u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial[lane] = partial[lane] + partial[lane + half * 16u];
+    if (slice < 1u && j < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
         }
-        workgroupBarrier();
-    }
-    if (slice == 0u && j < u.n) {
-        parts[(group / blocks * u.n + j) >> 2u] = partial[lane];
+        parts[(part * u.n + j) >> 2u] = joined;
     }
 }

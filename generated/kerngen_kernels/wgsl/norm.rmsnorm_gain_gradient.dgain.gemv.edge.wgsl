@@ -21,29 +21,42 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.m + 255u) >> 8u, 1u), 256u);
-    let blocks = (u.n + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
-    if (group >= count * blocks) {
+    let count = min(max((u.m + 511u) >> 9u, 1u), 256u);
+    let column_blocks = (u.n + 63u) >> 6u;
+    if (group >= count * column_blocks) {
         return;
     }
     let slice = lane >> 6u;
-    let j = group % blocks * 64u + (lane & 63u);
+    let part = group / column_blocks;
+    let j = group % column_blocks * 64u + (lane & 63u);
     var dgain_sum = 0.0;
+    let in_fours = (u.m >> 2u) * 4u;
     if (j < u.n) {
-        for (var i = group / blocks * 4u + slice; i < u.m; i += count * 4u) {
-            dgain_sum += dy[i * u.n + j] * x[i * u.n + j] * scale[i];
+        for (var i = (part * 4u + slice) * 4u; i < in_fours; i += count * 4u * 4u) {
+            let right_0 = dy[i * u.n + j] * x[i * u.n + j];
+            let right_1 = dy[(i + 1u) * u.n + j] * x[(i + 1u) * u.n + j];
+            let right_2 = dy[(i + 2u) * u.n + j] * x[(i + 2u) * u.n + j];
+            let right_3 = dy[(i + 3u) * u.n + j] * x[(i + 3u) * u.n + j];
+            let left = vec4f(scale[i], scale[i + 1u], scale[i + 2u], scale[i + 3u]);
+            dgain_sum += left.x * right_0;
+            dgain_sum += left.y * right_1;
+            dgain_sum += left.z * right_2;
+            dgain_sum += left.w * right_3;
+        }
+        for (var i = in_fours + (part * 4u + slice); i < u.m; i += count * 4u) {
+            let right = dy[i * u.n + j] * x[i * u.n + j];
+            dgain_sum += scale[i] * right;
         }
     }
     partial[lane] = dgain_sum;
     workgroupBarrier();
-    for (var half = 2u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial[lane] = partial[lane] + partial[lane + half * 64u];
+    if (slice < 1u && j < u.n) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial[own + other * 64u] + partial[own + (other + 1u) * 64u] + (partial[own + (other + 2u) * 64u] + partial[own + (other + 3u) * 64u]);
         }
-        workgroupBarrier();
-    }
-    if (slice == 0u && j < u.n) {
-        parts[group / blocks * u.n + j] = partial[lane];
+        parts[part * u.n + j] = joined;
     }
 }

@@ -20,30 +20,44 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.m + 255u) >> 8u, 1u), 256u);
-    let blocks = (u.n + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
-    if (group >= u.n * count * blocks) {
+    let count = min(max((u.m + 511u) >> 9u, 1u), 256u);
+    let column_blocks = (u.n + 63u) >> 6u;
+    if (group >= u.n * count * column_blocks) {
         return;
     }
     let slice = lane >> 6u;
-    let p = group / blocks / count;
-    let q = group % blocks * 64u + (lane & 63u);
+    let part = group / column_blocks % count;
+    let p = group / column_blocks / count;
+    let q = group % column_blocks * 64u + (lane & 63u);
     var c_sum = 0.0;
+    let in_fours = (u.m >> 2u) * 4u;
     if (q < u.n) {
-        for (var i = group / blocks % count * 4u + slice; i < u.m; i += count * 4u) {
-            c_sum += d[i * u.n + p] * d[i * u.n + q];
+        for (var i = (part * 4u + slice) * 4u; i < in_fours; i += count * 4u * 4u) {
+            let right_0 = d[i * u.n + q];
+            let right_1 = d[(i + 1u) * u.n + q];
+            let right_2 = d[(i + 2u) * u.n + q];
+            let right_3 = d[(i + 3u) * u.n + q];
+            let d_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let left = vec4f(d[d_at.x * u.n + p], d[d_at.y * u.n + p], d[d_at.z * u.n + p], d[d_at.w * u.n + p]);
+            c_sum += left.x * right_0;
+            c_sum += left.y * right_1;
+            c_sum += left.z * right_2;
+            c_sum += left.w * right_3;
+        }
+        for (var i = in_fours + (part * 4u + slice); i < u.m; i += count * 4u) {
+            let right = d[i * u.n + q];
+            c_sum += d[i * u.n + p] * right;
         }
     }
     partial[lane] = c_sum;
     workgroupBarrier();
-    for (var half = 2u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial[lane] = partial[lane] + partial[lane + half * 64u];
+    if (slice < 1u && q < u.n) {
+        let own = slice * 256u + (lane & 63u);
+        var joined = 0.0;
+        for (var other = 0u; other < 4u; other += 4u) {
+            joined += partial[own + other * 64u] + partial[own + (other + 1u) * 64u] + (partial[own + (other + 2u) * 64u] + partial[own + (other + 3u) * 64u]);
         }
-        workgroupBarrier();
-    }
-    if (slice == 0u && q < u.n) {
-        parts[group / blocks * u.n + q] = partial[lane];
+        parts[(p * count + part) * u.n + q] = joined;
     }
 }

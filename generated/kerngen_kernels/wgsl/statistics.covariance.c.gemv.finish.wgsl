@@ -25,10 +25,14 @@ fn main(
     }
     let p = element / u.n;
     let q = element % u.n;
-    let count = min(max((u.m + 255u) >> 8u, 1u), 256u);
+    let count = min(max((u.m + 511u) >> 9u, 1u), 256u);
+    let first = element / u.n * count * u.n + q;
     var total = 0.0;
-    for (var part = 0u; part < count; part += 1u) {
-        total += parts[(element / u.n * count + part) * u.n + q];
+    for (var part = 0u; part < (count >> 2u) * 4u; part += 4u) {
+        total += parts[first + part * u.n] + parts[first + (part + 1u) * u.n] + (parts[first + (part + 2u) * u.n] + parts[first + (part + 3u) * u.n]);
+    }
+    for (var part = (count >> 2u) * 4u; part < count; part += 1u) {
+        total += parts[first + part * u.n];
     }
     c[p * u.n + q] = total / u.divisor;
 }

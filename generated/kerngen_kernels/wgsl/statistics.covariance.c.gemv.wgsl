@@ -20,31 +20,49 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let count = min(max((u.m + 255u) >> 8u, 1u), 256u);
-    let blocks = (u.n + 63u) >> 6u;
     let group = workgroup.y * grid.x + workgroup.x;
-    if (group >= u.n * count * blocks) {
+    let count = min(max((u.m + 511u) >> 9u, 1u), 256u);
+    let column_blocks = (u.n + 63u) >> 6u;
+    if (group >= u.n * count * column_blocks) {
         return;
     }
     let slice = lane >> 4u;
-    let p = group / blocks / count;
-    let q = group % blocks * 64u + (lane & 15u) * 4u;
+    let part = group / column_blocks % count;
+    let p = group / column_blocks / count;
+    let q = group % column_blocks * 64u + (lane & 15u) * 4u;
     var c_sum = vec4f(0.0);
+    let in_fours = (u.m >> 2u) * 4u;
     if (q < u.n) {
-        for (var i = group / blocks % count * 16u + slice; i < u.m; i += count * 16u) {
-            let d_at = i * u.n + p;
-            c_sum += d[d_at >> 2u][d_at & 3u] * d[(i * u.n + q) >> 2u];
+        for (var i = (part * 16u + slice) * 4u; i < in_fours; i += count * 16u * 4u) {
+            let right_0 = d[i * (u.n >> 2u) + (q >> 2u)];
+            let right_1 = d[(i + 1u) * (u.n >> 2u) + (q >> 2u)];
+            let right_2 = d[(i + 2u) * (u.n >> 2u) + (q >> 2u)];
+            let right_3 = d[(i + 3u) * (u.n >> 2u) + (q >> 2u)];
+            let d_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
+            let d_at_ = d_at.x * u.n + p;
+            let d_at__ = d_at.y * u.n + p;
+            let d_at___ = d_at.z * u.n + p;
+            let d_at____ = d_at.w * u.n + p;
+            let left = vec4f(d[d_at_ >> 2u][d_at_ & 3u], d[d_at__ >> 2u][d_at__ & 3u], d[d_at___ >> 2u][d_at___ & 3u], d[d_at____ >> 2u][d_at____ & 3u]);
+            c_sum += left.x * right_0;
+            c_sum += left.y * right_1;
+            c_sum += left.z * right_2;
+            c_sum += left.w * right_3;
+        }
+        for (var i = in_fours + (part * 16u + slice); i < u.m; i += count * 16u) {
+            let right = d[i * (u.n >> 2u) + (q >> 2u)];
+            let d_at_____ = i * u.n + p;
+            c_sum += d[d_at_____ >> 2u][d_at_____ & 3u] * right;
         }
     }
     partial[lane] = c_sum;
     workgroupBarrier();
-    for (var half = 8u; half > 0u; half >>= 1u) {
-        if (slice < half) {
-            partial[lane] = partial[lane] + partial[lane + half * 16u];
+    if (slice < 1u && q < u.n) {
+        let own = slice * 256u + (lane & 15u);
+        var joined = vec4f(0.0);
+        for (var other = 0u; other < 16u; other += 4u) {
+            joined += partial[own + other * 16u] + partial[own + (other + 1u) * 16u] + (partial[own + (other + 2u) * 16u] + partial[own + (other + 3u) * 16u]);
         }
-        workgroupBarrier();
-    }
-    if (slice == 0u && q < u.n) {
-        parts[(group / blocks * u.n + q) >> 2u] = partial[lane];
+        parts[((p * count + part) * u.n + q) >> 2u] = joined;
     }
 }

@@ -24,9 +24,13 @@ fn main(
         return;
     }
     let count = min(max((u.m + 255u) >> 8u, 1u), 256u);
+    let first = element;
     var total = 0.0;
-    for (var part = 0u; part < count; part += 1u) {
-        total += parts[part * u.n + element];
+    for (var part = 0u; part < (count >> 2u) * 4u; part += 4u) {
+        total += parts[first + part * u.n] + parts[first + (part + 1u) * u.n] + (parts[first + (part + 2u) * u.n] + parts[first + (part + 3u) * u.n]);
+    }
+    for (var part = (count >> 2u) * 4u; part < count; part += 1u) {
+        total += parts[first + part * u.n];
     }
     mean[element] = total / f32(i32(u.m));
 }
