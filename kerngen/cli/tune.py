@@ -186,9 +186,7 @@ def _tune(
     chosen = [*shapes] or [default_sizes(kernel, ctx.kind)]
     try:
         with _watching(budget) as watch:
-            return [
-                *tune_all(ctx, target.subject, target.stages, chosen, budget, watch)
-            ]
+            return tune_all(ctx, target.subject, target.stages, chosen, budget, watch)
     except KeyError as error:
         raise click.UsageError(f"--shapes lacks {error}.") from None
     except ShapeError as error:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, final
 
 from kerngen.bench.arguments import Sizes, own_sizes
@@ -50,31 +50,53 @@ def tune(
     shapes: Sequence[Sizes],
     budget: float,
     watch: Watch,
-) -> Iterator[Found]:
-    """Yield what is found for each stage and each of the shapes, within some seconds.
+) -> list[Found]:
+    """Return what is found for each of the shapes and stages, within some seconds.
+
+    A stage is tuned beside what was found for those before it, and not at all where it
+    runs with one of them; then it gets no schedule at other shapes either, which would
+    part them here, too.
 
     Raises ShapeError where the adapter can't bind a shape's tensors, KeyError where a
     dim is missing.
     """
     end = time.monotonic() + budget
     left = len(stages) * len(shapes)
-    for stage in stages:
-        with ExitStack() as stack:
-            trials = Trials(ctx, subject, stage, stack)
-            for sizes in shapes:
-                share = max(end - time.monotonic(), 0.0) / left
-                left -= 1
-                yield _tune_one(trials, sizes, share, watch)
+    found: list[Found] = []
+    covered: set[str] = set()
+    for sizes in shapes:
+        so_far = subject
+        for stage in stages:
+            share = max(end - time.monotonic(), 0.0) / left
+            left -= 1
+            with ExitStack() as stack:
+                trials = Trials(ctx, so_far, stage, stack)
+                one = _tune_one(trials, sizes, share, watch)
+            if one is None:
+                covered.add(stage)
+                continue
+            found.append(one)
+            if one.winner.candidate is not None:
+                so_far = so_far.having(stage, one.winner.candidate)
+    return [_alone(each) if each.winner.stage in covered else each for each in found]
 
 
-def _tune_one(trials: Trials, sizes: Sizes, seconds: float, watch: Watch) -> Found:
+def _alone(found: Found) -> Found:
+    """Return what was found as if nothing was faster."""
+    winner = replace(found.winner, candidate=None, after=found.winner.before)
+    return replace(found, winner=winner)
+
+
+def _tune_one(
+    trials: Trials, sizes: Sizes, seconds: float, watch: Watch
+) -> Found | None:
     try:
         return _search(trials, sizes, seconds, watch)
     finally:
         trials.ctx.trim()
 
 
-def _search(trials: Trials, sizes: Sizes, seconds: float, watch: Watch) -> Found:
+def _search(trials: Trials, sizes: Sizes, seconds: float, watch: Watch) -> Found | None:
     end = time.monotonic() + _OF_SEARCH * seconds
     kernel = trials.now.kernel
     own = own_sizes(kernel, sizes)
@@ -83,14 +105,15 @@ def _search(trials: Trials, sizes: Sizes, seconds: float, watch: Watch) -> Found
             f"{kernel.name}: the adapter can't bind its tensors at {dict(own)}: tune it "
             f"at smaller sizes."
         )
+    present = trials.present(own)
+    if present is None:
+        return None
     inputs = trials.inputs(own)
     search = Search(
         lambda candidate, best: trials.attempt(candidate, own, inputs, best),
         end,
     )
-    present = trials.present(own)
-    strategies = map(Candidate, _strategies())
-    for _ in search.run([*([present] if present else []), *strategies]):
+    for _ in search.run([present, *map(Candidate, _strategies())]):
         watch(trials.stage, own, search)
     each = (1 - _OF_SEARCH) * seconds / (_FINALISTS + 1)
     effort = Effort(samples=11, seconds=min(each / 2, 0.5))
@@ -123,7 +146,7 @@ def _final(
     }
     best = min(times, key=lambda each: times[each], default=None)
     if best is None or times[best] > WORTH * before:
-        return Winner(trials.stage, sizes, None, trials.now.scheduled, before, before)
+        return Winner(trials.stage, sizes, None, None, before, before)
     version = trials.version(best)
     if not isinstance(version, Version):
         raise TypeError(version)

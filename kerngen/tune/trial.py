@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import prod
 from pathlib import PurePosixPath
@@ -14,8 +14,14 @@ from kerngen.bench.arguments import Sizes, scalars, sets, tensor_bytes
 from kerngen.bench.measure import Effort, Timing, clock_of, measure
 from kerngen.bench.package import Compiled, functions, imported
 from kerngen.compiler import CompiledModule, Compiler
-from kerngen.ir.nodes import Kernel, Schedule
-from kerngen.runtime import Context, LimitError
+from kerngen.ir.nodes import Kernel
+from kerngen.runtime import (
+    Context,
+    FeatureError,
+    LimitError,
+    OutOfMemoryError,
+    ValidationError,
+)
 from kerngen.runtime.choices import KernelFunction, kernel_of
 from kerngen.runtime.kernel import Kernel as RuntimeKernel
 from kerngen.schedule.program import ScheduledStage
@@ -62,11 +68,15 @@ class Subject:
 
     def compiled(self, stage: str, candidate: Candidate | None) -> CompiledModule:
         """Compile the kernel with a candidate before its schedules, or with those alone."""
-        first: tuple[Schedule, ...] = ()
-        if candidate is not None:
-            first = (candidate.schedule(stage, self.kernel.span),)
-        schedules = (*first, *self.kernel.schedules)
+        subject = self if candidate is None else self.having(stage, candidate)
+        schedules = subject.kernel.schedules
         return self.compiler.with_schedules(self.name, self.kernel, schedules)
+
+    def having(self, stage: str, candidate: Candidate) -> Subject:
+        """Return the subject with one more schedule, before those that it has."""
+        schedule = candidate.schedule(stage, self.kernel.span)
+        schedules = (schedule, *self.kernel.schedules)
+        return replace(self, kernel=replace(self.kernel, schedules=schedules))
 
     @contextmanager
     def imported(self, compiled: CompiledModule) -> Generator[KernelFunction]:
@@ -79,10 +89,13 @@ class Subject:
 @final
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A kernel compiled in one way, and how it then runs the stage in question."""
+    """A kernel compiled in one way, and how it then runs the stage in question.
+
+    `scheduled` is the first of its schedules; there is none if an earlier stage runs it.
+    """
 
     function: KernelFunction
-    scheduled: ScheduledStage
+    scheduled: ScheduledStage | None
 
     @property
     def kernel(self) -> RuntimeKernel:
@@ -121,7 +134,7 @@ class Trials:
         function = self.stack.enter_context(self.subject.imported(compiled))
         stages = compiled.programs[0].stages
         scheduled = next(s for s in stages if s.name == self.stage).schedules
-        return Version(function, scheduled[0])
+        return Version(function, next(iter(scheduled), None))
 
     def inputs(self, sizes: Sizes) -> Inputs:
         """Return random arguments to time every candidate with."""
@@ -150,6 +163,8 @@ class Trials:
             return Outcome(Verdict.TIMED, measure(clock, effort).median)
         except LimitError as error:
             return Outcome(Verdict.OVER_LIMITS, why=str(error))
+        except (FeatureError, ValidationError, OutOfMemoryError) as error:
+            return Outcome(Verdict.UNFIT, why=str(error))
 
     def time(
         self,
@@ -180,7 +195,8 @@ class Trials:
 
     def _runs(self, version: Version, sizes: Sizes) -> bool:
         """Whether a candidate's own schedule is what the adapter would run."""
-        return self._label(version, sizes) == version.scheduled.label
+        label = version.scheduled.label if version.scheduled else ""
+        return self._label(version, sizes) == label
 
     def _label(self, version: Version, sizes: Sizes) -> str | None:
         choices = self.ctx.choices(version.function, **sizes)

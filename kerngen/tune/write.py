@@ -25,13 +25,13 @@ _EXACT_BELOW: Final = 16
 class Winner:
     """What was found for a stage at some sizes: a candidate, or None for what there was.
 
-    `scheduled` is how the candidate runs the stage.
+    `scheduled` is how the candidate runs the stage, if there is one.
     """
 
     stage: str
     sizes: Sizes
     candidate: Candidate | None
-    scheduled: ScheduledStage
+    scheduled: ScheduledStage | None
     before: float
     after: float
 
@@ -62,7 +62,7 @@ def _item(
 ) -> Iterator[str]:
     sizes = ", ".join(f"{name} = {size}" for name, size in winner.sizes.items())
     target = kernel if whole else f"{kernel}.{winner.stage}"
-    if winner.candidate is None:
+    if winner.candidate is None or winner.scheduled is None:
         yield f"// {target}, {sizes}: {duration(winner.before)}; nothing was faster."
         return
     before, after = duration(winner.before), duration(winner.after)

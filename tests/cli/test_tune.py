@@ -111,3 +111,33 @@ def test_faults_of_the_user_are_messages(
     arguments: tuple[str, ...], message: str, code: int, kerngen: Run
 ) -> None:
     assert message in kerngen("tune", *arguments, code=code).output
+
+
+SHIFT = """
+kernel shift(x: f32[m, n]) -> y: f32[m, n] {
+    let top[i] = max[j] x[i, j];
+    y[i, j] = x[i, j] - top[i];
+}
+"""
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_stages_that_run_with_earlier_ones_are_left_alone(
+    layer: Path, kerngen: Run, monkeypatch: pytest.MonkeyPatch, *, apart: bool
+) -> None:
+    """Only a maximum that runs apart leaves the rest to be tuned."""
+
+    def attempt(
+        self: trial.Trials, candidate: Candidate | None, *rest: object
+    ) -> Outcome:
+        del rest
+        reduced = self.stage == "top" and candidate == Candidate("reduce")
+        fit = candidate is None or (apart and reduced)
+        return Outcome(Verdict.TIMED if fit else Verdict.UNFIT, 1.0)
+
+    monkeypatch.setattr(trial.Trials, "attempt", attempt)
+    monkeypatch.setattr(session, "WORTH", 1e9)
+    edit(layer / "dsl" / "shift.kern", SHIFT)
+    said = kerngen("tune", "shift", "--shapes", "m=20,n=8", "--budget", "2").stdout
+    assert ("schedule shift.top when" in said) == apart
+    assert ("shift.y, m = 20, n = 8" in said) == apart

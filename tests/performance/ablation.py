@@ -246,5 +246,6 @@ class _Timer:
 
 def _code(version: Version) -> list[str]:
     """Return the shaders without their first lines, which name them."""
-    shaders = [s for variant in version.scheduled.variants for s in variant.shaders]
+    variants = version.scheduled.variants if version.scheduled else ()
+    shaders = [shader for variant in variants for shader in variant.shaders]
     return [re.sub(r"\A(//.*\n)*", "", shader.text) for shader in shaders]
