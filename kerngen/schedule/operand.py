@@ -175,14 +175,14 @@ class Operand:
 
     def _inside(self) -> Iterator[t.Stmt]:
         """Yield the way to read four neighbours at once, if they do not wrap."""
-        if self.turns_over and len(self.over) > 1:
+        s, innermost = self.builder, self.over[-1]
+        if self.turns_over and self.over != (innermost,):
             return
-        s = self.builder
         names, number = self._names()
         at: dict[Index, t.Expr] = {i: t.Ident(name) for i, name in names.items()}
         term, terms = t.Ident(number), s.size(self.over)
         if self.turns_over:
-            axis, inside = self.over[-1], term + (VECTOR - 1) < terms
+            axis, inside = innermost, term + (VECTOR - 1) < terms
         else:
             axis, end = self.outer, at[self.outer] + (VECTOR - 1)
             inside = t.all_of(end < s.extent(self.outer.extent), term < terms)
