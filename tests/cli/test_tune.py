@@ -47,9 +47,20 @@ def built(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_winners_are_built_used_and_right(
     layer: Path, kerngen: Run, ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "WORTH", 1e9)  # the fastest other one, if slower
+    attempt = trial.Trials.attempt
+
+    def only_generic(
+        self: trial.Trials, candidate: Candidate | None, *rest: Any
+    ) -> Outcome:
+        """Let nothing else win: which strategy is faster here is another question."""
+        if candidate in {None, Candidate("generic")}:
+            return attempt(self, candidate, *rest)
+        return Outcome(Verdict.UNFIT)
+
+    monkeypatch.setattr(trial.Trials, "attempt", only_generic)
+    monkeypatch.setattr(session, "WORTH", 1e9)
     out = layer / "dsl" / "tuned.kern"
-    arguments = ("tune", "layer", "--budget", "3", "--shapes", "n=64,k=64")
+    arguments = ("tune", "layer", "--budget", "10", "--shapes", "n=64,k=64")
     said = kerngen(*arguments, "--out", out).stdout
     assert "tuned.kern: written" in said
     assert "timed" in said
@@ -59,12 +70,10 @@ def test_the_winners_are_built_used_and_right(
     assert "when n >= 32 and n <= 128 and k >= 32 and k <= 128 {" in text
     kerngen("build")
     module = built(layer, monkeypatch)
-    strategy = text.rpartition("{ ")[2].split()[0]
-    near, far = ctx.choices(module.layer, n=64, k=64), ctx.choices(
-        module.layer, n=1000, k=64
-    )
-    assert near[0].strategy.split("_")[0] == strategy
-    assert far[0].strategy.split("_")[0] == "gemv"
+    assert "{ generic }" in text
+    near = ctx.choices(module.layer, n=64, k=64)
+    far = ctx.choices(module.layer, n=1000, k=1000)
+    assert near[0].strategy == "generic" != far[0].strategy
     rng = np.random.default_rng(0)
     w, x = rng.random((65, 66)) / 20, rng.random(66)
     y = module.layer(ctx.tensor(w.astype(np.float32)), ctx.tensor(x.astype("f4")))
