@@ -75,7 +75,9 @@ def head(
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "adapter": adapter_of(ctx),
         "limits": limits_of(ctx),
-        "clock": "device" if has_timestamps(ctx) else "host",
+        "clock": (
+            "device" if ctx.kind != "reference" and has_timestamps(ctx) else "host"
+        ),
         "versions": versions_of(peers),
         "effort": {
             "samples": effort.samples,

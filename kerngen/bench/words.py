@@ -53,7 +53,7 @@ def heading(run: RunData) -> list[tuple[str, str]]:
     ceilings = run["ceilings"]
     clock = {
         "device": "the device's timestamps",
-        "host": "the host's clock: the adapter has no timestamps",
+        "host": "the host's clock: there are no timestamps",
     }
     copied = quantity(ceilings["bytes"], "B/s")
     multiplied = quantity(ceilings["operations"], "FLOP/s")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
@@ -157,7 +158,9 @@ def _cases(stack: ExitStack, request: _Request, kind: Kind) -> Iterator[Case]:
             if SUFFIX in name:
                 yield from _own(stack, name, request.sizes, kind)
             else:
-                yield from named(name, request.sizes, kind)
+                cases = named(name, request.sizes, kind)
+                one = request.quick and not request.sizes
+                yield from islice(cases, 1 if one else None)
         except (UnknownKernelError, ShapeError) as error:
             raise click.ClickException(str(error)) from None
         except KeyError as error:

@@ -58,10 +58,10 @@ def tune(
 ) -> None:
     """Find fast schedules of KERNEL by trying them on the adapter at hand.
 
-    KERNEL is a kernel of the project's sources, or FILE.kern:kernel, either with .stage
-    for one stage alone.  Every candidate is compiled, its results are held to the NumPy
-    reference, and it is timed.  The winners are schedules with guards around the shapes,
-    in a file that uses the kernel's: commit it, and 'kerngen build' takes it.
+    KERNEL is a kernel of the project's sources, FILE.kern or FILE.kern:kernel; .stage
+    behind a kernel is for that alone.  Every candidate is compiled, its results are held
+    to the NumPy reference, and it is timed.  The winners are schedules with guards around
+    the shapes, in a file that uses the kernel's: commit it, and 'kerngen build' takes it.
     """
     with reporting(sys.stderr):
         target = _find(kernel, out)
@@ -93,8 +93,15 @@ def _find(wanted: str, out: Path | None) -> _Target:
     from kerngen.tune.session import tunable_stages
     from kerngen.tune.trial import Subject
 
-    file, _, rest = wanted.rpartition(f"{SUFFIX}:")
-    selection = select(Path(f"{file}{SUFFIX}") if file else None, find_project())
+    whole_file = f"{wanted}:" if wanted.endswith(SUFFIX) else wanted
+    file, _, rest = whole_file.rpartition(f"{SUFFIX}:")
+    project = find_project()
+    if not file and project.source is None:
+        raise click.UsageError(
+            "Give FILE.kern:kernel: no pyproject.toml here sets 'source' under "
+            "[tool.kerngen]."
+        )
+    selection = select(Path(f"{file}{SUFFIX}") if file else None, project)
     library = selection.library()
     compiler = Compiler(library, formatted=False)
     name, kernel, stage = _resolve(compiler, selection, rest)
@@ -124,6 +131,11 @@ def _resolve(
         for file in selection.files
         for kernel in compiler.module(file.name).kernels
     ]
+    if not wanted and len(known) == 1:
+        return known[0][0], known[0][2], ""
+    if not wanted:
+        shown = ", ".join(each for *_, each in known) or "none"
+        raise click.ClickException(f"Say which kernel, as FILE.kern:kernel: {shown}.")
     kernel, _, stage = wanted.rpartition(".")
     for name, of_stage in ((wanted, ""), (kernel, stage)):
         matches = [

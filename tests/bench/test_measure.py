@@ -61,5 +61,5 @@ def test_the_device_times_all_launches_of_a_sample(ctx: Context) -> None:
         elementwise.add(x, x)
 
     clock = clock_of(ctx, launch)
-    assert 0 < clock(1) < clock(60)
-    assert turns == [*range(61)]
+    assert 0 < min(clock(1) for _ in range(5)) < clock(60)
+    assert turns == [*range(65)]

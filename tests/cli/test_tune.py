@@ -30,6 +30,10 @@ def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     edit(root / "pyproject.toml", PYPROJECT)
     edit(root / "dsl" / "nets" / "layer.kern", LAYER)
     edit(root / "dsl" / "scale.kern", SCALE)
+    edit(
+        root / "two.kern",
+        SCALE.replace("scale", "one") + SCALE.replace("scale", "other"),
+    )
     monkeypatch.chdir(root)
     return root
 
@@ -106,6 +110,8 @@ def test_without_out_the_schedules_are_printed(
 @pytest.mark.parametrize(
     ("arguments", "message", "code"),
     [
+        (("two.kern",), "Say which kernel, as FILE.kern:kernel: one, other.", 1),
+        (("dsl/scale.kern", "--shapes", "k=8"), "--shapes lacks 'n'", 2),
         (("lair",), "There is no kernel 'lair'", 1),
         (("layer.w",), "has no stage 'w' to tune: it has", 1),
         (("layer", "--shapes", "n=8"), "--shapes lacks 'k'", 2),
