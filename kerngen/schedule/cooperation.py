@@ -1,4 +1,4 @@
-"""What the lanes of a workgroup do together: stride over a reduction, then join.
+"""What the lanes of a workgroup do together: join what each has found, then finish.
 
 The order of every sum is fixed, so the same input gives the same bits each time.
 """
@@ -17,9 +17,8 @@ from kerngen.ir.types import ValueType
 from kerngen.layout.rules import Space, round_up
 from kerngen.layout.types import lay_out
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
-from kerngen.schedule.identities import accumulate, across, combine, identity
+from kerngen.schedule.identities import accumulate, across, combine
 from kerngen.schedule.lowering import Lowerer
-from kerngen.schedule.per_element import unravel
 from kerngen.schedule.steps import write_steps
 from kerngen.schedule.task import Task, host_product
 from kerngen.schedule.values import LANES, Value
@@ -64,27 +63,6 @@ def value_bytes(type_: ValueType) -> int:
     return round_up(laid.align, laid.size)
 
 
-def accumulate_strided(
-    lowerer: Lowerer,
-    reduce: Reduce,
-    *,
-    start: t.Expr,
-    stride: t.Expr,
-    width: int,
-) -> t.Ident:
-    """Let each lane take every `stride`-th term from `start` on; return its total.
-
-    With a width of 4 a term is a vector along the last reduction index, and the total
-    a vector too.
-    """
-    total = t.Ident(lowerer.shader.fresh(f"{lowerer.label}_{reduce.kind}"))
-    take = into(total, reduce, width)
-    loop = strided_loop(lowerer, reduce, take, start=start, stride=stride, width=width)
-    zero = identity(reduce.kind, reduce.type, width)
-    lowerer.block.extend([t.Var(total.name, zero), loop])
-    return total
-
-
 def into(total: t.Ident, reduce: Reduce, width: int) -> Take:
     """Return what adds a term, or a vector of four, to a total."""
 
@@ -96,37 +74,8 @@ def into(total: t.Ident, reduce: Reduce, width: int) -> Take:
     return take
 
 
-def strided_loop(
-    lowerer: Lowerer,
-    reduce: Reduce,
-    take: Take,
-    *,
-    start: t.Expr,
-    stride: t.Expr,
-    width: int,
-) -> t.Stmt:
-    """Return the loop of a lane over every `stride`-th term from `start` on.
-
-    With a width of 4 a term is a vector along the last reduction index.
-    """
-    shader = lowerer.shader
-    single = len(reduce.indices) == 1
-    name = shader.name(reduce.indices[0].name) if single else shader.fresh("term")
-    counter = t.Ident(name)
-    inner = lowerer.nested({})
-    if width > 1:
-        inner = replace(inner, vector=reduce.indices[-1])
-    if single:
-        inner.at[reduce.indices[0]] = counter
-    else:
-        inner.at.update(unravel(shader, inner.block, reduce.indices, counter))
-    take(inner)
-    size = shader.size(reduce.indices)
-    return t.count_up(counter.name, start * width, size, stride * width, *inner.block)
-
-
 def counted_terms(reduce: Reduce) -> str:
-    """Return the Python text of what the flat counter of `accumulate_strided` reaches.
+    """Return the Python text of what a counter of all terms reaches.
 
     One index alone is no longer than an axis, which cannot overflow.
     """

@@ -165,14 +165,14 @@ FAULTS: Final = (
     PlantedFault(
         "a tile that is not cut at the edge",
         "kerngen.schedule.operand:Operand._declare_element",
-        "t.any_of(*beyond)",
-        "beyond[0]",
+        't.call("select", zero, value.expr, term < terms)',
+        "value.expr",
     ),
     PlantedFault(
         "a dropped part of a total",
         "kerngen.schedule.parts:_finish_shader",
-        "t.count_up(part.name, shader.lane, count,",
-        "t.count_up(part.name, shader.lane + 1, count,",
+        "start=shader.lane,",
+        "start=shader.lane + 1,",
     ),
     PlantedFault(
         "shift counts cut to four bits in the reference",
@@ -218,9 +218,9 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "vectors of a row that overlap",
-        "kerngen.schedule.cooperation:strided_loop",
-        "t.count_up(counter.name, start * width,",
-        "t.count_up(counter.name, start,",
+        "kerngen.schedule.rowwise_block:_Rowwise._accumulate",
+        "start = along * self.width",
+        "start = along",
     ),
     PlantedFault(
         "indices of an inlined let in the wrong order",
@@ -242,15 +242,15 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "a lost part of what the lanes of a row join",
-        "kerngen.schedule.rows_shader:RowWriter._joining",
-        "for number in range(JOINED)]",
-        "for number in range(JOINED - 1)]",
+        "kerngen.schedule.joining:Joiner._tree",
+        "shader.lane + number * count]",
+        "shader.lane + number % 3 * count]",
     ),
     PlantedFault(
         "a long row of which every other part is skipped",
-        "kerngen.schedule.rows_shader:RowWriter._make_spans",
-        "step = shape.step",
-        "step = 2 * shape.step",
+        "kerngen.schedule.rows_shader:RowWriter._write_elements",
+        "shape.step * shape.taken",
+        "2 * shape.step * shape.taken",
     ),
     PlantedFault(
         "a subscript one beyond its axis",
