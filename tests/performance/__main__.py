@@ -26,7 +26,7 @@ from kerngen.bench.session import begin
 from tests.performance.ablation import AblationData, ablate
 from tests.performance.page import PerformanceData, read_all, write_page
 
-SHARES = (0.7, 0.9)
+SHARES = (0.65, 0.92)
 """When the suite and the ablations end, as parts of the budget; tinygrad has the rest."""
 
 TINYGRAD = (

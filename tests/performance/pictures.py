@@ -58,7 +58,7 @@ def draw_ratios(run: RunData, file: Path) -> None:
             )
         axes.set_xticks([0.25, 0.5, 1, 2, 4], ["1/4", "1/2", "1", "2", "4"])
         axes.minorticks_off()
-        axes.set_xlim(min(0.45, *ratios) * 0.95, max(2.2, *ratios) * 1.15)
+        axes.set_xlim(min(0.45, *ratios) * 0.8, max(2.2, *ratios) * 1.15)
         axes.grid(visible=True, axis="x", color="#eceef1")
         axes.set_axisbelow(True)
         axes.set_title(f"times the speed of {peers[0]}", loc="left")
