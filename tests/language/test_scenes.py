@@ -16,8 +16,7 @@ from kerngen.ir.strategies import OPTIONS
 from kerngen.ir.types import Scalar
 from kerngen.runtime.kernel import Kernel
 from tests.language.scenes import CASES, Array, Case
-from tests.language.test_composites import fits
-from tests.numeric.generated import built, built_module
+from tests.numeric.generated import built, built_module, unless_unfit
 
 SIZES = (0, 1, 6, 67)
 TOLERANCE = 2e-5
@@ -53,10 +52,7 @@ def test_kernels_give_what_loops_give(
     ctx: gpu.Context, case: Case, strategy: str
 ) -> None:
     text = f"{case.text}\nschedule f {{ {strategy} }}" if strategy else case.text
-    if not fits(text):
-        assert strategy not in ("", "generic")
-        return
-    with built_module(text) as module:
+    with unless_unfit(strategy), built_module(text) as module:
         for size in SIZES:
             if size == 0 and case.name == "the nearest sphere":
                 continue

@@ -14,6 +14,7 @@ from types import ModuleType
 
 from kerngen.compiler import compile_text
 from kerngen.runtime.kernel import Kernel
+from kerngen.source.diagnostic import CompileError
 
 DSL = Path(__file__).parents[2] / "dsl"
 _numbers = count()
@@ -33,6 +34,20 @@ def built_module(text: str) -> Generator[ModuleType]:
     compiled = compile_text(text, f"{name}.kern", formatted=False)
     with imported_module(name, compiled.files) as module:
         yield module
+
+
+@contextmanager
+def unless_unfit(strategy: str) -> Generator[None]:
+    """Allow that a strategy suits no stage of what is built in the block.
+
+    Any other fault is an error, and so is one of the strategies that suit every stage.
+    """
+    try:
+        yield
+    except CompileError as error:
+        if [fault.code for fault in error.diagnostics] != ["KG0751"]:
+            raise
+        assert strategy not in ("", "generic")
 
 
 def kernels_in(module: ModuleType) -> tuple[Kernel, ...]:

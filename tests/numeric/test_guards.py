@@ -31,8 +31,13 @@ Run: TypeAlias = Callable[[Context], Iterable[Array]]
 
 WAYS = [way for case in standard_kernels() for way in ways(case)]
 
-AWKWARD = ((1,), (131, 37, 5), (3, 67, 130))
+Lengths: TypeAlias = tuple[tuple[int, ...], ...]
+
+AWKWARD: Lengths = ((131, 37, 5), (3, 67, 130))
 """Off vectors and tiles, each in its own way; a kernel's dims take them in turn."""
+
+SINGLE: Lengths = ((1,),)
+"""One element: `test_subscripts` sees every access there, others the results."""
 
 LONG = 10_007
 """For the only dim of a kernel: more than one workgroup's part of a sum."""
@@ -120,11 +125,11 @@ FAULTS = (
 )
 
 
-def sizes(case: Case) -> Iterator[Dims]:
-    """Awkward lengths for every dim of a kernel."""
-    for lengths in AWKWARD:
+def sizes(case: Case, given: Lengths) -> Iterator[Dims]:
+    """Lengths for every dim of a kernel; a long one with awkward ones."""
+    for lengths in given:
         yield dict(zip(case.kernel.dims, cycle(lengths)))
-    if len(case.kernel.dims) == 1:
+    if len(case.kernel.dims) == 1 and given != SINGLE:
         yield dict.fromkeys(case.kernel.dims, LONG)
 
 
@@ -146,10 +151,12 @@ def hold(guarded: Guarded, run: Run, what: str) -> None:
         assert results[-1] == results[0], f"{what} amid {pattern.name}: other bits"
 
 
-def hold_ways(guarded: Guarded, several: Iterable[Way]) -> None:
+def hold_ways(
+    guarded: Guarded, several: Iterable[Way], given: Lengths = AWKWARD
+) -> None:
     """Hold each way to run a kernel at every size."""
     for way in several:
-        for lengths in sizes(way.case):
+        for lengths in sizes(way.case, given):
             rng = np.random.default_rng(5)
             arrays, scalars = way.draw(rng, lengths)
             run = partial(way.run, arrays=arrays, scalars=scalars)
@@ -159,6 +166,12 @@ def hold_ways(guarded: Guarded, several: Iterable[Way]) -> None:
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_nothing_is_touched_outside(guarded: Guarded, way: Way) -> None:
     hold_ways(guarded, [way])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_nothing_is_touched_beside_one_element(guarded: Guarded, way: Way) -> None:
+    hold_ways(guarded, [way], SINGLE)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

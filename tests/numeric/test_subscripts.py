@@ -23,12 +23,13 @@ from .domains import Dims
 from .generated import built
 from .guarded import unchecked
 from .subscripts import Instrumented, InstrumentedDevice
-from .test_guards import FAULTY, Fault, faulty, sizes
+from .test_guards import AWKWARD, FAULTY, SINGLE, Fault, faulty, sizes
 from .test_guards import WAYS as ALL
 from .ways import Way, ways
 
 Opened: TypeAlias = tuple[Context, InstrumentedDevice]
 
+SIZES = (*SINGLE, *AWKWARD)
 EMPTY = ((0, 37, 5), (131, 0, 5), (3, 67, 0))
 """Lengths some of which are 0; a kernel's dims take them in turn."""
 
@@ -67,7 +68,7 @@ def hold(opened: Opened, *several: Way) -> None:
     """Run each way at every size, and see that nothing was outside."""
     ctx, device = opened
     for way in several:
-        for lengths in chain(sizes(way.case), empty(way.case)):
+        for lengths in chain(sizes(way.case, SIZES), empty(way.case)):
             arrays, scalars = way.draw(np.random.default_rng(5), lengths)
             way.run(ctx, arrays, scalars)
             outside = device.outside()
