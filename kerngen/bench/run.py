@@ -11,16 +11,14 @@ from typing import TypeAlias, final
 from kerngen.bench.case import Case
 from kerngen.bench.measure import Clock, Effort, Timing, clock_of, measure
 from kerngen.bench.peers import Peer
-from kerngen.runtime import (
-    Context,
-    FeatureError,
-    LimitError,
-    OutOfMemoryError,
-    ShapeError,
-)
+from kerngen.runtime import Context, Error
 
 Contestant: TypeAlias = Callable[[Case], AbstractContextManager[Clock | str]]
 """Yields what times a case, or why nothing does; what it takes is freed behind it."""
+
+
+class PeerError(Exception):
+    """What another library raised, in its words."""
 
 
 @final
@@ -74,8 +72,11 @@ def on_peer(peer: Peer) -> Contestant:
 
     @contextmanager
     def contest(case: Case) -> Generator[Clock | str]:
-        with peer.clock(case) as clock:
-            yield clock or "it has no twin here"
+        try:
+            with peer.clock(case) as clock:
+                yield clock or "it has no twin here"
+        except Exception as error:
+            raise PeerError(f"{type(error).__name__}: {error}") from error
 
     return contest
 
@@ -110,11 +111,5 @@ def _contest(contestant: Contestant, case: Case, effort: Effort) -> Timing | str
             found = clock if isinstance(clock, str) else measure(clock, effort)
             del clock  # what it holds is freed at the end of the block
             return found
-    except (
-        FeatureError,
-        LimitError,
-        OutOfMemoryError,
-        ShapeError,
-        MemoryError,
-    ) as error:
+    except (Error, PeerError, MemoryError) as error:
         return str(error) or type(error).__name__

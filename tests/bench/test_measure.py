@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 import pytest
 
-from kerngen.bench.measure import Effort, clock_of, measure
-from kerngen.bench.run import Budget
+from kerngen.bench.case import Case
+from kerngen.bench.choose import named
+from kerngen.bench.measure import Clock, Effort, clock_of, measure
+from kerngen.bench.run import Budget, on_context, on_peer, run
 from kerngen.runtime import Context, f32
 from kerngen_kernels import elementwise
 
 
-class Clock:
+class Known:
     """Says that each launch takes so many seconds, by the number of the sample."""
 
     def __init__(self, *seconds: float) -> None:
@@ -22,7 +27,7 @@ class Clock:
 
 
 def test_the_median_of_all_samples_but_the_first_counts() -> None:
-    clock = Clock(9.0, 1e-3, *(float(n) * 1e-3 for n in range(1, 21)))
+    clock = Known(9.0, 1e-3, *(float(n) * 1e-3 for n in range(1, 21)))
     timing = measure(clock, Effort(samples=20, launches=100, seconds=10))
     assert timing.median == pytest.approx(10.5e-3)
     assert timing.low == pytest.approx(5.25e-3)
@@ -35,7 +40,7 @@ def test_the_median_of_all_samples_but_the_first_counts() -> None:
     ("each", "launches"), [(1e-7, 100), (1e-3, 50), (0.5e-3, 100), (0.1, 1)]
 )
 def test_launches_to_a_sample_fit_the_effort(each: float, launches: int) -> None:
-    clock = Clock(each)
+    clock = Known(each)
     timing = measure(clock, Effort(samples=20, launches=100, seconds=1))
     assert timing.median == pytest.approx(each)
     assert timing.launches == launches
@@ -43,7 +48,7 @@ def test_launches_to_a_sample_fit_the_effort(each: float, launches: int) -> None
 
 
 def test_three_samples_are_taken_whatever_it_costs() -> None:
-    assert measure(Clock(1.0), Effort(samples=20, seconds=0)).samples == 3
+    assert measure(Known(1.0), Effort(samples=20, seconds=0)).samples == 3
 
 
 def test_a_budget_is_divided_among_what_is_left() -> None:
@@ -63,3 +68,26 @@ def test_the_device_times_all_launches_of_a_sample(ctx: Context) -> None:
     clock = clock_of(ctx, launch)
     assert 0 < min(clock(1) for _ in range(5)) < clock(60)
     assert turns == [*range(65)]
+
+
+class Broken:
+    """A library that fails in the middle of its work."""
+
+    name, version = "broken", "1"
+
+    @contextmanager
+    def clock(self, case: Case) -> Generator[Clock | None]:
+        def fail(launches: int) -> float:
+            raise RuntimeError(f"no memory for {case.name} x {launches}")
+
+        yield fail
+
+
+def test_what_fails_is_noted_and_the_rest_goes_on(ctx: Context) -> None:
+    cases = [*named("add", ({"n": 64}, {"n": 128}), "software")]
+    contestants = {"broken": on_peer(Broken()), "ours": on_context(ctx)}
+    results = [*run(cases, contestants, Effort(samples=1), Budget(60))]
+    assert [result.case.sizes["n"] for result in results] == [64, 128]
+    for result in results:
+        assert result.notes == {"broken": "RuntimeError: no memory for add x 1"}
+        assert result.timings.keys() == {"ours"}

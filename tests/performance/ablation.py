@@ -142,14 +142,29 @@ def ablate(budget: Budget) -> Iterator[AblationData]:
         for each in ABLATIONS:
             if budget.left <= 0:
                 return
-            yield _ablate(contexts, each)
+            rows: list[RowData] = []
+            notes: dict[str, str] = {}
+            sizes = each.sizes if _is_gpu(contexts) else each.small
+            try:
+                _ablate(contexts, each, sizes, rows, notes)
+            except Error as error:
+                notes["the rest"] = str(error)
+            name = each.path.rpartition(".")[2]
+            yield {"kernel": name, "sizes": dict(sizes), "rows": rows, "notes": notes}
 
 
-def _ablate(contexts: Mapping[str, Context], ablation: Ablation) -> AblationData:
-    ctx = next(iter(contexts.values()))
-    sizes = ablation.sizes if ctx.kind == "gpu" else ablation.small
-    rows: list[RowData] = []
-    notes: dict[str, str] = {}
+def _is_gpu(contexts: Mapping[str, Context]) -> bool:
+    return next(iter(contexts.values())).kind == "gpu"
+
+
+def _ablate(
+    contexts: Mapping[str, Context],
+    ablation: Ablation,
+    sizes: Sizes,
+    rows: list[RowData],
+    notes: dict[str, str],
+) -> None:
+    """Add a row for each version, or a note why there is none."""
     with ExitStack() as stack:
         subject = subject_of(ablation.path)
         stage = tunable_stages(subject)[0]
@@ -170,12 +185,6 @@ def _ablate(contexts: Mapping[str, Context], ablation: Ablation) -> AblationData
                 rows.append(_row(what, candidate, found))
     for each in contexts.values():
         each.trim()
-    return {
-        "kernel": ablation.path.rpartition(".")[2],
-        "sizes": dict(sizes),
-        "rows": rows,
-        "notes": notes,
-    }
 
 
 def _row(what: str, candidate: Candidate, seconds: float) -> RowData:

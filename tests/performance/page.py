@@ -147,15 +147,16 @@ def _ablations(found: Sequence[AblationData]) -> Iterator[str]:
     yield _cells(["kernel", "sizes", "what", "time", "of the speed", "schedule"])
     yield _cells(["---", "---", "---", "---:", "---:", "---"])
     for each in found:
-        first = each["rows"][0]["seconds"]
         at = ", ".join(f"{name}={size}" for name, size in each["sizes"].items())
+        shown = [each["kernel"], at]
         for row in each["rows"]:
-            part = f"{first / row['seconds']:.0%}"
-            shown = (each["kernel"], at) if row is each["rows"][0] else ("", "")
+            part = f"{each['rows'][0]['seconds'] / row['seconds']:.0%}"
             time, schedule = duration(row["seconds"]), f"`{row['schedule']}`"
             yield _cells([*shown, row["what"], time, part, schedule])
+            shown = ["", ""]
         for what, why in each["notes"].items():
-            yield _cells(["", "", what, "-", "", why])
+            yield _cells([*shown, what, "-", "", why])
+            shown = ["", ""]
 
 
 def _cells(cells: Sequence[str]) -> str:

@@ -51,4 +51,6 @@ def find_peers(names: Iterable[str], kind: str) -> tuple[list[Peer], dict[str, s
             found.append(make(kind))
         except ImportError as error:
             absent[name] = f"not installed ({error})"
+        except (OSError, RuntimeError) as error:
+            absent[name] = f"it does not start ({error})"
     return found, absent
