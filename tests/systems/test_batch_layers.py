@@ -26,7 +26,7 @@ Array: TypeAlias = NDArray[Any]
 LAYERS = 36
 MOST_SHADERS = 3
 REAL = (2560, 9728)
-SMALL = (128, 512)
+SMALL = (256, 512)
 
 
 @pytest.fixture
