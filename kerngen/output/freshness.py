@@ -64,8 +64,10 @@ class Freshness:
         )
 
     def _is_intact(self, path: str, sha: str) -> bool:
-        file = self._out / path
-        return file.is_file() and digest(file.read_bytes()) == sha
+        try:
+            return digest((self._out / path).read_bytes()) == sha
+        except OSError:
+            return False
 
 
 def stamp_all(out: Path, built: set[str]) -> None:

@@ -7,12 +7,16 @@ without errors of syntax it finds exactly what the parser does.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import final
 
 from kerngen.source.text import Source, Span
 from kerngen.syntax.lexemes import Lexeme, lexemes
+
+_KEYWORD = re.compile(r'//[^\r\n]*|"[^"\r\n]*"?|\b(use|kernel|schedule)\b')
+"""A keyword, or a comment or string that is passed over with the words in it."""
 
 
 @final
@@ -36,21 +40,25 @@ class Outline:
 
 def outline_of(source: Source) -> Outline:
     """Return the outline of a file, whatever its text is."""
-    found = list(lexemes(source.text, 0))
-    uses = tuple(
-        Use(path.text[1:-1], Span(source, path.start, path.end))
-        for word, path in pairwise(found)
-        if word.text == "use" and _is_string(path)
-    )
-    return Outline(uses, _named(found, "kernel"), _named(found, "schedule"))
+    uses: list[Use] = []
+    named: dict[str, set[str]] = {"kernel": set(), "schedule": set()}
+    for keyword, after in _after_keywords(source.text):
+        if keyword != "use":
+            named[keyword].add(after.text)
+        elif _is_string(after):
+            span = Span(source, after.start, after.end)
+            uses.append(Use(after.text[1:-1], span))
+    kernels, scheduled = map(frozenset, named.values())
+    return Outline(tuple(uses), kernels, scheduled)
+
+
+def _after_keywords(text: str) -> Iterator[tuple[str, Lexeme]]:
+    """Yield what stands right after each keyword, and the keyword."""
+    for match in _KEYWORD.finditer(text):
+        after = next(lexemes(text, match.end()), None) if match[1] else None
+        if after:
+            yield match[1], after
 
 
 def _is_string(lexeme: Lexeme) -> bool:
     return len(lexeme.text) > 1 and lexeme.text[0] == lexeme.text[-1] == '"'
-
-
-def _named(found: list[Lexeme], keyword: str) -> frozenset[str]:
-    """Return what stands right after a keyword."""
-    return frozenset(
-        name.text for word, name in pairwise(found) if word.text == keyword
-    )
