@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain, cycle
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ from .guarded import unchecked
 from .subscripts import Instrumented, InstrumentedDevice
 from .test_guards import AWKWARD, FAULTY, SINGLE, Fault, faulty, sizes
 from .test_guards import WAYS as ALL
-from .ways import Way, ways
+from .ways import Way, some, ways
 
 Opened: TypeAlias = tuple[Context, InstrumentedDevice]
 
@@ -43,16 +43,6 @@ FAULTS = (
     Fault("of parts", "least.reduce", "parts[g", "parts[99u+g", "parts[99u+g"),
 )
 """What is to be noted, each with a part of it."""
-
-
-def marked() -> Iterator[Any]:
-    """All ways: all but the first by a strategy and a variant are for the nightly run."""
-    seen: set[tuple[str, str]] = set()
-    for way in ALL:
-        kind = way.schedule.strategy, way.variant.name
-        marks = [pytest.mark.nightly] if kind in seen else []
-        seen.add(kind)
-        yield pytest.param(way, marks=marks, id=str(way))
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +70,7 @@ def empty(case: Case) -> Iterator[Dims]:
     return (dict(zip(case.kernel.dims, cycle(lengths))) for lengths in EMPTY)
 
 
-@pytest.mark.parametrize("way", list(marked()))
+@pytest.mark.parametrize("way", list(some(ALL, most=1)))
 def test_every_subscript_is_inside(opened: Opened, way: Way) -> None:
     hold(opened, way)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, final
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from kerngen.runtime import Context, f16
@@ -25,6 +27,19 @@ MOST = (5000, 4096, 2048, 1024, 512, 128, 32, 16, 8)
 """Sizes that are multiples of a step and not above a limit suit most variants."""
 
 TRIES = 20
+
+
+def some(several: Iterable[Way], most: int) -> Iterator[Any]:
+    """Mark as nightly all ways but the first few by each strategy and variant.
+
+    What those tests hold depends on how a strategy writes shaders, little on the kernel.
+    """
+    seen: Counter[tuple[str, str]] = Counter()
+    for way in several:
+        kind = way.schedule.strategy, way.variant.name
+        seen[kind] += 1
+        marks = [pytest.mark.nightly] if seen[kind] > most else []
+        yield pytest.param(way, marks=marks, id=str(way))
 
 
 @final
