@@ -114,14 +114,18 @@ FAULTS = (
     Fault("a misplaced part", "least.reduce", "parts[g", "parts[1u+g", STORE),
     Fault("past a temporary", "scaled.t.reduce.edge", "&& j <", "&& j <=", STORE),
     Fault("a row too many", "scaled.t.reduce.edge", "i < u.m", "i <= u.m", LOAD),
-    Fault("beyond a temporary", "scaled.y.gemv.edge", "* t[", "* t[1u+", LOAD),
+    Fault(
+        "beyond a temporary",
+        "scaled.y.gemv.edge",
+        "t[j] * right;",
+        "t[j+1u] * right;",
+        LOAD,
+    ),
     Fault("a row not there", "few_nt.gemv_rows2.edge", "&& i < u.m", "", STORE),
     Fault(
-        "a column too many", "few_nn.gemv_rows2.edge", "0u && j <", "0u && j <=", STORE
+        "a column too many", "few_nn.gemv_rows2.edge", "2u && j <", "2u && j <=", STORE
     ),
-    Fault(
-        "parts of no row", "few_nn.gemv_rows2.edge", "2u, u.m)", "2u, u.m + 1u)", STORE
-    ),
+    Fault("parts of no row", "few_nn.gemv_rows2.edge", "i < u.m)", "i <= u.m)", STORE),
 )
 
 
@@ -195,9 +199,9 @@ def test_every_buffer_is_guarded(guarded: Guarded) -> None:
     with built(FAULTY) as (_, _, least, scaled, *_):
         for kernel, dims, nbytes in (
             (least, {"n": LONG}, [4 * LONG, 4, 4 * 3]),
-            (scaled, {"m": 3, "n": 5}, [4 * 15, 4 * 3, 4 * 5]),
+            (scaled, {"m": 3, "n": 5}, [4 * 15, 4 * 3, 4 * 5, 4 * 5]),
         ):
-            way = next(ways(faulty(kernel)))
+            *_, way = ways(faulty(kernel))
             arrays = way.case.arrays(np.random.default_rng(0), dims)
             with guarded.under(PATTERNS[0]):
                 way.run(guarded.ctx, arrays, {})
