@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 
 from kerngen.bench.record import ResultData, RunData
@@ -25,6 +26,8 @@ STYLE: Final[Any] = {
     "svg.hashsalt": "kerngen",
 }
 _MARKERS: Final = "osD^vP"
+FORMATS: Final = (*cast("Any", FigureCanvasBase).get_supported_filetypes(),)
+"""What pictures can be, as the ends of their files."""
 
 
 def draw_roofline(run: RunData, file: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Final, TypedDict
 
 from kerngen import __version__
@@ -165,3 +167,9 @@ def _timing(timing: Timing) -> TimingData:
         "samples": timing.samples,
         "launches": timing.launches,
     }
+
+
+def keep(data: object, file: Path | None) -> None:
+    """Write what was found so far, if there is a file for it."""
+    if file is not None:
+        file.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

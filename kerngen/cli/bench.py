@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -16,15 +15,38 @@ import click
 from kerngen.cli.console import escape, report_console, reporting, watched
 from kerngen.cli.project import find_project, select
 from kerngen.cli.sizes import SIZES, Sizes
+from kerngen.cli.target import TARGET
 from kerngen.syntax.library import SUFFIX
 
 if TYPE_CHECKING:
     from kerngen.bench.case import Case
     from kerngen.bench.record import RunData
+    from kerngen.bench.session import Session
     from kerngen.runtime import Context
     from kerngen.runtime.backend import Kind
 
 Checks: TypeAlias = Literal["on", "off", "both"]
+
+
+def _picture(
+    _context: click.Context, _option: click.Parameter, file: Path | None
+) -> Path | None:
+    """Return where the picture goes; refuse what matplotlib can't draw, if it is there."""
+    from importlib.util import find_spec
+
+    if file is None:
+        return None
+    if find_spec("matplotlib") is None:
+        raise click.UsageError(
+            "--plot needs matplotlib: pip install 'kerngen[bench]' brings it."
+        )
+    from kerngen.bench.plot import FORMATS
+
+    if file.suffix[1:].lower() not in FORMATS:
+        raise click.UsageError(
+            f"--plot: '{file}' should end in one of .{', .'.join(FORMATS)}."
+        )
+    return file
 
 
 @click.command()
@@ -60,8 +82,20 @@ Checks: TypeAlias = Literal["on", "off", "both"]
     metavar="SECONDS",
     help="What is not measured by then is left out, and said.",
 )
-@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE.png")
+@click.option(
+    "--json",
+    "json_file",
+    type=TARGET,
+    metavar="FILE",
+    help="Keep all that was found; written after every case.",
+)
+@click.option(
+    "--plot",
+    type=TARGET,
+    metavar="FILE.png",
+    callback=_picture,
+    help="Draw the roofline.",
+)
 def bench(
     kernels: tuple[str, ...],
     chosen: tuple[Sizes, ...],
@@ -78,17 +112,16 @@ def bench(
     between two timestamps of the device, on inputs that are rotated so that they do not
     lie in a cache; what counts is the median of 20 samples.
     """
-    if plot is not None:
-        _need_matplotlib()
-    request = _Request(kernels, chosen, checks, quick, budget, _peer_names(peers))
+    names = _peer_names(peers)
+    request = _Request(kernels, chosen, checks, quick, budget, names, json_file)
     with ExitStack() as stack, reporting(sys.stderr):
-        found = _run(stack, request)
-    if json_file is not None:
-        json_file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    if plot is not None:
-        from kerngen.bench.plot import draw_roofline
+        found, finished = _run(stack, request)
+        if plot is not None:
+            from kerngen.bench.plot import draw_roofline
 
-        draw_roofline(found, plot)
+            draw_roofline(found, plot)
+    if not finished:
+        raise click.Abort
 
 
 @final
@@ -102,10 +135,14 @@ class _Request:
     quick: bool
     budget: float
     peers: tuple[str, ...] | None
+    file: Path | None
 
 
-def _run(stack: ExitStack, request: _Request) -> RunData:
-    """Run and print; what cases need lives as long as the stack."""
+def _run(stack: ExitStack, request: _Request) -> tuple[RunData, bool]:
+    """Run and print; return what was found, and whether nobody interrupted it.
+
+    What cases need lives as long as the stack.
+    """
     from kerngen.bench.run import Budget
     from kerngen.bench.session import begin
     from kerngen.bench.table import notes_of, table_of
@@ -121,12 +158,28 @@ def _run(stack: ExitStack, request: _Request) -> RunData:
         console.print(f"[bold]{label:9}[/] {escape(text)}")
     if kind != "gpu" and not request.sizes:
         console.print(f"[bold]{'sizes':9}[/] small ones: this adapter is no GPU")
-    for _ in watched(session.results(cases), len(cases), "Timing"):
-        pass
+    finished = _measure(session, cases, request.file)
     console.print(table_of(session.found))
     for note in notes_of(session.found):
         console.print(f"[yellow]not timed:[/] {escape(note)}")
-    return session.found
+    if not finished:
+        done = len(session.found["results"])
+        console.print(f"[yellow]interrupted:[/] {done} of {len(cases)} cases timed")
+    return session.found, finished
+
+
+def _measure(session: Session, cases: list[Case], file: Path | None) -> bool:
+    """Time the cases, and keep what is found after each; false if interrupted."""
+    from kerngen.bench.record import keep
+
+    try:
+        for _ in watched(session.results(cases), len(cases), "Timing"):
+            keep(session.found, file)
+    except KeyboardInterrupt:
+        # Once more: it may have come in the middle of the file.
+        keep(session.found, file)
+        return False
+    return True
 
 
 def _open(stack: ExitStack, checks: Checks) -> dict[str, Context]:
@@ -201,12 +254,3 @@ def _peer_names(given: str | None) -> tuple[str, ...] | None:
                 f"--peers: there is no '{name}'; there are {', '.join(PEERS)}."
             )
     return names
-
-
-def _need_matplotlib() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("matplotlib") is None:
-        raise click.UsageError(
-            "--plot needs matplotlib: pip install 'kerngen[bench]' brings it."
-        )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
 from kerngen.bench.case import Case
 from kerngen.bench.choose import named
-from kerngen.bench.measure import Clock, Effort, clock_of, measure
+from kerngen.bench.measure import Clock, Effort, Launch, clock_of, measure
+from kerngen.bench.peers import find_peers
 from kerngen.bench.run import Budget, on_context, on_peer, run
 from kerngen.runtime import Context, f32
 from kerngen_kernels import elementwise
@@ -91,3 +93,25 @@ def test_what_fails_is_noted_and_the_rest_goes_on(ctx: Context) -> None:
     for result in results:
         assert result.notes == {"broken": "RuntimeError: no memory for add x 1"}
         assert result.timings.keys() == {"ours"}
+
+
+def test_bugs_of_ours_are_raised(ctx: Context) -> None:
+    def broken(ctx: Context) -> Launch:
+        raise RuntimeError(f"a bug, on {ctx}")
+
+    (case,) = named("add", ({"n": 64},), "software")
+    contestants = {"ours": on_context(ctx)}
+    with pytest.raises(RuntimeError, match="a bug"):
+        next(run([replace(case, prepare=broken)], contestants, Effort(), Budget(60)))
+
+
+def test_a_library_that_does_not_start_is_absent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def make(kind: str) -> Broken:
+        raise KeyError(kind)
+
+    monkeypatch.setattr("kerngen.bench.peers.numpy.make", make)
+    found, absent = find_peers(["numpy"], "gpu")
+    assert found == []
+    assert absent == {"numpy": "it does not start (KeyError: 'gpu')"}

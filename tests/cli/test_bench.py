@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kerngen.bench.case import Case
+from kerngen.bench.record import ResultData
+from kerngen.bench.session import Session
 from kerngen.runtime import Context
 from tests.cli.sample import Run, edit
 
@@ -90,10 +94,45 @@ def test_what_does_not_fit_is_said(kerngen: Run, ctx: Context, tmp_path: Path) -
         (("add", "--sizes", "n=1,n=2"), "'n' is given twice", 2),
         (("--sizes", "n=1"), "--sizes needs a KERNEL", 2),
         (("add", "--peers", "jax"), "there is no 'jax'; there are torch", 2),
+        (("add", "--json", "lost/a.json"), "There is no folder 'lost'", 2),
+        (("add", "--json", "dsl"), "'dsl' is a folder", 2),
+        (("add", "--plot", "lost/a.png"), "There is no folder 'lost'", 2),
+        (("add", "--plot", "a.txt"), "'a.txt' should end in one of .", 2),
+        (("add", "--plot", "picture"), "'picture' should end in one of .", 2),
     ],
 )
 @pytest.mark.usefixtures("project")
 def test_faults_of_the_user_are_messages(
-    arguments: tuple[str, ...], message: str, code: int, kerngen: Run
+    arguments: tuple[str, ...],
+    message: str,
+    code: int,
+    kerngen: Run,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Before anything is measured."""
+    monkeypatch.setattr("kerngen.bench.session.find_ceilings", None)
     assert message in kerngen("bench", *arguments, code=code).output
+
+
+def test_an_interrupt_keeps_what_was_found(
+    kerngen: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, lengths = tmp_path / "run.json", list[int]()
+
+    results = Session.results
+
+    def interrupted(session: Session, cases: Sequence[Case]) -> Iterator[ResultData]:
+        for data in results(session, cases):
+            lengths.append(len(read(file)["results"]) if file.exists() else 0)
+            if len(lengths) == 3:
+                raise KeyboardInterrupt
+            yield data
+
+    monkeypatch.setattr(Session, "results", interrupted)
+    sizes = [word for n in (64, 65, 66, 67) for word in ("--sizes", f"n={n}")]
+    arguments = ("--quick", "--checks", "on", "--peers", "none", "--json", file)
+    said = kerngen("bench", "add", *sizes, *arguments, code=1).output
+    assert lengths == [0, 1, 2]
+    assert [each["sizes"]["n"] for each in read(file)["results"]] == [64, 65, 66]
+    assert "interrupted: 3 of 4 cases timed" in said
+    assert "n=65" in said

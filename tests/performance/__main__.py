@@ -9,18 +9,16 @@ What is timed is written after every case, so that an interrupted run is kept.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import cast
 
 from kerngen.bench.case import Case
 from kerngen.bench.choose import suite
 from kerngen.bench.contexts import open_contexts
 from kerngen.bench.measure import Effort
 from kerngen.bench.peers import find_peers
-from kerngen.bench.record import RunData, timings_data
+from kerngen.bench.record import RunData, keep, timings_data
 from kerngen.bench.run import Budget, on_peer, run
 from kerngen.bench.session import begin
 from tests.performance.ablation import AblationData, ablate
@@ -75,15 +73,15 @@ def measure(file: Path, budget: Budget, *, quick: bool) -> None:
         data: PerformanceData = {"run": session.found, "ablations": kept}
         for result in session.results(cases):
             say(result["name"], result["sizes"], result["timings"])
-            keep(file, data)
+            keep(data, file)
     for each in ablate(ends[1]):
         kept.append(each)
         for row in each["rows"]:
             say(each["kernel"], each["sizes"], row)
-        keep(file, data)
+        keep(data, file)
     if kind == "gpu":
         add_tinygrad(session.found, cases, budget)
-        keep(file, data)
+        keep(data, file)
 
 
 def add_tinygrad(found: RunData, cases: Sequence[Case], budget: Budget) -> None:
@@ -106,11 +104,6 @@ def add_tinygrad(found: RunData, cases: Sequence[Case], budget: Budget) -> None:
 def say(*facts: object) -> None:
     """Print what was found, at once."""
     print(*facts, flush=True)
-
-
-def keep(file: Path, data: PerformanceData) -> None:
-    """Write what was found so far."""
-    file.write_text(json.dumps(cast("object", data), indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -51,6 +51,6 @@ def find_peers(names: Iterable[str], kind: str) -> tuple[list[Peer], dict[str, s
             found.append(make(kind))
         except ImportError as error:
             absent[name] = f"not installed ({error})"
-        except (OSError, RuntimeError) as error:
-            absent[name] = f"it does not start ({error})"
+        except Exception as error:  # noqa: BLE001 - of a library, so of any class
+            absent[name] = f"it does not start ({type(error).__name__}: {error})"
     return found, absent
