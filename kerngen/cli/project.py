@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import cast, final
 
@@ -64,6 +64,22 @@ class Selection:
     def library(self) -> Library:
         """Return the files of the run and all that they use."""
         return Library(self._read, self.build, self.root)
+
+    def library_with(self, name: str, text: str) -> Library:
+        """Return the same as if a file of the build had this text."""
+
+        def read(wanted: str) -> Source:
+            return Source(name, text) if wanted == name else self._read(wanted)
+
+        return Library(read, {*self.build, name}, self.root)
+
+    def without(self, name: str) -> Selection:
+        """Return the sources as if one of them were gone."""
+        return replace(
+            self,
+            files=tuple(file for file in self.files if file.name != name),
+            build=tuple(each for each in self.build if each != name),
+        )
 
     def _read(self, name: str) -> Source:
         file = Path(os.path.normpath(self.origin / name))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 import click
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from kerngen.tune.search import Search
     from kerngen.tune.session import Found
     from kerngen.tune.trial import Subject
+
+_PRINTED: Final = "printed by kerngen tune.kern"
+"""What the schedules are called while they are compiled, if no file is to have them."""
 
 
 @click.command()
@@ -68,7 +72,21 @@ def tune(
         with _open(unchecked=unchecked) as ctx:
             found = _tune(ctx, target, shapes, budget)
             text = _text(ctx, target, found, unchecked=unchecked)
-    _report(found)
+        _report(found)
+        _write(target, text, out)
+
+
+def _write(target: _Target, text: str, out: Path | None) -> None:
+    """Write or print the schedules; those that no build would take are printed."""
+    from kerngen.compiler import Compiler
+    from kerngen.source.diagnostic import CompileError
+
+    library = target.selection.library_with(target.written, text)
+    try:
+        Compiler(library, formatted=False).programs(target.subject.name)
+    except CompileError:
+        click.echo(f"\n{text}", nl=False)
+        raise
     if out is None:
         click.echo(f"\n{text}", nl=False)
         return
@@ -79,11 +97,16 @@ def tune(
 @final
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What is tuned, and `used`, the path of its file from the one to be written."""
+    """What is tuned, in which sources, and the name of the file to be `written`.
+
+    `used` is the path of the kernel's file from there.
+    """
 
     subject: Subject
     stages: tuple[str, ...]
     whole: bool
+    selection: Selection
+    written: str
     used: str
 
 
@@ -101,25 +124,27 @@ def _find(wanted: str, out: Path | None) -> _Target:
             "Give FILE.kern:kernel: no pyproject.toml here sets 'source' under "
             "[tool.kerngen]."
         )
-    selection = select(Path(f"{file}{SUFFIX}") if file else None, project)
+    everything = select(Path(f"{file}{SUFFIX}") if file else None, project)
+    _check_out(out, everything)
+    mine = _stable_name(out, everything)
+    # What is to be overwritten counts for nothing, even if it can't be compiled.
+    selection = everything.without(mine)
     library = selection.library()
     compiler = Compiler(library, formatted=False)
     name, kernel, stage = _resolve(compiler, selection, rest)
-    _check_out(out, selection)
-    mine = _stable_name(out, selection)
     module = compiler.module(name)
     found = next(each for each in module.kernels if each.name == kernel)
-    kept = tuple(s for s in found.schedules if s.span.source.name != mine)
     others = compile_closure(library, name)[1:]
-    subject = Subject(compiler, name, replace(found, schedules=kept), others)
+    subject = Subject(compiler, name, found, others)
     stages = tunable_stages(subject)
     if stage and stage not in stages:
         raise click.ClickException(
             f"'{kernel}' has no stage '{stage}' to tune: it has {', '.join(stages)}."
         )
-    folder = posixpath.dirname(mine) if mine else posixpath.dirname(name)
-    used = posixpath.relpath(name, folder or ".")
-    return _Target(subject, (stage,) if stage else stages, len(stages) == 1, used)
+    written = mine or posixpath.join(posixpath.dirname(name), _PRINTED)
+    used = posixpath.relpath(name, posixpath.dirname(written) or ".")
+    chosen = (stage,) if stage else stages
+    return _Target(subject, chosen, len(stages) == 1, selection, written, used)
 
 
 def _resolve(
@@ -164,7 +189,11 @@ def _check_out(out: Path | None, selection: Selection) -> None:
             f"--out: '{out}' is not in '{selection.base}', so no build of it counts "
             f"its schedules."
         )
-    if out.exists() and not out.read_text("utf-8").startswith(HEADING):
+    if not out.resolve().parent.is_dir():
+        raise click.UsageError(f"--out: there is no folder '{out.parent}'.")
+    if not os.access(out if out.exists() else out.parent, os.W_OK):
+        raise click.UsageError(f"--out: '{out}' can't be written.")
+    if out.exists() and not out.read_bytes().startswith(HEADING.encode()):
         raise click.ClickException(f"'{out}' was not written by 'kerngen tune': left.")
 
 
@@ -189,6 +218,7 @@ def _open(*, unchecked: bool) -> Generator[Context]:
 def _tune(
     ctx: Context, target: _Target, shapes: Sequence[Sizes], budget: float
 ) -> list[Found]:
+    from kerngen.bench.arguments import own_sizes
     from kerngen.bench.own import default_sizes
     from kerngen.runtime import ShapeError
     from kerngen.tune.session import tune as tune_all
@@ -197,8 +227,10 @@ def _tune(
     kernel = kernel_of_subject(target.subject)
     chosen = [*shapes] or [default_sizes(kernel, ctx.kind)]
     try:
+        own = [own_sizes(kernel, each) for each in chosen]
+        distinct = [each for n, each in enumerate(own) if each not in own[:n]]
         with _watching(budget) as watch:
-            return tune_all(ctx, target.subject, target.stages, chosen, budget, watch)
+            return tune_all(ctx, target.subject, target.stages, distinct, budget, watch)
     except KeyError as error:
         raise click.UsageError(f"--shapes lacks {error}.") from None
     except ShapeError as error:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kerngen.runtime import Context
-from kerngen.tune import session, trial
+from kerngen.tune import session, trial, write
 from kerngen.tune.candidates import Candidate
 from kerngen.tune.trial import Outcome, Verdict
 from tests.cli.sample import PYPROJECT, SCALE, Run, edit
@@ -82,9 +82,16 @@ def test_the_winners_are_built_used_and_right(
     w, x = rng.random((65, 66)) / 20, rng.random(66)
     y = module.layer(ctx.tensor(w.astype(np.float32)), ctx.tensor(x.astype("f4")))
     np.testing.assert_allclose(y.numpy(), module.layer_reference(w, x), rtol=1e-5)
-    # What was tuned before is no rival of what is found now.
-    again = kerngen(*arguments, "--out", out)
+    # What was tuned before is no rival of what is found now, and may even be broken;
+    # what is asked for twice is tuned once.
+    out.write_text(text + text.splitlines()[-1], encoding="utf-8")
+    twice = ("--shapes", "k=64,n=64,other=1")
+    again = kerngen(*arguments, *twice, "--out", out)
     assert "tuned.kern: written" in again.stdout
+    assert out.read_text("utf-8").count("schedule layer") == text.count(
+        "schedule layer"
+    )
+    kerngen("build")
 
 
 def test_without_out_the_schedules_are_printed(
@@ -116,6 +123,7 @@ def test_without_out_the_schedules_are_printed(
         (("layer.w",), "has no stage 'w' to tune: it has", 1),
         (("layer", "--shapes", "n=8"), "--shapes lacks 'k'", 2),
         (("layer", "--out", "tuned.kern"), "so no build of it counts", 2),
+        (("layer", "--out", "dsl/none/tuned.kern"), "there is no folder", 2),
         (("layer", "--out", "dsl/tuned.txt"), "is not a .kern file", 2),
         (("layer", "--out", "dsl/scale.kern"), "was not written by 'kerngen tune'", 1),
         (("layer", "--shapes", "n=100000,k=100000"), "can't bind its tensors", 1),
@@ -126,6 +134,26 @@ def test_faults_of_the_user_are_messages(
     arguments: tuple[str, ...], message: str, code: int, kerngen: Run
 ) -> None:
     assert message in kerngen("tune", *arguments, code=code).output
+
+
+def test_what_no_build_would_take_is_not_written(
+    layer: Path, kerngen: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def attempt(
+        self: trial.Trials, candidate: Candidate | None, *rest: object
+    ) -> Outcome:
+        del self, rest
+        fit = candidate in {None, Candidate("generic")}
+        return Outcome(Verdict.TIMED if fit else Verdict.UNFIT, 1.0)
+
+    monkeypatch.setattr(trial.Trials, "attempt", attempt)
+    monkeypatch.setattr(session, "WORTH", 1e9)
+    monkeypatch.setattr(write, "_range", lambda *_: iter(()))
+    arguments = ("tune", "scale", "--shapes", "n=64", "--shapes", "n=99")
+    said = kerngen(*arguments, "--out", "dsl/tuned.kern", code=1).output
+    assert "KG0610" in said
+    assert "schedule scale {" in said
+    assert not (layer / "dsl" / "tuned.kern").exists()
 
 
 SHIFT = """
