@@ -11,6 +11,7 @@ from kerngen.bench.choose import UnknownKernelError, named, suite
 from kerngen.bench.peers import numpy as numpy_peer
 from kerngen.bench.peers import torch as torch_peer
 from kerngen.bench.standard import STANDARD
+from kerngen.bench.systems import step_lengths
 from kerngen.runtime import Context, f16, f32, u32
 
 MIB = 2**20
@@ -42,6 +43,13 @@ def test_a_network_moves_its_weights_once() -> None:
     assert 4 * weights < small.bytes < 4.02 * weights
     assert (small.unit, large.unit) == (Unit.BYTES, Unit.OPERATIONS)
     assert large.operations == 2 * 512 * weights
+
+
+def test_a_step_takes_its_sizes_by_name() -> None:
+    sizes = {"longest": 4, "tensors": 3, "shortest": 16}
+    (case,) = named("clip and AdamW", (sizes,), "software")
+    assert (case.bytes, case.largest) == (40 * (16 + 8 + 4), 64)
+    assert step_lengths(sizes) == [16, 8, 4]
 
 
 def test_products_of_many_rows_are_told_by_their_operations() -> None:

@@ -94,6 +94,18 @@ def test_what_does_not_fit_is_said(kerngen: Run, ctx: Context, tmp_path: Path) -
         (("add", "--sizes", "n=1,n=2"), "'n' is given twice", 2),
         (("--sizes", "n=1"), "--sizes needs a KERNEL", 2),
         (("add", "--peers", "jax"), "there is no 'jax'; there are torch", 2),
+        (("clip and AdamW", "--sizes", "n=100"), "no size 'n': it has tensors, sh", 1),
+        (("clip and AdamW", "--sizes", "tensors=5"), "--sizes lacks 'shortest'", 2),
+        (
+            ("clip and AdamW", "--sizes", "tensors=0,shortest=1,longest=9"),
+            "'tensors' must be at least 1, not 0",
+            1,
+        ),
+        (
+            ("feed-forward", "--sizes", "m=1,width=4,inner=8,layers=0"),
+            "'layers' must be at least 1, not 0",
+            1,
+        ),
         (("add", "--json", "lost/a.json"), "There is no folder 'lost'", 2),
         (("add", "--json", "dsl"), "'dsl' is a folder", 2),
         (("add", "--plot", "lost/a.png"), "There is no folder 'lost'", 2),

@@ -131,7 +131,7 @@ class Torch:
         return launch
 
     def _step(self, sizes: Sizes) -> Launch:
-        parameters = [self._parameter(n) for n in step_lengths(**sizes)]
+        parameters = [self._parameter(n) for n in step_lengths(sizes)]
         optimizer = self._torch.optim.AdamW(parameters, fused=True)
         clip = self._torch.nn.utils.clip_grad_norm_
 
