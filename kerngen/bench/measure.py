@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
@@ -51,17 +51,35 @@ def measure(clock: Clock, effort: Effort) -> Timing:
 
     The first launch compiles and warms up, and does not count.
     """
+    (timing,) = measure_in_turn([clock], effort)
+    return timing
+
+
+def measure_in_turn(clocks: Sequence[Clock], effort: Effort) -> list[Timing]:
+    """Return the timings of several, each as of `measure`; they take samples in turn.
+
+    What drifts on the machine meanwhile befalls them alike.
+    """
     begin = time.perf_counter()
+    launches = [_fitting(clock, effort) for clock in clocks]
+    taken: list[list[float]] = [[] for _ in clocks]
+    for number in range(effort.samples):
+        spent = time.perf_counter() - begin
+        if number >= 3 and spent > 2 * effort.seconds * len(clocks):
+            break
+        for clock, count, own in zip(clocks, launches, taken, strict=True):
+            own.append(clock(count) / count)
+    return [_timing(own, n) for own, n in zip(taken, launches, strict=True)]
+
+
+def _fitting(clock: Clock, effort: Effort) -> int:
+    """Warm up; return how many launches there are to a sample."""
     clock(1)
     each = max(clock(2) / 2, 1e-9)
-    fitting = int(effort.seconds / effort.samples / each)
-    launches = max(1, min(effort.launches, fitting))
-    taken: list[float] = []
-    while len(taken) < effort.samples:
-        spent = time.perf_counter() - begin
-        if len(taken) >= min(3, effort.samples) and spent > 2 * effort.seconds:
-            break
-        taken.append(clock(launches) / launches)
+    return max(1, min(effort.launches, int(effort.seconds / effort.samples / each)))
+
+
+def _timing(taken: list[float], launches: int) -> Timing:
     low, _, high = statistics.quantiles(taken, n=4) if len(taken) > 1 else taken * 3
     return Timing(statistics.median(taken), low, high, len(taken), launches)
 

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
 from kerngen.bench.case import Case
-from kerngen.bench.measure import Clock, Effort, Timing, clock_of, measure
+from kerngen.bench.measure import Clock, Effort, Timing, clock_of, measure_in_turn
 from kerngen.bench.peers import Peer
 from kerngen.runtime import Context, Error
 
-Contestant: TypeAlias = Callable[[Case], AbstractContextManager[Clock | str]]
+Contest: TypeAlias = Callable[[Case], AbstractContextManager[Clock | str]]
 """Yields what times a case, or why nothing does; what it takes is freed behind it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """Who runs cases: those `in_turn` are timed together, sample by sample."""
+
+    contest: Contest
+    in_turn: bool = False
 
 
 class PeerError(Exception):
@@ -64,7 +73,7 @@ def on_context(ctx: Context) -> Contestant:
         finally:
             ctx.trim()
 
-    return contest
+    return Contestant(contest, in_turn=True)
 
 
 def on_peer(peer: Peer) -> Contestant:
@@ -78,7 +87,7 @@ def on_peer(peer: Peer) -> Contestant:
         except Exception as error:
             raise PeerError(f"{type(error).__name__}: {error}") from error
 
-    return contest
+    return Contestant(contest)
 
 
 def run(
@@ -89,27 +98,59 @@ def run(
 ) -> Iterator[Result]:
     """Yield the result of each case, as it comes."""
     for number, case in enumerate(cases):
-        timings: dict[str, Timing] = {}
-        notes: dict[str, str] = {}
-        for place, (name, contestant) in enumerate(contestants.items()):
+        found: dict[str, Timing | str] = {}
+        for group in _groups(contestants):
             if budget.left <= 0:
-                notes[name] = f"the budget of {budget.seconds:g} s was used up"
+                used_up = f"the budget of {budget.seconds:g} s was used up"
+                found |= dict.fromkeys(group, used_up)
                 continue
-            after = (len(cases) - number) * len(contestants) - place
-            found = _contest(contestant, case, budget.effort(effort, after))
-            if isinstance(found, Timing):
-                timings[name] = found
-            else:
-                notes[name] = found
+            after = (len(cases) - number) * len(contestants) - len(found)
+            found |= _together(group, case, budget.effort(effort, after))
+        timings = {n: each for n, each in found.items() if isinstance(each, Timing)}
+        notes = {n: each for n, each in found.items() if isinstance(each, str)}
         yield Result(case, timings, notes)
 
 
-def _contest(contestant: Contestant, case: Case, effort: Effort) -> Timing | str:
-    """Return a timing, or why there is none, in the runtime's or the peer's words."""
+def _groups(contestants: Mapping[str, Contestant]) -> list[dict[str, Contest]]:
+    """Return those that are timed together, first those in turn."""
+    in_turn = {n: each.contest for n, each in contestants.items() if each.in_turn}
+    others = [{n: e.contest} for n, e in contestants.items() if not e.in_turn]
+    return [in_turn, *others] if in_turn else others
+
+
+def _together(
+    group: Mapping[str, Contest], case: Case, effort: Effort
+) -> dict[str, Timing | str]:
+    """Return timings, or why there are none; of a group that fails, one by one.
+
+    So what fails is that one's, and there may be memory for one that several lack.
+    """
     try:
-        with contestant(case) as clock:
-            found = clock if isinstance(clock, str) else measure(clock, effort)
-            del clock  # what it holds is freed at the end of the block
-            return found
+        return _measured(group, case, effort)
     except (Error, PeerError, MemoryError) as error:
-        return str(error) or type(error).__name__
+        why = str(error) or type(error).__name__
+    # Not above: the error's frames hold what was taken.
+    found: dict[str, Timing | str] = {}
+    for name, contest in group.items():
+        alone = {name: contest}
+        found |= {name: why} if len(group) == 1 else _together(alone, case, effort)
+    return found
+
+
+def _measured(
+    group: Mapping[str, Contest], case: Case, effort: Effort
+) -> dict[str, Timing | str]:
+    found: dict[str, Timing | str] = {}
+    with ExitStack() as stack:
+        clocks: dict[str, Clock] = {}
+        for name, contest in group.items():
+            clock = stack.enter_context(contest(case))
+            if isinstance(clock, str):
+                found[name] = clock
+            else:
+                clocks[name] = clock
+            del clock  # what it holds is freed at the end of the block
+        timings = measure_in_turn([*clocks.values()], effort)
+        found |= zip(clocks, timings, strict=True)
+        clocks.clear()
+    return found

@@ -7,7 +7,7 @@ from typing import Final
 from rich.table import Table
 
 from kerngen.bench.record import ResultData, RunData
-from kerngen.bench.words import duration, rate, sizes
+from kerngen.bench.words import duration, of_ceiling, rate, sizes
 
 OURS: Final = ("unchecked", "checked")
 """The contestants that are kernels of ours: without runtime checks, and with them."""
@@ -63,7 +63,7 @@ def _detailed(result: ResultData, name: str) -> list[str]:
         rate(result, median),
         duration(median),
         f"{(timing['high'] - timing['low']) / median:.1%}",
-        f"{result['least'] / median:.0%}",
+        of_ceiling(result, median),
     ]
 
 

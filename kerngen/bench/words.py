@@ -8,6 +8,8 @@ from kerngen.bench.case import Unit
 from kerngen.bench.record import ResultData, RunData
 
 _RATES: Final = {Unit.BYTES: "B/s", Unit.OPERATIONS: "FLOP/s"}
+_BEYOND: Final = 1.1
+"""Where faster than the ceiling is no matter of a spread any more."""
 _PREFIXES: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 
 
@@ -27,6 +29,16 @@ def quantity(value: float, unit: str) -> str:
     scaled = value / scale
     digits = 0 if scaled >= 100 else 1 if scaled >= 10 else 2
     return f"{scaled:.{digits}f} {prefix}{unit}"
+
+
+def of_ceiling(result: ResultData, seconds: float) -> str:
+    """Return the part of the speed that the ceilings allow.
+
+    Far above it they are no ceilings: the tensors lie in a cache, and the copy went through
+    memory, or something disturbed it.
+    """
+    part = result["least"] / seconds
+    return f"> {_BEYOND:.0%}" if part > _BEYOND else f"{part:.0%}"
 
 
 def duration(seconds: float) -> str:

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final, TypeAlias, final
 
 from kerngen.bench.arguments import Sizes, scalars, sets, tensor_bytes
-from kerngen.bench.measure import Effort, Timing, clock_of, measure
+from kerngen.bench.measure import Clock, Effort, Timing, clock_of, measure
 from kerngen.bench.package import Compiled, functions, imported
 from kerngen.compiler import CompiledModule, Compiler
 from kerngen.ir.nodes import Kernel
@@ -174,11 +174,14 @@ class Trials:
         effort: Effort,
     ) -> Timing:
         """Time a candidate that was timed before, with more care."""
+        return measure(self.clock(candidate, sizes, inputs), effort)
+
+    def clock(self, candidate: Candidate | None, sizes: Sizes, inputs: Inputs) -> Clock:
+        """Return what times a candidate that compiles."""
         version = self.version(candidate)
         if isinstance(version, str):
             raise TypeError(version)
-        clock = clock_of(self.ctx, _launcher(self.ctx, version, sizes, inputs))
-        return measure(clock, effort)
+        return clock_of(self.ctx, _launcher(self.ctx, version, sizes, inputs))
 
     @property
     def now(self) -> Version:

@@ -10,10 +10,17 @@ import pytest
 
 from kerngen.bench.case import Case
 from kerngen.bench.choose import named
-from kerngen.bench.measure import Clock, Effort, Launch, clock_of, measure
+from kerngen.bench.measure import (
+    Clock,
+    Effort,
+    Launch,
+    clock_of,
+    measure,
+    measure_in_turn,
+)
 from kerngen.bench.peers import find_peers
-from kerngen.bench.run import Budget, on_context, on_peer, run
-from kerngen.runtime import Context, f32
+from kerngen.bench.run import Budget, Contestant, on_context, on_peer, run
+from kerngen.runtime import Context, OutOfMemoryError, f32
 from kerngen_kernels import elementwise
 
 
@@ -51,6 +58,24 @@ def test_launches_to_a_sample_fit_the_effort(each: float, launches: int) -> None
 
 def test_three_samples_are_taken_whatever_it_costs() -> None:
     assert measure(Known(1.0), Effort(samples=20, seconds=0)).samples == 3
+
+
+def test_samples_are_taken_in_turn() -> None:
+    """So what slows the machine down slows both."""
+    load, order = iter([1.0] * 6 + [float(n) for n in range(1, 19)]), list[str]()
+
+    def clock(name: str, seconds: float) -> Clock:
+        def ask(launches: int) -> float:
+            order.append(name)
+            return launches * seconds * next(load)
+
+        return ask
+
+    clocks = [clock("one", 1.0), clock("double", 2.0)]
+    one, double = measure_in_turn(clocks, Effort(samples=9, launches=1, seconds=60))
+    assert order[-6:] == ["one", "double"] * 3
+    assert (one.samples, double.samples) == (9, 9)
+    assert double.median / one.median == pytest.approx(2, rel=0.15)
 
 
 def test_a_budget_is_divided_among_what_is_left() -> None:
@@ -115,3 +140,32 @@ def test_a_library_that_does_not_start_is_absent(
     found, absent = find_peers(["numpy"], "gpu")
     assert found == []
     assert absent == {"numpy": "it does not start (KeyError: 'gpu')"}
+
+
+def test_contexts_are_timed_in_turn_and_fail_alone() -> None:
+    (case,) = named("add", ({"n": 64},), "software")
+    order: list[str] = []
+
+    def contestant(name: str, most: int) -> Contestant:
+        @contextmanager
+        def contest(case: Case) -> Generator[Clock]:
+            def clock(launches: int) -> float:
+                order.append(name)
+                if len(order) > most:
+                    raise OutOfMemoryError(f"{name}: {case.name}")
+                return launches * 1.0
+
+            yield clock
+
+        return Contestant(contest, in_turn=True)
+
+    several = {"one": contestant("one", 1000), "two": contestant("two", 1000)}
+    effort = Effort(samples=2, launches=1)
+    (result,) = run([case], several, effort, Budget(60))
+    assert order == ["one", "one", "two", "two", *["one", "two"] * 2]
+    assert result.timings.keys() == several.keys()
+    order.clear()
+    several["two"] = contestant("two", 3)
+    (result,) = run([case], several, effort, Budget(60))
+    assert result.timings.keys() == {"one"}
+    assert result.notes == {"two": "two: add"}

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypedDict, final
+from typing import Final, NotRequired, TypedDict, final
 
 from kerngen.bench.arguments import Sizes
 from kerngen.bench.contexts import open_contexts
-from kerngen.bench.measure import Effort
+from kerngen.bench.measure import Clock, Effort, Timing, measure_in_turn
 from kerngen.bench.run import Budget
 from kerngen.cli.project import Project, select
 from kerngen.compiler import Compiler
@@ -39,11 +39,15 @@ class Ablation:
 
 
 class RowData(TypedDict):
-    """One version: seconds of a launch, and what it does them with."""
+    """One version: seconds of a launch, and what it does them with.
+
+    `spread` is as of a `Timing`; the first results that were kept have none.
+    """
 
     what: str
     schedule: str
     seconds: float
+    spread: NotRequired[float]
 
 
 class AblationData(TypedDict):
@@ -164,31 +168,39 @@ def _ablate(
     rows: list[RowData],
     notes: dict[str, str],
 ) -> None:
-    """Add a row for each version, or a note why there is none."""
+    """Add a row for each version, timed in turn, or a note why there is none."""
     with ExitStack() as stack:
         subject = subject_of(ablation.path)
         stage = tunable_stages(subject)[0]
         runs = {
-            name: _Timer(Trials(each, subject, stage, stack), sizes)
+            name: _Versions(Trials(each, subject, stage, stack), sizes)
             for name, each in contexts.items()
         }
         first = next(iter(runs.values()))
         now = first.present()
-        rows.append(_row("as it is", now, first.seconds(None)))
-        for name, timer in [*runs.items()][1:]:
-            rows.append(_row(name, now, timer.seconds(None)))
+        timed = [("as it is", now, first.clock(None))]
+        timed += [(name, now, runs[name].clock(None)) for name in [*runs][1:]]
         for what, candidate in _changed(now, ablation.changes):
-            found = first.try_seconds(candidate)
-            if isinstance(found, str):
-                notes[what] = found
-            elif found is not None:
-                rows.append(_row(what, candidate, found))
+            clock = first.try_clock(candidate)
+            if isinstance(clock, str):
+                notes[what] = clock
+            elif clock is not None:
+                timed.append((what, candidate, clock))
+        effort = Effort(samples=11, seconds=0.15 if first.is_gpu else 0.2)
+        timings = measure_in_turn([clock for _, _, clock in timed], effort)
+        for (what, candidate, _), timing in zip(timed, timings, strict=True):
+            rows.append(_row(what, candidate, timing))
     for each in contexts.values():
         each.trim()
 
 
-def _row(what: str, candidate: Candidate, seconds: float) -> RowData:
-    return {"what": what, "schedule": candidate.text, "seconds": seconds}
+def _row(what: str, candidate: Candidate, timing: Timing) -> RowData:
+    return {
+        "what": what,
+        "schedule": candidate.text,
+        "seconds": timing.median,
+        "spread": timing.spread,
+    }
 
 
 def _changed(
@@ -218,15 +230,14 @@ def subject_of(path: str) -> Subject:
 
 
 @final
-class _Timer:
-    """Times versions of a stage on one context, all on the same inputs."""
+class _Versions:
+    """Versions of a stage on one context, all on the same inputs."""
 
     def __init__(self, trials: Trials, sizes: Sizes) -> None:
         self._trials = trials
         self._sizes = sizes
         self._inputs = trials.inputs(sizes)
-        gpu = trials.ctx.kind == "gpu"
-        self._effort = Effort(samples=11, seconds=0.15 if gpu else 0.2)
+        self.is_gpu = trials.ctx.kind == "gpu"
 
     def present(self) -> Candidate:
         """Return the schedule that there is: a first stage runs with no other."""
@@ -235,23 +246,23 @@ class _Timer:
             raise TypeError(self._trials.stage)
         return now
 
-    def seconds(self, candidate: Candidate | None) -> float:
-        """Return what a launch takes."""
-        return self._trials.time(
-            candidate, self._sizes, self._inputs, self._effort
-        ).median
+    def clock(self, candidate: Candidate | None) -> Clock:
+        """Return what times a version."""
+        return self._trials.clock(candidate, self._sizes, self._inputs)
 
-    def try_seconds(self, candidate: Candidate) -> float | str | None:
+    def try_clock(self, candidate: Candidate) -> Clock | str | None:
         """Return the same, or why there is none; nothing if it changes no shader."""
         version = self._trials.version(candidate)
         if isinstance(version, str):
             return version
         if _code(version) == _code(self._running()):
             return None
+        clock = self.clock(candidate)
         try:
-            return self.seconds(candidate)
+            clock(1)
         except Error as error:
             return str(error)
+        return clock
 
     def _running(self) -> Version:
         """Return the schedule there is as if it were asked for."""

@@ -10,7 +10,7 @@ from typing import Final, TypedDict, cast
 
 from kerngen.bench.record import ResultData, RunData
 from kerngen.bench.table import OURS, notes_of
-from kerngen.bench.words import duration, heading, rate, sizes
+from kerngen.bench.words import duration, heading, of_ceiling, rate, sizes
 from tests.performance.ablation import AblationData
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"
@@ -23,7 +23,12 @@ INTRODUCTION: Final = """\
 Made by `tools/performance --report` from the files in [docs/performance](performance), which hold the raw results. `tools/performance --json FILE` measures anew, on the best adapter at hand; [bench.md](bench.md) says what is measured, and how.
 
 *of ceiling* is the part of the speed that a copy and multiplications in registers, measured in the same run, allow for work that moves each byte once. *ratio* is how many times as fast the kernel without runtime checks is as the peer beside it; above 1, it is faster. Times are of one launch.
+
+*spread* is how far the quartiles of the samples are apart, as a part of the median. Where it is **bold**, it is above 20 %, and the row tells little: something else ran on the machine. *> 110%* of the ceiling says that it is none there: small tensors lie in a cache, while the copy went through memory; or something disturbed the copy, which is measured once, at the begin of the run.
 """
+
+WIDE: Final = 0.2
+"""The spread above which a row is marked."""
 
 
 ON_SOFTWARE: Final = """\
@@ -86,7 +91,7 @@ def _section(name: str, data: PerformanceData) -> Iterator[str]:
         yield f"\nNot timed: {note}."
     if data["ablations"]:
         yield "\n### What each technique is worth\n"
-        yield "The schedule that a kernel has here, then with one thing changed.\n"
+        yield f"The schedule that a kernel has here, then with one thing changed{_turns(data)}.\n"
         yield from _ablations(data["ablations"])
     yield ""
 
@@ -121,9 +126,9 @@ def _row(result: ResultData, peers: Sequence[str]) -> list[str]:
         cells += ["-"] * 4
     else:
         median = own["median"]
-        spread = (own["high"] - own["low"]) / median
+        spread = _spread((own["high"] - own["low"]) / median)
         cells += [duration(median), rate(result, median)]
-        cells += [f"{spread:.1%}", f"{result['least'] / median:.0%}"]
+        cells += [spread, of_ceiling(result, median)]
     cells.append(_rate(result, "checked"))
     for peer in peers:
         both = own is not None and peer in timings
@@ -144,19 +149,45 @@ def _ratio(result: ResultData, peer: str) -> str:
 
 
 def _ablations(found: Sequence[AblationData]) -> Iterator[str]:
-    yield _cells(["kernel", "sizes", "what", "time", "of the speed", "schedule"])
-    yield _cells(["---", "---", "---", "---:", "---:", "---"])
+    titles = ["kernel", "sizes", "what", "time", "spread", "of the speed", "schedule"]
+    yield _cells(titles)
+    yield _cells(["---", "---", "---", "---:", "---:", "---:", "---"])
     for each in found:
-        at = ", ".join(f"{name}={size}" for name, size in each["sizes"].items())
-        shown = [each["kernel"], at]
+        shown = [each["kernel"], _at(each)]
         for row in each["rows"]:
             part = f"{each['rows'][0]['seconds'] / row['seconds']:.0%}"
-            time, schedule = duration(row["seconds"]), f"`{row['schedule']}`"
-            yield _cells([*shown, row["what"], time, part, schedule])
+            spread = _spread(row["spread"]) if "spread" in row else "-"
+            cells = [row["what"], duration(row["seconds"]), spread, part]
+            yield _cells([*shown, *cells, f"`{row['schedule']}`"])
             shown = ["", ""]
+    for why, where in _left_out(found).items():
+        yield f"\nLeft out: {', '.join(where)}. {why}"
+
+
+def _turns(data: PerformanceData) -> str:
+    """Say that versions took turns, which those without a spread did not yet."""
+    rows = (row for each in data["ablations"] for row in each["rows"])
+    in_turn = all("spread" in row for row in rows)
+    return ": all versions of a kernel take their samples in turn" if in_turn else ""
+
+
+def _left_out(found: Sequence[AblationData]) -> dict[str, list[str]]:
+    """Return what could not be timed by the reasons, each once."""
+    reasons: dict[str, list[str]] = {}
+    for each in found:
         for what, why in each["notes"].items():
-            yield _cells([*shown, what, "-", "", why])
-            shown = ["", ""]
+            where = f"{each['kernel']} ({_at(each)}) with \"{what}\""
+            reasons.setdefault(why, []).append(where)
+    return reasons
+
+
+def _at(ablation: AblationData) -> str:
+    return ", ".join(f"{name}={size}" for name, size in ablation["sizes"].items())
+
+
+def _spread(part: float) -> str:
+    """Return a spread, in bold where the row tells little."""
+    return f"**{part:.1%}**" if part > WIDE else f"{part:.1%}"
 
 
 def _cells(cells: Sequence[str]) -> str:

@@ -23,6 +23,38 @@ def test_the_page_is_made_of_the_results() -> None:
     assert all((RESULTS / f"roofline-{name}.png").exists() for name in found)
 
 
+def test_the_page_marks_what_tells_little() -> None:
+    (name, data), *_ = read_all().items()
+    data = deepcopy(data)
+    result = data["run"]["results"][0]
+    timing = result["timings"]["unchecked"]
+    timing |= {"median": 1.0, "low": 0.9, "high": 1.05}
+    result["least"] = 1.05
+    row: ablation.RowData = {
+        "what": "a tenth",
+        "schedule": "gemm",
+        "seconds": 10.0,
+        "spread": 0.3,
+    }
+    first: ablation.RowData = {**row, "what": "as it is", "seconds": 1.0, "spread": 0.2}
+    one: ablation.AblationData = {
+        "kernel": "k",
+        "sizes": {"n": 5},
+        "rows": [first, row],
+        "notes": {"a": "No such tiling.", "b": "No such tiling."},
+    }
+    data["ablations"] = [one]
+    text = page({name: data})
+    assert "| 15.0% | 105% |" in text
+    assert "take their samples in turn" in text
+    assert "| k | n=5 | as it is | 1 s | 20.0% | 100% | `gemm` |" in text
+    assert "|  |  | a tenth | 10 s | **30.0%** | 10% | `gemm` |" in text
+    said = '\nLeft out: k (n=5) with "a", k (n=5) with "b". No such tiling.\n'
+    assert said in text
+    timing["high"], result["least"] = 1.11, 1.2
+    assert "| **21.0%** | > 110% |" in page({name: data})
+
+
 def test_the_pictures_are_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,6 +92,7 @@ def test_an_ablation_times_what_changes_a_shader(
     assert rows["plain"]["schedule"] == "generic"
     assert "does not fit" in found["notes"]["impossible"]
     assert all(row["seconds"] > 0 for row in found["rows"])
+    assert all("spread" in row for row in found["rows"])
 
 
 def test_every_ablated_kernel_exists() -> None:
