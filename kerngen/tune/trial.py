@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from math import prod
 from pathlib import PurePosixPath
-from typing import Any, Final, TypeAlias, final
+from typing import Any, TypeAlias, final
 
 from kerngen.bench.arguments import Sizes, scalars, sets, tensor_bytes
 from kerngen.bench.measure import Clock, Effort, Timing, clock_of, measure
@@ -20,6 +19,7 @@ from kerngen.runtime import (
     FeatureError,
     LimitError,
     OutOfMemoryError,
+    ShapeError,
     ValidationError,
 )
 from kerngen.runtime.choices import KernelFunction, kernel_of
@@ -28,10 +28,7 @@ from kerngen.schedule.program import ScheduledStage
 from kerngen.source.diagnostic import CompileError
 from kerngen.tune import bound
 from kerngen.tune.candidates import Candidate, named
-
-CHECKED_ELEMENTS: Final = 2**24
-"""How many steps the reference may take, as the product of all lengths."""
-_MODULUS: Final = 256
+from kerngen.tune.checked import all_checked, words
 
 
 class Verdict(Enum):
@@ -116,9 +113,9 @@ class Trials:
     stage: str
     stack: ExitStack
     _versions: dict[Candidate | None, Version | str] = field(default_factory=dict)
-    _expected: dict[tuple[tuple[str, int], ...], bound.Expected] = field(
-        default_factory=dict
-    )
+    _expected: dict[
+        tuple[tuple[str, int], ...], tuple[list[bound.Array], bound.Expected]
+    ] = field(default_factory=dict)
 
     def version(self, candidate: Candidate | None) -> Version | str:
         """Return a candidate compiled, or the compiler's refusal."""
@@ -208,19 +205,32 @@ class Trials:
 
     def _fault(self, version: Version, sizes: Sizes) -> str:
         """Say what is wrong with a candidate's results, at sizes that NumPy can check."""
-        small = checked_sizes(version.kernel.dims, sizes)
-        key = tuple(sorted(small.items()))
-        arrays = bound.whole_numbers(version.kernel, small)
-        values = scalars(version.function, small)
+        for small in all_checked(version.kernel.dims, sizes):
+            try:
+                arrays, expected = self._expect(version, small)
+            except ShapeError:  # no call has such lengths
+                continue
+            values = scalars(version.function, small)
+            results = bound.run(self.ctx, version.kernel, arrays, values)
+            if fault := expected.fault(results):
+                return f"{fault} at {words(small)}"
+        return ""
+
+    def _expect(
+        self, version: Version, sizes: Sizes
+    ) -> tuple[list[bound.Array], bound.Expected]:
+        """Return the arguments at some sizes, and what is expected of them."""
+        key = tuple(sizes.items())
         if key not in self._expected:
+            arrays = bound.whole_numbers(version.kernel, sizes)
+            values = scalars(version.function, sizes)
             exact = bound.reference(version.kernel, arrays, values)
             plain = self.version(Candidate("generic"))
             if isinstance(plain, str):
                 raise TypeError(plain)
             generic = bound.run(self.ctx, plain.kernel, arrays, values)
-            self._expected[key] = bound.expect(exact, generic)
-        results = bound.run(self.ctx, version.kernel, arrays, values)
-        return self._expected[key].fault(results)
+            self._expected[key] = arrays, bound.expect(exact, generic)
+        return self._expected[key]
 
 
 def _launcher(
@@ -233,23 +243,6 @@ def _launcher(
         return kernel.launch(ctx, given, values, outputs)
 
     return launch
-
-
-def checked_sizes(dims: Iterable[str], sizes: Sizes) -> Mapping[str, int]:
-    """Return sizes small enough for NumPy, that leave the same over in tiles.
-
-    The longest axis is halved, up to what keeps its remainder by 256, time and again.
-    """
-    small = dict(sizes)
-    while prod(small[dim] for dim in dims) > CHECKED_ELEMENTS:
-        longest = max(dims, key=lambda dim: small[dim])
-        length = small[longest]
-        rest = length % _MODULUS
-        shorter = length // 2 // _MODULUS * _MODULUS + rest
-        if shorter in {length, 0}:
-            break
-        small[longest] = shorter
-    return small
 
 
 def fits(ctx: Context, kernel: RuntimeKernel, sizes: Sizes) -> bool:

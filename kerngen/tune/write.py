@@ -15,9 +15,9 @@ from kerngen.schedule.program import (
     ScheduledStage,
 )
 from kerngen.tune.candidates import Candidate
+from kerngen.tune.checked import EXACT_BELOW, words
 
 HEADING: Final = "//! Schedules found by 'kerngen tune'."
-_EXACT_BELOW: Final = 16
 
 
 @final
@@ -60,13 +60,14 @@ def write_winners(
 def _item(
     winner: Winner, kernel: str, shapes: Iterable[Sizes], *, whole: bool
 ) -> Iterator[str]:
-    sizes = ", ".join(f"{name} = {size}" for name, size in winner.sizes.items())
     target = kernel if whole else f"{kernel}.{winner.stage}"
     if winner.candidate is None or winner.scheduled is None:
-        yield f"// {target}, {sizes}: {duration(winner.before)}; nothing was faster."
+        at = f"{target}, {words(winner.sizes)}" if winner.sizes else target
+        yield f"// {at}: {duration(winner.before)}; nothing was faster."
         return
     before, after = duration(winner.before), duration(winner.after)
-    yield f"// {sizes}: {after}, before {before}."
+    at = f"{words(winner.sizes)}: " if winner.sizes else ""
+    yield f"// {at}{after}, before {before}."
     bounds = " and ".join((*_range(winner.sizes, shapes), *_needs(winner.scheduled)))
     when = f" when {bounds}" if bounds else ""
     yield f"schedule {target}{when} {{ {winner.candidate.text} }}"
@@ -75,32 +76,26 @@ def _item(
 def _range(sizes: Sizes, shapes: Iterable[Sizes]) -> Iterator[str]:
     """Yield the bounds of the cell around some sizes.
 
-    Between lengths that were tuned, cells end at the geometric mean; beyond the outermost
-    they reach a factor of two, or nowhere if those are small.
+    It reaches a factor of two to either side, but less where the geometric mean with the
+    next length that was tuned is nearer; a small length stands alone.
     """
     known = [*shapes]
     for dim, size in sizes.items():
         values = sorted({each[dim] for each in known})
         place = values.index(size)
-        low = _between(values[place - 1], size) + 1 if place else _lowest(size)
-        last = place == len(values) - 1
-        high = _highest(size) if last else _between(size, values[place + 1])
+        low, high = _reach(size)
+        if place:
+            low = max(low, isqrt(values[place - 1] * size) + 1)
+        if size < values[-1]:
+            high = min(high, isqrt(size * values[place + 1]))
         if low == high:
             yield f"{dim} == {size}"
         else:
             yield f"{dim} >= {low} and {dim} <= {high}"
 
 
-def _between(low: int, high: int) -> int:
-    return isqrt(low * high)
-
-
-def _lowest(size: int) -> int:
-    return size if size < _EXACT_BELOW else size // 2
-
-
-def _highest(size: int) -> int:
-    return size if size < _EXACT_BELOW else size * 2
+def _reach(size: int) -> tuple[int, int]:
+    return (size, size) if size < EXACT_BELOW else (size // 2, size * 2)
 
 
 def _needs(scheduled: ScheduledStage) -> Iterator[str]:
@@ -112,5 +107,5 @@ def _needs(scheduled: ScheduledStage) -> Iterator[str]:
         yield f"adapter.workgroup_bytes >= {memory}"
     if invocations > EVERYWHERE_INVOCATIONS:
         yield f"adapter.invocations >= {invocations}"
-    if any("subgroup" in shader.text for shader in shaders):
+    if any(shader.subgroups for shader in shaders):
         yield "adapter.subgroups"

@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-import pytest
-
 from kerngen.compiler import compile_text
 from kerngen.ir.strategies import OPTIONS
 from kerngen.schedule.program import ScheduledStage
 from kerngen.tune.candidates import Candidate, groups, named, variations
 from kerngen.tune.search import Search
-from kerngen.tune.trial import Outcome, Verdict, checked_sizes
+from kerngen.tune.trial import Outcome, Verdict
 from kerngen.tune.write import Winner, write_winners
 
 BEST = Candidate("gemm", (("tile", (64, 64, 16)), ("micro", (4, 4)), ("pad", (2,))))
@@ -70,27 +68,6 @@ def test_the_search_ends_in_time() -> None:
     assert search.best is None
 
 
-@pytest.mark.parametrize(
-    ("sizes", "small"),
-    [
-        ({"m": 300, "n": 200}, {"m": 300, "n": 200}),
-        ({"m": 4096, "k": 4096, "n": 4096}, {"m": 256, "k": 256, "n": 256}),
-        ({"m": 4095, "k": 4097, "n": 4093}, {"m": 255, "k": 257, "n": 253}),
-        ({"m": 1, "k": 16384, "n": 16384}, {"m": 1, "k": 4096, "n": 4096}),
-        ({"n": 2**28}, {"n": 2**24}),
-    ],
-)
-def test_results_are_checked_at_sizes_that_leave_as_much_over(
-    sizes: dict[str, int], small: dict[str, int]
-) -> None:
-    checked = checked_sizes([*sizes], sizes)
-    assert {d: n % 256 for d, n in checked.items()} == {
-        d: n % 256 for d, n in sizes.items()
-    }
-    assert all(checked[dim] <= 2 * small[dim] for dim in sizes)
-    assert checked == small or sizes["m"] != 300
-
-
 SOURCE = "kernel product(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum[p] a[i, p] * b[p, j]; }"
 
 
@@ -125,13 +102,40 @@ def test_guards_hold_around_what_was_tuned() -> None:
 use "product.kern";
 
 // m = 1, n = 4096: 1 ms, before 2 ms.
-schedule product when m >= 1 and m <= 4 and n >= 2048 and n <= 8192 { gemv }
+schedule product when m == 1 and n >= 2048 and n <= 8192 { gemv }
 
 // product, m = 16, n = 4096: 2 ms; nothing was faster.
 
 // m = 1024, n = 4096: 1 ms, before 4 ms.
-schedule product when m >= 129 and m <= 2048 and n >= 2048 and n <= 8192 """
+schedule product when m >= 512 and m <= 2048 and n >= 2048 and n <= 8192 """
         """and adapter.workgroup_bytes >= 33000 and adapter.invocations >= 512 """
         """{ gemm tile(64, 64, 16) micro(4, 4) pad(2) }
 """
     )
+
+
+def test_cells_meet_at_the_mean_and_end_at_a_factor_of_two() -> None:
+    plain = scheduled()
+    winners = [
+        Winner("c", {"m": m, "n": 15}, Candidate("gemv"), plain, 2e-3, 1e-3)
+        for m in (100, 200, 2000)
+    ]
+    text = write_winners(
+        winners, kernel="product", used="product.kern", whole=True, about={}
+    )
+    assert "when m >= 50 and m <= 141 and n == 15 " in text
+    assert "when m >= 142 and m <= 400 and n == 15 " in text
+    assert "when m >= 1000 and m <= 4000 and n == 15 " in text
+
+
+def test_a_name_is_no_need_and_without_dims_there_are_no_sizes() -> None:
+    source = SOURCE.replace("product", "subgroup_product")
+    (program,) = compile_text(source, "product.kern").programs
+    schedule = program.stages[0].schedules[-1]
+    winner = Winner("c", {}, Candidate("gemv"), schedule, 2e-3, 1e-3)
+    left = replace(winner, candidate=None)
+    text = write_winners(
+        [winner, left], kernel="product", used="product.kern", whole=True, about={}
+    )
+    assert "// 1 ms, before 2 ms.\nschedule product { gemv }\n" in text
+    assert "// product: 2 ms; nothing was faster.\n" in text

@@ -1,0 +1,84 @@
+"""At which sizes results are checked: small enough for NumPy, and telling all the same.
+
+Small sizes leave the same over in tiles.  Beside them stand sizes one more and one less,
+for a schedule's variants at the edges, and sizes with one axis as long as it is, for
+parts that an axis is split into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import prod
+from typing import Final
+
+from kerngen.bench.arguments import Sizes
+
+STEPS: Final = 2**24
+"""How many steps the reference may take, as the product of all lengths."""
+EXACT_BELOW: Final = 16
+"""Schedules hold at lengths below this alone, so that no others are checked either."""
+_MODULI: Final = (256, 64, 16)
+_LEAST: Final = 5
+
+
+def words(sizes: Sizes) -> str:
+    """Return sizes as they are written: `m = 1, n = 64`."""
+    return ", ".join(f"{name} = {size}" for name, size in sizes.items())
+
+
+def all_checked(dims: Sequence[str], sizes: Sizes) -> list[Sizes]:
+    """Return all sizes to check a schedule at that is tuned at `sizes`, each once."""
+    found: list[Sizes] = []
+    for small in _all(dims, sizes):
+        if small not in found:
+            found.append(small)
+    return found
+
+
+def _all(dims: Sequence[str], sizes: Sizes) -> Iterator[Sizes]:
+    more, less = (_moved(dims, sizes, by) for by in (1, -1))
+    small = checked_sizes(dims, sizes)
+    yield from (small, checked_sizes(dims, more), checked_sizes(dims, less))
+    for dim in dims:
+        if small[dim] < sizes[dim]:
+            yield checked_sizes(dims, sizes, kept=dim)
+            yield checked_sizes(dims, more, kept=dim)
+
+
+def _moved(dims: Iterable[str], sizes: Sizes, by: int) -> Sizes:
+    moved = {dim: sizes[dim] + by for dim in dims if sizes[dim] >= EXACT_BELOW}
+    return {**sizes, **moved}
+
+
+def checked_sizes(dims: Sequence[str], sizes: Sizes, kept: str = "") -> Sizes:
+    """Return sizes that take no more than STEPS, one axis `kept` as long as can be.
+
+    The longest axis is halved, up to what keeps its remainder by 256, time and again;
+    where that is not enough, by 64, then by 16; at last single axes become 5.
+    """
+    small = dict(sizes)
+    for axes in ([dim for dim in dims if dim != kept], dims):
+        for modulus in _MODULI:
+            while _is_large(dims, small):
+                halves = {dim: _halved(small[dim], modulus) for dim in axes}
+                shorter = [dim for dim in axes if halves[dim] < small[dim]]
+                if not shorter:
+                    break
+                longest = max(shorter, key=small.__getitem__)
+                small[longest] = halves[longest]
+    while _is_large(dims, small):
+        longest = max(dims, key=small.__getitem__)
+        if small[longest] <= _LEAST:
+            break
+        small[longest] = _LEAST
+    return small
+
+
+def _is_large(dims: Iterable[str], sizes: Sizes) -> bool:
+    return prod(sizes[dim] for dim in dims) > STEPS
+
+
+def _halved(length: int, modulus: int) -> int:
+    """Return about half of a length, with its remainder; or the length if that is tiny."""
+    half = length // 2 // modulus * modulus + length % modulus
+    return half if half >= modulus // 2 else length

@@ -1,0 +1,81 @@
+"""At which sizes results are checked, and what is found there."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from math import prod
+
+import numpy as np
+import pytest
+
+from kerngen.compiler import Compiler
+from kerngen.runtime import Context
+from kerngen.runtime.kernel import Kernel
+from kerngen.syntax.library import Library
+from kerngen.tune import bound
+from kerngen.tune.candidates import Candidate
+from kerngen.tune.checked import STEPS, all_checked, checked_sizes
+from kerngen.tune.trial import Subject, Trials, Verdict
+
+
+@pytest.mark.parametrize(
+    ("sizes", "small"),
+    [
+        ({"m": 300, "n": 200}, {"m": 300, "n": 200}),
+        ({"m": 4096, "k": 4096, "n": 4096}, {"m": 256, "k": 256, "n": 256}),
+        ({"m": 4095, "k": 4097, "n": 4093}, {"m": 255, "k": 257, "n": 253}),
+        ({"m": 1, "k": 16384, "n": 16384}, {"m": 1, "k": 4096, "n": 4096}),
+        ({"n": 2**28}, {"n": 2**24}),
+        ({"b": 255, "h": 255, "w": 255, "c": 64}, {"b": 63, "h": 63, "w": 63, "c": 64}),
+        (
+            dict.fromkeys("abcdefgh", 15),
+            dict.fromkeys("abcde", 5) | dict.fromkeys("fgh", 15),
+        ),
+    ],
+)
+def test_small_sizes_leave_as_much_over(
+    sizes: dict[str, int], small: dict[str, int]
+) -> None:
+    assert checked_sizes([*sizes], sizes) == small
+
+
+def test_edges_and_split_axes_are_checked_too() -> None:
+    sizes = {"m": 4096, "k": 4096, "n": 4096, "axis": 1}
+    checked = all_checked(["m", "k", "n"], sizes)
+    assert all(prod(each.values()) <= STEPS for each in checked)
+    assert {"m": 64, "k": 4096, "n": 64, "axis": 1} in checked
+    assert any(each["k"] == 4097 and each["m"] % 16 == 1 for each in checked)
+    assert {"m": 255, "k": 255, "n": 255, "axis": 1} in checked
+    alone = all_checked(["m", "n"], {"m": 1, "n": 64})
+    assert alone == [{"m": 1, "n": n} for n in (64, 65, 63)]
+
+
+SOURCE = "kernel twice(x: f32[n]) -> y: f32[n] { y[i] = x[i] + x[i]; }"
+
+
+def test_what_is_wrong_at_an_edge_is_wrong(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = bound.run
+
+    def faulty(
+        ctx: Context,
+        kernel: Kernel,
+        arrays: list[bound.Array],
+        scalars: tuple[object, ...],
+    ) -> list[bound.Array]:
+        (result,) = run(ctx, kernel, arrays, scalars)
+        return [result + (np.arange(len(result)) >= 64)]
+
+    name = "twice.kern"
+    compiler = Compiler(Library.of_text(SOURCE, name), formatted=False)
+    (kernel,) = compiler.module(name).kernels
+    with ExitStack() as stack:
+        trials = Trials(ctx, Subject(compiler, name, kernel), "y", stack)
+        inputs = trials.inputs({"n": 64})
+        attempt = trials.attempt(Candidate("map"), {"n": 64}, inputs, 1.0)
+        assert attempt.verdict is Verdict.TIMED
+        monkeypatch.setattr(bound, "run", faulty)
+        attempt = trials.attempt(Candidate("map"), {"n": 64}, inputs, 1.0)
+        assert attempt.verdict is Verdict.WRONG
+        assert attempt.why == "1 of 65 elements are wrong at n = 65"
