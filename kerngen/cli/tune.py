@@ -221,6 +221,7 @@ def _tune(
     from kerngen.bench.arguments import own_sizes
     from kerngen.bench.own import default_sizes
     from kerngen.runtime import ShapeError
+    from kerngen.tune.session import PresentError
     from kerngen.tune.session import tune as tune_all
     from kerngen.tune.trial import kernel_of_subject
 
@@ -233,7 +234,7 @@ def _tune(
             return tune_all(ctx, target.subject, target.stages, distinct, budget, watch)
     except KeyError as error:
         raise click.UsageError(f"--shapes lacks {error}.") from None
-    except ShapeError as error:
+    except (PresentError, ShapeError) as error:
         raise click.ClickException(str(error)) from None
 
 

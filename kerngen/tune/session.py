@@ -15,13 +15,19 @@ from kerngen.ir.strategies import OPTIONS
 from kerngen.runtime import Context, ShapeError
 from kerngen.tune.candidates import Candidate
 from kerngen.tune.search import Search
-from kerngen.tune.trial import Inputs, Subject, Trials, Verdict, Version, fits
+from kerngen.tune.trial import Inputs, Outcome, Subject, Trials, Verdict, fits
 from kerngen.tune.write import Winner
 
 WORTH: Final = 0.98
 """A candidate wins only if it takes less than this part of what there was."""
 _FINALISTS: Final = 3
 _OF_SEARCH: Final = 0.85
+
+
+@final
+class PresentError(Exception):
+    """The schedule that a stage has now is wrong, or can't be run."""
+
 
 Watch: TypeAlias = Callable[[str, Sizes, Search], None]
 """Is told after each trial: the stage, the sizes, and what was found so far."""
@@ -58,7 +64,7 @@ def tune(
     part them here, too.
 
     Raises ShapeError where the adapter can't bind a shape's tensors, KeyError where a
-    dim is missing.
+    dim is missing, and PresentError where a schedule that there is can't be timed.
     """
     end = time.monotonic() + budget
     left = len(stages) * len(shapes)
@@ -110,10 +116,11 @@ def _search(trials: Trials, sizes: Sizes, seconds: float, watch: Watch) -> Found
         return None
     inputs = trials.inputs(own)
     search = Search(
-        lambda candidate, best: trials.attempt(candidate, own, inputs, best),
+        lambda candidate, best: _attempt(trials, candidate, own, inputs, best),
         end,
     )
     for _ in search.run([present, *map(Candidate, _strategies())]):
+        trials.keep(search.fastest(_FINALISTS + 1))
         watch(trials.stage, own, search)
     each = (1 - _OF_SEARCH) * seconds / (_FINALISTS + 1)
     effort = Effort(samples=11, seconds=min(each / 2, 0.5))
@@ -125,6 +132,26 @@ def _search(trials: Trials, sizes: Sizes, seconds: float, watch: Watch) -> Found
         if outcome.verdict is Verdict.WRONG and candidate is not None
     )
     return Found(winner, search.verdicts, wrong)
+
+
+def _attempt(
+    trials: Trials,
+    candidate: Candidate | None,
+    sizes: Sizes,
+    inputs: Inputs,
+    best: float,
+) -> Outcome:
+    """Try a candidate; what there is must be right, or nothing can be compared with it."""
+    outcome = trials.attempt(candidate, sizes, inputs, best)
+    if candidate is None and outcome.verdict is not Verdict.TIMED:
+        present = trials.present(sizes)
+        schedule = present.text if present else "none"
+        why = f"{outcome.verdict.value}{outcome.why and f': {outcome.why}'}"
+        raise PresentError(
+            f"The schedule that '{trials.subject.kernel.name}.{trials.stage}' has now, "
+            f"{schedule}, is {why}."
+        )
+    return outcome
 
 
 def _strategies() -> Iterable[str]:
@@ -140,14 +167,10 @@ def _final(
     effort: Effort,
 ) -> Winner:
     """Return the best of the finalists, timed anew beside what there was."""
-    before = trials.time(None, sizes, inputs, effort).median
-    times = {
-        each: trials.time(each, sizes, inputs, effort).median for each in finalists
-    }
+    before, *after = trials.time([None, *finalists], sizes, inputs, effort)
+    times = dict(zip(finalists, after, strict=True))
     best = min(times, key=lambda each: times[each], default=None)
     if best is None or times[best] > WORTH * before:
         return Winner(trials.stage, sizes, None, None, before, before)
-    version = trials.version(best)
-    if not isinstance(version, Version):
-        raise TypeError(version)
-    return Winner(trials.stage, sizes, best, version.scheduled, before, times[best])
+    scheduled = trials.known(best).scheduled
+    return Winner(trials.stage, sizes, best, scheduled, before, times[best])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import PurePosixPath
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 from kerngen.bench.arguments import Sizes, scalars, sets, tensor_bytes
-from kerngen.bench.measure import Clock, Effort, Timing, clock_of, measure
+from kerngen.bench.measure import Clock, Effort, clock_of, measure, measure_in_turn
 from kerngen.bench.package import Compiled, functions, imported
 from kerngen.compiler import CompiledModule, Compiler
 from kerngen.ir.nodes import Kernel
@@ -29,6 +29,8 @@ from kerngen.source.diagnostic import CompileError
 from kerngen.tune import bound
 from kerngen.tune.candidates import Candidate, named
 from kerngen.tune.checked import all_checked, words
+
+_PLAIN: Final = Candidate("generic")
 
 
 class Verdict(Enum):
@@ -113,6 +115,7 @@ class Trials:
     stage: str
     stack: ExitStack
     _versions: dict[Candidate | None, Version | str] = field(default_factory=dict)
+    _stacks: dict[Candidate | None, ExitStack] = field(default_factory=dict)
     _expected: dict[
         tuple[tuple[str, int], ...], tuple[list[bound.Array], bound.Expected]
     ] = field(default_factory=dict)
@@ -128,7 +131,9 @@ class Trials:
             compiled = self.subject.compiled(self.stage, candidate)
         except CompileError as error:
             return error.diagnostics[0].headline
-        function = self.stack.enter_context(self.subject.imported(compiled))
+        stack = self.stack.enter_context(ExitStack())
+        self._stacks[candidate] = stack
+        function = stack.enter_context(self.subject.imported(compiled))
         stages = compiled.programs[0].stages
         scheduled = next(s for s in stages if s.name == self.stage).schedules
         return Version(function, next(iter(scheduled), None))
@@ -165,28 +170,39 @@ class Trials:
 
     def time(
         self,
-        candidate: Candidate | None,
+        candidates: Sequence[Candidate | None],
         sizes: Sizes,
         inputs: Inputs,
         effort: Effort,
-    ) -> Timing:
-        """Time a candidate that was timed before, with more care."""
-        return measure(self.clock(candidate, sizes, inputs), effort)
+    ) -> list[float]:
+        """Return the seconds of candidates that were timed before, with more care."""
+        clocks = [self.clock(each, sizes, inputs) for each in candidates]
+        return [timing.median for timing in measure_in_turn(clocks, effort)]
 
     def clock(self, candidate: Candidate | None, sizes: Sizes, inputs: Inputs) -> Clock:
         """Return what times a candidate that compiles."""
-        version = self.version(candidate)
-        if isinstance(version, str):
-            raise TypeError(version)
-        return clock_of(self.ctx, _launcher(self.ctx, version, sizes, inputs))
+        return clock_of(
+            self.ctx, _launcher(self.ctx, self.known(candidate), sizes, inputs)
+        )
 
     @property
     def now(self) -> Version:
         """The kernel with the schedules that it has so far."""
-        version = self.version(None)
+        return self.known(None)
+
+    def known(self, candidate: Candidate | None) -> Version:
+        """Return a version that is known to compile."""
+        version = self.version(candidate)
         if isinstance(version, str):
             raise TypeError(version)
         return version
+
+    def keep(self, candidates: Iterable[Candidate]) -> None:
+        """Forget what is compiled but for some candidates, and those to compare with."""
+        kept = {None, _PLAIN, *candidates}
+        for candidate in self._stacks.keys() - kept:
+            self._stacks.pop(candidate).close()
+            del self._versions[candidate]
 
     def present(self, sizes: Sizes) -> Candidate | None:
         """Return the schedule that the stage has now; None if it runs with another one."""
@@ -225,10 +241,8 @@ class Trials:
             arrays = bound.whole_numbers(version.kernel, sizes)
             values = scalars(version.function, sizes)
             exact = bound.reference(version.kernel, arrays, values)
-            plain = self.version(Candidate("generic"))
-            if isinstance(plain, str):
-                raise TypeError(plain)
-            generic = bound.run(self.ctx, plain.kernel, arrays, values)
+            plain = self.known(_PLAIN).kernel
+            generic = bound.run(self.ctx, plain, arrays, values)
             self._expected[key] = arrays, bound.expect(exact, generic)
         return self._expected[key]
 

@@ -190,3 +190,18 @@ def test_stages_that_run_with_earlier_ones_are_left_alone(
     said = kerngen("tune", "shift", "--shapes", "m=20,n=8", "--budget", "2").stdout
     assert ("schedule shift.top when" in said) == apart
     assert ("shift.y, m = 20, n = 8" in said) == apart
+
+
+def test_a_present_schedule_that_is_wrong_is_named(
+    layer: Path, kerngen: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def attempt(
+        self: trial.Trials, candidate: Candidate | None, *rest: object
+    ) -> Outcome:
+        del self, candidate, rest
+        return Outcome(Verdict.WRONG, why="1 of 64 elements are wrong at n = 64")
+
+    monkeypatch.setattr(trial.Trials, "attempt", attempt)
+    edit(layer / "dsl" / "scale.kern", f"{SCALE}schedule scale {{ generic }}\n")
+    said = kerngen("tune", "scale", "--shapes", "n=64", code=1).output
+    assert "'scale.y' has now, generic, is wrong: 1 of 64 elements" in said

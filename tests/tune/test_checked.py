@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
 from math import prod
 
 import numpy as np
 import pytest
 
+from kerngen.bench.measure import Effort
 from kerngen.compiler import Compiler
 from kerngen.runtime import Context
 from kerngen.runtime.kernel import Kernel
@@ -50,7 +52,15 @@ def test_edges_and_split_axes_are_checked_too() -> None:
     assert alone == [{"m": 1, "n": n} for n in (64, 65, 63)]
 
 
+NAME = "twice.kern"
 SOURCE = "kernel twice(x: f32[n]) -> y: f32[n] { y[i] = x[i] + x[i]; }"
+
+
+def trials_of_twice(ctx: Context, stack: ExitStack) -> Trials:
+    """Return trials of the kernel, none made yet."""
+    compiler = Compiler(Library.of_text(SOURCE, NAME), formatted=False)
+    (kernel,) = compiler.module(NAME).kernels
+    return Trials(ctx, Subject(compiler, NAME, kernel), "y", stack)
 
 
 def test_what_is_wrong_at_an_edge_is_wrong(
@@ -67,11 +77,8 @@ def test_what_is_wrong_at_an_edge_is_wrong(
         (result,) = run(ctx, kernel, arrays, scalars)
         return [result + (np.arange(len(result)) >= 64)]
 
-    name = "twice.kern"
-    compiler = Compiler(Library.of_text(SOURCE, name), formatted=False)
-    (kernel,) = compiler.module(name).kernels
     with ExitStack() as stack:
-        trials = Trials(ctx, Subject(compiler, name, kernel), "y", stack)
+        trials = trials_of_twice(ctx, stack)
         inputs = trials.inputs({"n": 64})
         attempt = trials.attempt(Candidate("map"), {"n": 64}, inputs, 1.0)
         assert attempt.verdict is Verdict.TIMED
@@ -79,3 +86,22 @@ def test_what_is_wrong_at_an_edge_is_wrong(
         attempt = trials.attempt(Candidate("map"), {"n": 64}, inputs, 1.0)
         assert attempt.verdict is Verdict.WRONG
         assert attempt.why == "1 of 65 elements are wrong at n = 65"
+
+
+def test_only_what_may_win_is_kept(ctx: Context) -> None:
+    before = [*sys.path]
+    with ExitStack() as stack:
+        trials = trials_of_twice(ctx, stack)
+        inputs = trials.inputs({"n": 64})
+        plain, fast = Candidate("generic"), Candidate("map")
+        for candidate in (None, plain, fast):
+            trials.attempt(candidate, {"n": 64}, inputs, 1.0)
+        assert len(sys.path) == len(before) + 3
+        trials.keep([fast])
+        assert len(sys.path) == len(before) + 3
+        times = trials.time([None, fast], {"n": 64}, inputs, Effort(3, 2, 0.01))
+        assert len(times) == 2
+        assert all(each > 0 for each in times)
+        trials.keep([])
+        assert len(sys.path) == len(before) + 2
+    assert sys.path == before
