@@ -312,8 +312,9 @@ class Context:
     def batch(self) -> AbstractContextManager[None]:
         """Record a block of calls and submit them together at its end.
 
-        Inside, only reads and `submit()` submit early.  The batch belongs to its
-        thread: calls from other threads wait until it ends.
+        Inside, only reads, `submit()`, the begin and end of `timed()` and the end of
+        `profile()` submit early.  The batch belongs to its thread: calls from other threads
+        wait until it ends.
         """
         return self.backend.batch()
 
@@ -322,9 +323,10 @@ class Context:
 
         What was recorded before is submitted first; the block's work is one compute pass
         between two timestamps, submitted at its end.  So a block may hold nothing that
-        needs more: reads, copies on the device, `submit()` and blocks within raise
-        StateError.  Like a batch, it belongs to its thread.  The reference is timed by the
-        wall clock.  Raises FeatureError where the adapter has no timestamps.
+        needs more: reads, copies on the device, `submit()`, and `timed()` and `profile()`
+        within raise StateError.  A `batch()` within changes nothing.  Like a batch, the block
+        belongs to its thread.  The reference is timed by the wall clock.  Raises FeatureError
+        where the adapter has no timestamps.
         """
         return self.backend.timed()
 
@@ -334,7 +336,7 @@ class Context:
         Anything may happen in the block, in any thread; its end submits and waits.  Each
         dispatch has a pass of its own, between two timestamps, so that short ones take
         longer than back to back: `timed()` says what they take together.  Copies are not
-        timed.  The reference is timed by the wall clock, call by call.  Raises
+        timed.  A context that is closed within keeps the events up to there.  The reference is timed by the wall clock, call by call.  Raises
         FeatureError where the adapter has no timestamps, StateError within `timed()` or
         another profile.
         """

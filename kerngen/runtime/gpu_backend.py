@@ -27,7 +27,7 @@ from kerngen.runtime.profile import Profile
 from kerngen.runtime.recorder import Recorder
 from kerngen.runtime.shaders import BindGroups, Shaders
 from kerngen.runtime.storage import Lease
-from kerngen.runtime.timing import Span, Stamps
+from kerngen.runtime.timing import Slots, Span, Stamps
 from kerngen.runtime.tracer import Tracer
 from kerngen.runtime.transfer import Reading, Transfers
 
@@ -228,7 +228,7 @@ class GpuBackend:
         with self._lock:
             self._check_open()
             self._check_timestamps("timed")
-            span, stamps = Span(), Stamps(self._device, 1)
+            span, stamps = Span(), Stamps(Slots(self._device, 1))
             self._recorder.begin_timed(stamps)
             self._recorder.held += 1
             try:
@@ -250,8 +250,8 @@ class GpuBackend:
             yield profile
         finally:
             with self._lock:
-                self._check_open()
-                self._recorder.end_profile()
+                if not self._closed:
+                    self._recorder.end_profile()
             profile.finish(tracer.read())
 
     def _seconds(self, stamps: Stamps) -> float:
@@ -280,6 +280,9 @@ class GpuBackend:
             self._recorder.check_untimed("its context")
             try:
                 self._recorder.submit()
+                if self._recorder.tracer is not None:
+                    # Its profile ends without a device to read from.
+                    self._recorder.tracer.read()
             finally:
                 self._closed = True
                 self._memory.trim()

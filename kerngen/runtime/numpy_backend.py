@@ -206,7 +206,8 @@ class NumpyBackend:
         try:
             yield profile
         finally:
-            events, self._events = self._events, None
+            with self._lock:
+                events, self._events = self._events, None
             profile.finish(tuple(events))
 
     def _note(self, kernel: Kernel, start: float) -> None:

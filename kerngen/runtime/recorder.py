@@ -26,8 +26,9 @@ class Recorder:
 
     `serial` numbers the recordings: a block whose `used_in` equals it is in use by work
     that is not submitted yet.  `compute` is the open pass and `bound` its pipeline;
-    `tracer` is a profile's.  `names` are the kernels of the recording, `escaped` the callers' buffers that it uses,
-    `written` the blocks that it writes; `held` is the depth of open batches.
+    `tracer` is a profile's.  `names` are the kernels of the recording, `escaped` the
+    callers' buffers that it uses, `written` the blocks that it writes; `held` is the depth
+    of open batches.
     """
 
     def __init__(

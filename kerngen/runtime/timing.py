@@ -61,12 +61,8 @@ class Span:
 
 
 @final
-class Stamps:
-    """The timestamps of some passes of one submission.
-
-    There is room for `room` more.  They can be read once they are `submitted`; all else
-    needs the context's lock.
-    """
+class Slots:
+    """Room for the timestamps of some passes, of one submission or of several."""
 
     def __init__(self, device: Device, passes: int) -> None:
         """Make room for `passes` passes."""
@@ -80,13 +76,13 @@ class Stamps:
         except Exception as error:
             raise translate(error, "to make room for timestamps") from error
         self.room = passes
-        self.submitted = False
-        self._passes = 0
+        self.taken = 0
+        self._ticks: Ticks | None = None
 
-    def next_pass(self) -> Descriptor:
+    def take(self) -> Descriptor:
         """Return what lets one more compute pass write its two timestamps."""
-        begin = 2 * self._passes
-        self._passes += 1
+        begin = 2 * self.taken
+        self.taken += 1
         self.room -= 1
         return {
             "query_set": self._queries,
@@ -94,25 +90,62 @@ class Stamps:
             "end_of_pass_write_index": begin + 1,
         }
 
+    def resolve(self, encoder: Encoder, first: int, passes: int) -> None:
+        """Record what makes the timestamps of such passes readable, and no others.
+
+        Those that an error lost were never written: a device may wait for them for ever.
+        """
+        buffer, size = self._resolved, passes * _BYTES
+        encoder.resolve_query_set(self._queries, 2 * first, 2 * passes, buffer, 0)
+        encoder.copy_buffer_to_buffer(buffer, 0, self._readable, first * _BYTES, size)
+
+    def read(self) -> Ticks:
+        """Wait for all passes that were submitted, after the last of them."""
+        if self._ticks is None:
+            memory, size = self._readable, self.taken * _BYTES
+            try:
+                memory.map_async("READ_NOSYNC", 0, size).sync_wait()
+                view = memory.read_mapped(0, size, copy=False)
+                self._ticks = np.frombuffer(view, np.uint64).reshape(-1, 2).copy()
+                memory.unmap()
+            except Exception as error:
+                raise translate(error, "to read timestamps") from error
+        return self._ticks
+
+
+@final
+class Stamps:
+    """The timestamps of passes of one submission, the next of some slots.
+
+    They can be read once they are `submitted`; all else needs the context's lock.
+    """
+
+    def __init__(self, slots: Slots) -> None:
+        """Begin where the slots are free; one `Stamps` takes them at a time."""
+        self.submitted = False
+        self._slots = slots
+        self._first = slots.taken
+        self._passes = 0
+
+    @property
+    def room(self) -> int:
+        """How many more passes there is room for."""
+        return self._slots.room
+
+    def next_pass(self) -> Descriptor:
+        """Return what lets one more compute pass write its two timestamps."""
+        self._passes += 1
+        return self._slots.take()
+
     def resolve(self, encoder: Encoder) -> None:
         """Record, behind the passes, what makes their timestamps readable."""
-        buffer, size = self._resolved, self._passes * _BYTES
-        encoder.resolve_query_set(self._queries, 0, 2 * self._passes, buffer, 0)
-        encoder.copy_buffer_to_buffer(buffer, 0, self._readable, 0, size)
+        self._slots.resolve(encoder, self._first, self._passes)
 
     def read(self) -> Ticks:
         """Wait for the passes; return the ticks at the begin and the end of each."""
         if not self.submitted:
             raise StateError("An error lost what was recorded: nothing was timed.")
-        memory, size = self._readable, self._passes * _BYTES
-        try:
-            memory.map_async("READ_NOSYNC", 0, size).sync_wait()
-            view = memory.read_mapped(0, size, copy=False)
-            ticks = np.frombuffer(view, np.uint64).reshape(-1, 2).copy()
-            memory.unmap()
-        except Exception as error:
-            raise translate(error, "to read timestamps") from error
-        return ticks
+        return self._slots.read()[self._first : self._first + self._passes]
 
 
 def within_timed(what: str) -> StateError:

@@ -9,7 +9,7 @@ from kerngen.runtime.gpu import Device
 from kerngen.runtime.native import tick_seconds
 from kerngen.runtime.plan import Origin, Step
 from kerngen.runtime.profile import Event
-from kerngen.runtime.timing import Stamps
+from kerngen.runtime.timing import Slots, Stamps
 
 PASSES = 1024
 """How many passes share a set of queries; WebGPU allows 4096 queries, two for each."""
@@ -18,7 +18,7 @@ PASSES = 1024
 @final
 @dataclass(frozen=True, slots=True)
 class _Noted:
-    """A dispatch, recorded in the next pass of a set."""
+    """A dispatch, recorded in the next pass of its recording."""
 
     kernel: str
     call: int
@@ -32,24 +32,34 @@ class Tracer:
     def __init__(self, device: Device) -> None:
         """Start with nothing noted."""
         self._device = device
-        self._sets: list[tuple[Stamps, list[_Noted]]] = []
+        self._recordings: list[tuple[Stamps, list[_Noted]]] = []
         self._recording = -1
+        self._slots: Slots | None = None
+        self._events: tuple[Event, ...] | None = None
 
     def note(self, recording: int, call: int, kernel: str, step: Step) -> Stamps:
         """Note a dispatch of a recording; return the timestamps of its pass."""
-        if recording != self._recording or not self._sets[-1][0].room:
-            # A set is resolved by the submission that writes it.
-            self._sets.append((Stamps(self._device, PASSES), []))
+        if self._slots is None or not self._slots.room:
+            self._slots = Slots(self._device, PASSES)
+            self._recording = -1
+        if recording != self._recording:
+            # A submission resolves those that it writes.
+            self._recordings.append((Stamps(self._slots), []))
             self._recording = recording
-        stamps, noted = self._sets[-1]
+        stamps, noted = self._recordings[-1]
         noted.append(_Noted(kernel, call, step.origin))
         return stamps
 
     def read(self) -> tuple[Event, ...]:
-        """Wait for what was submitted; return it without what errors lost."""
+        """Wait for what was submitted, once; return it without what errors lost."""
+        if self._events is None:
+            self._events = self._read()
+        return self._events
+
+    def _read(self) -> tuple[Event, ...]:
         timed = [
             (noted, begin, end)
-            for stamps, several in self._sets
+            for stamps, several in self._recordings
             if stamps.submitted
             for noted, (begin, end) in zip(several, stamps.read().tolist(), strict=True)
         ]

@@ -6,14 +6,25 @@ import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from time import perf_counter
+from threading import Event as Signal
+from threading import Thread
+from time import perf_counter, sleep
 from typing import Any
 
 import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
-from kerngen.runtime import Context, Event, Profile, StateError, f32, tracer
+from kerngen.runtime import (
+    Context,
+    Event,
+    Profile,
+    StateError,
+    f32,
+    tracer,
+)
+from kerngen.runtime.scalars import check_scalars
+from kerngen.runtime.timing import Slots
 from kerngen_kernels import elementwise, reduction
 from tests.conftest import open_software_context
 from tests.runtime.kernels import ACCUMULATE, internals, launch
@@ -76,6 +87,92 @@ def test_many_dispatches_take_several_sets_of_queries(
     assert starts == sorted(starts)
     assert len({each.call for each in profile.events}) == 32
     np.testing.assert_array_equal(total.numpy(), np.full(10, 9))
+
+
+@pytest.fixture
+def slots(monkeypatch: pytest.MonkeyPatch) -> list[Slots]:
+    """Return a list of the sets of queries that profiles make from here on, of 8."""
+    made: list[Slots] = []
+
+    def make(device: Any, passes: int) -> Slots:
+        made.append(Slots(device, passes))
+        return made[-1]
+
+    monkeypatch.setattr(tracer, "PASSES", 8)
+    monkeypatch.setattr(tracer, "Slots", make)
+    return made
+
+
+def test_submissions_share_a_set_of_queries(ctx: Context, slots: list[Slots]) -> None:
+    with ctx.profile() as profile:
+        for _ in range(10):
+            accumulate(ctx, 2)
+            ctx.submit()
+    assert len(slots) == 3
+    assert len(profile.events) == 20
+    assert all(each.seconds > 0 for each in profile.events)
+    for before, after in pairwise(profile.events):
+        assert before.start + before.seconds <= after.start
+
+
+def test_what_is_lost_leaves_a_gap_in_a_set(slots: list[Slots]) -> None:
+    with open_software_context() as ctx, ctx.profile() as profile:
+        accumulate(ctx, 1)
+        ctx.submit()
+        accumulate(ctx, 3)
+        internals(ctx)._recorder.lose()
+        accumulate(ctx, 2)
+    assert len(slots) == 1
+    assert [each.seconds > 0 for each in profile.events] == [True] * 3
+    assert profile.events[-1].start < 60
+
+
+@pytest.mark.parametrize("adapter", ["software", "reference"])
+def test_a_context_closed_within_keeps_its_events(adapter: Any) -> None:
+    with gpu.open(adapter=adapter) as ctx:
+        with ctx.profile() as profile:
+            x = ctx.vector(np.ones(1000), f32)
+            elementwise.relu(x)
+            ctx.submit()
+            elementwise.relu(x)
+            ctx.close()
+        assert [each.kernel for each in profile.events] == ["relu", "relu"]
+        assert all(each.seconds > 0 for each in profile.events)
+
+
+def test_a_profile_submits_within_a_batch(ctx: Context) -> None:
+    """At its end only, as `batch()` says; the rest of the batch goes on together."""
+    with ctx.batch():
+        before = ctx.counters.snapshot()
+        with ctx.profile() as profile:
+            accumulate(ctx, 3)
+            assert (ctx.counters - before).submits == 0
+        assert (ctx.counters - before).submits == 1
+        accumulate(ctx, 3)
+        assert (ctx.counters - before).submits == 1
+    assert len(profile.events) == 3
+
+
+def test_a_profile_of_the_reference_waits_for_other_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A call that has begun is in it, and its thread meets no profile half ended."""
+    began = Signal()
+
+    def slow(*arguments: Any) -> None:
+        began.set()
+        sleep(0.1)
+        check_scalars(*arguments)
+
+    monkeypatch.setattr("kerngen.runtime.numpy_backend.check_scalars", slow)
+    with gpu.open(adapter="reference") as ctx:
+        x = ctx.vector(np.ones(10), f32)
+        thread = Thread(target=elementwise.relu, args=(x,))
+        with ctx.profile() as profile:
+            thread.start()
+            assert began.wait(10)
+        thread.join()
+    assert [each.kernel for each in profile.events] == ["relu"]
 
 
 def test_a_full_set_of_queries_is_within_the_limits(ctx: Context) -> None:
