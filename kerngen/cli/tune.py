@@ -221,7 +221,7 @@ def _tune(
     from kerngen.bench.arguments import own_sizes
     from kerngen.bench.own import default_sizes
     from kerngen.runtime import ShapeError
-    from kerngen.tune.session import PresentError
+    from kerngen.tune.session import InterruptError, PresentError
     from kerngen.tune.session import tune as tune_all
     from kerngen.tune.trial import kernel_of_subject
 
@@ -236,6 +236,10 @@ def _tune(
         raise click.UsageError(f"--shapes lacks {error}.") from None
     except (PresentError, ShapeError) as error:
         raise click.ClickException(str(error)) from None
+    except InterruptError as interrupted:
+        _report(interrupted.found)
+        click.echo("interrupted: the best so far; no schedules are written.", err=True)
+        raise click.exceptions.Exit(130) from None
 
 
 def _ignore(stage: str, sizes: Sizes, search: Search) -> None:

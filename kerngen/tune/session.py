@@ -29,6 +29,16 @@ class PresentError(Exception):
     """The schedule that a stage has now is wrong, or can't be run."""
 
 
+@final
+class InterruptError(Exception):
+    """Ctrl-C came; `found` is what was measured before, the last in short."""
+
+    def __init__(self, found: list[Found]) -> None:
+        """Keep what was found."""
+        super().__init__("interrupted")
+        self.found = found
+
+
 Watch: TypeAlias = Callable[[str, Sizes, Search], None]
 """Is told after each trial: the stage, the sizes, and what was found so far."""
 
@@ -64,7 +74,8 @@ def tune(
     part them here, too.
 
     Raises ShapeError where the adapter can't bind a shape's tensors, KeyError where a
-    dim is missing, and PresentError where a schedule that there is can't be timed.
+    dim is missing, PresentError where a schedule that there is can't be timed, and
+    InterruptError with what is found so far where Ctrl-C comes.
     """
     end = time.monotonic() + budget
     left = len(stages) * len(shapes)
@@ -77,7 +88,12 @@ def tune(
             left -= 1
             with ExitStack() as stack:
                 trials = Trials(ctx, so_far, stage, stack)
-                one = _tune_one(trials, sizes, share, watch)
+                try:
+                    one = _tune_one(trials, sizes, share, watch)
+                except InterruptError as interrupted:
+                    raise InterruptError([*found, *interrupted.found]) from None
+                except KeyboardInterrupt:
+                    raise InterruptError(found) from None
             if one is None:
                 covered.add(stage)
                 continue
@@ -115,23 +131,39 @@ def _search(trials: Trials, sizes: Sizes, seconds: float, watch: Watch) -> Found
     if present is None:
         return None
     inputs = trials.inputs(own)
+    each = (1 - _OF_SEARCH) * seconds / (_FINALISTS + 1)
     search = Search(
         lambda candidate, best: _attempt(trials, candidate, own, inputs, best),
         end,
     )
-    for _ in search.run([present, *map(Candidate, _strategies())]):
-        trials.keep(search.fastest(_FINALISTS + 1))
-        watch(trials.stage, own, search)
-    each = (1 - _OF_SEARCH) * seconds / (_FINALISTS + 1)
-    effort = Effort(samples=11, seconds=min(each / 2, 0.5))
-    others = [each for each in search.fastest(_FINALISTS + 1) if each != present]
-    winner = _final(trials, own, inputs, others[:_FINALISTS], effort)
+    try:
+        for _ in search.run([present, *map(Candidate, _strategies())]):
+            trials.keep(search.fastest(_FINALISTS + 1))
+            watch(trials.stage, own, search)
+        effort = Effort(samples=11, seconds=min(each / 2, 0.5))
+        others = [c for c in search.fastest(_FINALISTS + 1) if c != present]
+        winner = _final(trials, own, inputs, others[:_FINALISTS], effort)
+    except KeyboardInterrupt:
+        raise InterruptError(_so_far(trials.stage, own, search)) from None
+    return _found(winner, search)
+
+
+def _found(winner: Winner, search: Search) -> Found:
     wrong = tuple(
         (candidate, outcome.why)
         for candidate, outcome in search.found.items()
         if outcome.verdict is Verdict.WRONG and candidate is not None
     )
     return Found(winner, search.verdicts, wrong)
+
+
+def _so_far(stage: str, sizes: Sizes, search: Search) -> list[Found]:
+    """Return the best of a search that is not over, once there is what to compare with."""
+    if None not in search.found:
+        return []
+    before = search.found[None].seconds
+    winner = Winner(stage, sizes, search.best, None, before, search.seconds)
+    return [_found(winner, search)]
 
 
 def _attempt(

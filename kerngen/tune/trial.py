@@ -221,6 +221,7 @@ class Trials:
 
     def _fault(self, version: Version, sizes: Sizes) -> str:
         """Say what is wrong with a candidate's results, at sizes that NumPy can check."""
+        checked = 0
         for small in all_checked(version.kernel.dims, sizes):
             try:
                 arrays, expected = self._expect(version, small)
@@ -230,6 +231,12 @@ class Trials:
             results = bound.run(self.ctx, version.kernel, arrays, values)
             if fault := expected.fault(results):
                 return f"{fault} at {words(small)}"
+            checked += 1
+        if not checked:
+            raise ShapeError(
+                f"{version.kernel.name}: near {words(sizes)} are no sizes that NumPy can "
+                f"check."
+            )
         return ""
 
     def _expect(

@@ -205,3 +205,28 @@ def test_a_present_schedule_that_is_wrong_is_named(
     edit(layer / "dsl" / "scale.kern", f"{SCALE}schedule scale {{ generic }}\n")
     said = kerngen("tune", "scale", "--shapes", "n=64", code=1).output
     assert "'scale.y' has now, generic, is wrong: 1 of 64 elements" in said
+
+
+@pytest.mark.parametrize("tried", [0, 1, 2, 4])
+def test_an_interrupt_shows_what_is_found_so_far(
+    layer: Path, kerngen: Run, monkeypatch: pytest.MonkeyPatch, tried: int
+) -> None:
+    made: list[Candidate | None] = []
+
+    def attempt(
+        self: trial.Trials, candidate: Candidate | None, *rest: object
+    ) -> Outcome:
+        del self, rest
+        if len(made) == tried:
+            raise KeyboardInterrupt
+        made.append(candidate)
+        return Outcome(Verdict.TIMED, 4e-3 / len(made))
+
+    monkeypatch.setattr(trial.Trials, "attempt", attempt)
+    out = layer / "dsl" / "tuned.kern"
+    said = kerngen("tune", "scale", "--shapes", "n=64", "--out", out, code=130).output
+    assert "interrupted: the best so far; no schedules are written." in said
+    assert ("n=64" in said) == (tried > 0)
+    assert (f"{tried} timed" in said) == (tried > 0)
+    assert ("4.00x" in said) == (tried == 4)
+    assert not out.exists()

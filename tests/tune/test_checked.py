@@ -11,7 +11,7 @@ import pytest
 
 from kerngen.bench.measure import Effort
 from kerngen.compiler import Compiler
-from kerngen.runtime import Context
+from kerngen.runtime import Context, ShapeError
 from kerngen.runtime.kernel import Kernel
 from kerngen.syntax.library import Library
 from kerngen.tune import bound
@@ -105,3 +105,17 @@ def test_only_what_may_win_is_kept(ctx: Context) -> None:
         trials.keep([])
         assert len(sys.path) == len(before) + 2
     assert sys.path == before
+
+
+def test_what_can_be_checked_nowhere_is_an_error(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*given: object) -> None:
+        raise ShapeError(str(len(given)))
+
+    monkeypatch.setattr(bound, "whole_numbers", refuse)
+    with ExitStack() as stack:
+        trials = trials_of_twice(ctx, stack)
+        inputs = trials.inputs({"n": 64})
+        with pytest.raises(ShapeError, match="near n = 64 are no sizes"):
+            trials.attempt(None, {"n": 64}, inputs, 1.0)
