@@ -34,8 +34,8 @@ def quantity(value: float, unit: str) -> str:
 def of_ceiling(result: ResultData, seconds: float) -> str:
     """Return the part of the speed that the ceilings allow.
 
-    Far above it they are no ceilings: the tensors lie in a cache, and the copy went through
-    memory, or something disturbed it.
+    Far above it they are no ceilings: the tensors may lie in a cache, and not the copy's;
+    writes may cost more than reads, and a copy writes half; or something disturbed it.
     """
     part = result["least"] / seconds
     return f"> {_BEYOND:.0%}" if part > _BEYOND else f"{part:.0%}"

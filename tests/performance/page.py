@@ -24,7 +24,7 @@ Made by `tools/performance --report` from the files in [docs/performance](perfor
 
 *of ceiling* is the part of the speed that a copy and multiplications in registers, measured in the same run, allow for work that moves each byte once. *ratio* is how many times as fast the kernel without runtime checks is as the peer beside it; above 1, it is faster. Times are of one launch.
 
-*spread* is how far the quartiles of the samples are apart, as a part of the median. Where it is **bold**, it is above 20 %, and the row tells little: something else ran on the machine. *> 110%* of the ceiling says that it is none there: small tensors lie in a cache, while the copy went through memory; or something disturbed the copy, which is measured once, at the begin of the run.
+*spread* is how far the quartiles of the samples are apart, as a part of the median. Where it is **bold**, it is above 20 %, and the row tells little: something else ran on the machine. *> 110%* of the ceiling says that it is none there: small tensors may lie in a cache, while the copy goes through memory; a processor's writes may cost more than its reads, and half of what a copy moves is written; or something disturbed the copy, which is measured once, before the rest.
 """
 
 WIDE: Final = 0.2
