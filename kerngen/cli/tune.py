@@ -226,8 +226,8 @@ def _tune(
     from kerngen.tune.trial import kernel_of_subject
 
     kernel = kernel_of_subject(target.subject)
-    chosen = [*shapes] or [default_sizes(kernel, ctx.kind)]
     try:
+        chosen = [*shapes] or [default_sizes(kernel, ctx.kind)]
         own = [own_sizes(kernel, each) for each in chosen]
         distinct = [each for n, each in enumerate(own) if each not in own[:n]]
         with _watching(budget) as watch:

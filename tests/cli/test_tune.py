@@ -23,6 +23,10 @@ kernel layer(w: f32[n, k], x: f32[k]) -> y: f32[n] {
 }
 """
 
+CUT = """
+kernel cut(x: f32[n], z: f32[k]) -> y: f32[n - k - 1] { y[i] = x[i] + sum[p] z[p]; }
+"""
+
 
 @pytest.fixture
 def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -30,6 +34,7 @@ def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     edit(root / "pyproject.toml", PYPROJECT)
     edit(root / "dsl" / "nets" / "layer.kern", LAYER)
     edit(root / "dsl" / "scale.kern", SCALE)
+    edit(root / "cut.kern", CUT)
     edit(
         root / "two.kern",
         SCALE.replace("scale", "one") + SCALE.replace("scale", "other"),
@@ -126,6 +131,7 @@ def test_without_out_the_schedules_are_printed(
         (("layer", "--out", "dsl/none/tuned.kern"), "there is no folder", 2),
         (("layer", "--out", "dsl/tuned.txt"), "is not a .kern file", 2),
         (("layer", "--out", "dsl/scale.kern"), "was not written by 'kerngen tune'", 1),
+        (("cut.kern",), "cut: the length 'n - k - 1' is -1", 1),
         (("layer", "--shapes", "n=100000,k=100000"), "can't bind its tensors", 1),
     ],
 )
