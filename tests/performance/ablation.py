@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NotRequired, TypedDict, final
+from typing import Final, TypedDict, final
 
 from kerngen.bench.arguments import Sizes
 from kerngen.bench.contexts import open_contexts
@@ -41,13 +41,13 @@ class Ablation:
 class RowData(TypedDict):
     """One version: seconds of a launch, and what it does them with.
 
-    `spread` is as of a `Timing`; the first results that were kept have none.
+    `spread` is as of a `Timing`.
     """
 
     what: str
     schedule: str
     seconds: float
-    spread: NotRequired[float]
+    spread: float
 
 
 class AblationData(TypedDict):

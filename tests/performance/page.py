@@ -91,7 +91,10 @@ def _section(name: str, data: PerformanceData) -> Iterator[str]:
         yield f"\nNot timed: {note}."
     if data["ablations"]:
         yield "\n### What each technique is worth\n"
-        yield f"The schedule that a kernel has here, then with one thing changed{_turns(data)}.\n"
+        yield (
+            "The schedule that a kernel has here, then with one thing changed: all "
+            "versions of a kernel take their samples in turn.\n"
+        )
         yield from _ablations(data["ablations"])
     yield ""
 
@@ -156,19 +159,12 @@ def _ablations(found: Sequence[AblationData]) -> Iterator[str]:
         shown = [each["kernel"], _at(each)]
         for row in each["rows"]:
             part = f"{each['rows'][0]['seconds'] / row['seconds']:.0%}"
-            spread = _spread(row["spread"]) if "spread" in row else "-"
+            spread = _spread(row["spread"])
             cells = [row["what"], duration(row["seconds"]), spread, part]
             yield _cells([*shown, *cells, f"`{row['schedule']}`"])
             shown = ["", ""]
     for why, where in _left_out(found).items():
         yield f"\nLeft out: {', '.join(where)}. {why}"
-
-
-def _turns(data: PerformanceData) -> str:
-    """Say that versions took turns, which those without a spread did not yet."""
-    rows = (row for each in data["ablations"] for row in each["rows"])
-    in_turn = all("spread" in row for row in rows)
-    return ": all versions of a kernel take their samples in turn" if in_turn else ""
 
 
 def _left_out(found: Sequence[AblationData]) -> dict[str, list[str]]:
