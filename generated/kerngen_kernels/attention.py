@@ -236,8 +236,7 @@ _ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["t"], 64)
-                                    * 1,
+                                    * ceil_div(d["t"], 64),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -255,8 +254,7 @@ _ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["t"], 64)
-                                    * 1,
+                                    * ceil_div(d["t"], 64),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -285,8 +283,7 @@ _ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 128)
-                                    * 1,
+                                    * ceil_div(d["t"], 128),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -304,8 +301,7 @@ _ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 128)
-                                    * 1,
+                                    * ceil_div(d["t"], 128),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -998,8 +994,7 @@ _ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
+                                    * ceil_div(d["e"], 64),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -1017,8 +1012,7 @@ _ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
+                                    * ceil_div(d["e"], 64),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -1047,8 +1041,7 @@ _ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["e"], 128)
-                                    * 1,
+                                    * ceil_div(d["e"], 128),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -1066,8 +1059,7 @@ _ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["e"], 128)
-                                    * 1,
+                                    * ceil_div(d["e"], 128),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -1309,8 +1301,7 @@ _CAUSAL_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["t"], 64)
-                                    * 1,
+                                    * ceil_div(d["t"], 64),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -1328,8 +1319,7 @@ _CAUSAL_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["t"], 64)
-                                    * 1,
+                                    * ceil_div(d["t"], 64),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -1358,8 +1348,7 @@ _CAUSAL_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 128)
-                                    * 1,
+                                    * ceil_div(d["t"], 128),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -1377,8 +1366,7 @@ _CAUSAL_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 128)
-                                    * 1,
+                                    * ceil_div(d["t"], 128),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -2116,8 +2104,7 @@ _CAUSAL_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
+                                    * ceil_div(d["e"], 64),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -2135,8 +2122,7 @@ _CAUSAL_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
+                                    * ceil_div(d["e"], 64),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -2165,8 +2151,7 @@ _CAUSAL_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["e"], 128)
-                                    * 1,
+                                    * ceil_div(d["e"], 128),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -2184,8 +2169,7 @@ _CAUSAL_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["e"], 128)
-                                    * 1,
+                                    * ceil_div(d["e"], 128),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -2454,8 +2438,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["t"], 64)
-                                    * 1,
+                                    * ceil_div(d["t"], 64),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -2473,8 +2456,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["t"], 64)
-                                    * 1,
+                                    * ceil_div(d["t"], 64),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -2503,8 +2485,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 128)
-                                    * 1,
+                                    * ceil_div(d["t"], 128),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -2522,8 +2503,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 128)
-                                    * 1,
+                                    * ceil_div(d["t"], 128),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -3261,8 +3241,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
+                                    * ceil_div(d["e"], 64),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -3280,8 +3259,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
+                                    * ceil_div(d["e"], 64),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -3310,8 +3288,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["e"], 128)
-                                    * 1,
+                                    * ceil_div(d["e"], 128),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -3329,8 +3306,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["e"], 128)
-                                    * 1,
+                                    * ceil_div(d["e"], 128),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -3601,8 +3577,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["t"], 64)
-                                    * 1,
+                                    * ceil_div(d["t"], 64),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -3620,8 +3595,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["t"], 64)
-                                    * 1,
+                                    * ceil_div(d["t"], 64),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -3650,8 +3624,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 128)
-                                    * 1,
+                                    * ceil_div(d["t"], 128),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -3669,8 +3642,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 128)
-                                    * 1,
+                                    * ceil_div(d["t"], 128),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -3754,8 +3726,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["t"], 64)
-                                    * 1,
+                                    * ceil_div(d["t"], 64),
                                     turns=lambda d: ceil_div(d["e"], 16),
                                 ),
                             ),
@@ -3773,8 +3744,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["t"], 64)
-                                    * 1,
+                                    * ceil_div(d["t"], 64),
                                     turns=lambda d: ceil_div(d["e"], 16),
                                 ),
                             ),
@@ -3803,8 +3773,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 128)
-                                    * 1,
+                                    * ceil_div(d["t"], 128),
                                     turns=lambda d: ceil_div(d["e"], 16),
                                 ),
                             ),
@@ -3822,8 +3791,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 128)
-                                    * 1,
+                                    * ceil_div(d["t"], 128),
                                     turns=lambda d: ceil_div(d["e"], 16),
                                 ),
                             ),
@@ -4722,8 +4690,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
+                                    * ceil_div(d["d"], 64),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -4741,8 +4708,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
+                                    * ceil_div(d["d"], 64),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -4771,8 +4737,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["d"], 128)
-                                    * 1,
+                                    * ceil_div(d["d"], 128),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -4790,8 +4755,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["d"], 128)
-                                    * 1,
+                                    * ceil_div(d["d"], 128),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -4954,8 +4918,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 32)
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
+                                    * ceil_div(d["d"], 64),
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -4973,8 +4936,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 32)
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
+                                    * ceil_div(d["d"], 64),
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -5004,8 +4966,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 128)
-                                    * ceil_div(d["d"], 128)
-                                    * 1,
+                                    * ceil_div(d["d"], 128),
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -5023,8 +4984,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 128)
-                                    * ceil_div(d["d"], 128)
-                                    * 1,
+                                    * ceil_div(d["d"], 128),
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -5187,8 +5147,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 32)
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
+                                    * ceil_div(d["e"], 64),
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -5206,8 +5165,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 32)
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
+                                    * ceil_div(d["e"], 64),
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -5237,8 +5195,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 128)
-                                    * ceil_div(d["e"], 128)
-                                    * 1,
+                                    * ceil_div(d["e"], 128),
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -5256,8 +5213,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 128)
-                                    * ceil_div(d["e"], 128)
-                                    * 1,
+                                    * ceil_div(d["e"], 128),
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -5544,8 +5500,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["t"], 64)
-                                    * 1,
+                                    * ceil_div(d["t"], 64),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -5563,8 +5518,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["t"], 64)
-                                    * 1,
+                                    * ceil_div(d["t"], 64),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -5593,8 +5547,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 128)
-                                    * 1,
+                                    * ceil_div(d["t"], 128),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -5612,8 +5565,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 128)
-                                    * 1,
+                                    * ceil_div(d["t"], 128),
                                     turns=lambda d: ceil_div(d["d"], 16),
                                 ),
                             ),
@@ -5697,8 +5649,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["t"], 64)
-                                    * 1,
+                                    * ceil_div(d["t"], 64),
                                     turns=lambda d: ceil_div(d["e"], 16),
                                 ),
                             ),
@@ -5716,8 +5667,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["t"], 64)
-                                    * 1,
+                                    * ceil_div(d["t"], 64),
                                     turns=lambda d: ceil_div(d["e"], 16),
                                 ),
                             ),
@@ -5746,8 +5696,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 128)
-                                    * 1,
+                                    * ceil_div(d["t"], 128),
                                     turns=lambda d: ceil_div(d["e"], 16),
                                 ),
                             ),
@@ -5765,8 +5714,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["t"], 128)
-                                    * 1,
+                                    * ceil_div(d["t"], 128),
                                     turns=lambda d: ceil_div(d["e"], 16),
                                 ),
                             ),
@@ -6665,8 +6613,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
+                                    * ceil_div(d["d"], 64),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -6684,8 +6631,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 32)
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
+                                    * ceil_div(d["d"], 64),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -6714,8 +6660,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["d"], 128)
-                                    * 1,
+                                    * ceil_div(d["d"], 128),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -6733,8 +6678,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["s"], 128)
-                                    * ceil_div(d["d"], 128)
-                                    * 1,
+                                    * ceil_div(d["d"], 128),
                                     turns=lambda d: ceil_div(d["t"], 16),
                                 ),
                             ),
@@ -6897,8 +6841,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 32)
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
+                                    * ceil_div(d["d"], 64),
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -6916,8 +6859,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 32)
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
+                                    * ceil_div(d["d"], 64),
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -6947,8 +6889,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 128)
-                                    * ceil_div(d["d"], 128)
-                                    * 1,
+                                    * ceil_div(d["d"], 128),
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -6966,8 +6907,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 128)
-                                    * ceil_div(d["d"], 128)
-                                    * 1,
+                                    * ceil_div(d["d"], 128),
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -7130,8 +7070,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 32)
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
+                                    * ceil_div(d["e"], 64),
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -7149,8 +7088,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 32)
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
+                                    * ceil_div(d["e"], 64),
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -7180,8 +7118,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 128)
-                                    * ceil_div(d["e"], 128)
-                                    * 1,
+                                    * ceil_div(d["e"], 128),
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),
@@ -7199,8 +7136,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["h"]
                                     * ceil_div(d["t"], 128)
-                                    * ceil_div(d["e"], 128)
-                                    * 1,
+                                    * ceil_div(d["e"], 128),
                                     turns=lambda d: ceil_div(d["s"], 16),
                                 ),
                             ),

@@ -268,8 +268,7 @@ _CONV1D = Kernel(
                                     ),
                                     groups=lambda d: d["b"]
                                     * ceil_div(d["o"], 32)
-                                    * ceil_div(d["y_axis_2"], 32)
-                                    * 1,
+                                    * ceil_div(d["y_axis_2"], 32),
                                     turns=lambda d: ceil_div(d["c"] * d["s"], 16),
                                     terms=lambda d: d["c"] * d["s"],
                                 ),
@@ -604,8 +603,7 @@ _CONV2D = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["y_axis_2"]
                                     * ceil_div(d["o"], 32)
-                                    * ceil_div(d["y_axis_3"], 32)
-                                    * 1,
+                                    * ceil_div(d["y_axis_3"], 32),
                                     turns=lambda d: ceil_div(
                                         d["c"] * d["r"] * d["s"], 16
                                     ),
@@ -963,8 +961,7 @@ _CONV2D_BIAS = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["y_axis_2"]
                                     * ceil_div(d["o"], 32)
-                                    * ceil_div(d["y_axis_3"], 32)
-                                    * 1,
+                                    * ceil_div(d["y_axis_3"], 32),
                                     turns=lambda d: ceil_div(
                                         d["c"] * d["r"] * d["s"], 16
                                     ),
@@ -2045,8 +2042,7 @@ _CONV2D_INPUT_GRADIENT = Kernel(
                                     groups=lambda d: d["b"]
                                     * d["height_length"]
                                     * ceil_div(d["c"], 32)
-                                    * ceil_div(d["width_length"], 32)
-                                    * 1,
+                                    * ceil_div(d["width_length"], 32),
                                     turns=lambda d: ceil_div(
                                         d["o"] * d["r"] * d["s"], 16
                                     ),
@@ -2934,8 +2930,7 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
                                     groups=lambda d: d["c"]
                                     * d["height_length"]
                                     * ceil_div(d["o"], 32)
-                                    * ceil_div(d["width_length"], 64)
-                                    * 1,
+                                    * ceil_div(d["width_length"], 64),
                                     turns=lambda d: ceil_div(
                                         d["b"] * d["p"] * d["t"], 16
                                     ),
@@ -2963,8 +2958,7 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
                                     groups=lambda d: d["c"]
                                     * d["height_length"]
                                     * ceil_div(d["o"], 128)
-                                    * ceil_div(d["width_length"], 128)
-                                    * 1,
+                                    * ceil_div(d["width_length"], 128),
                                     turns=lambda d: ceil_div(
                                         d["b"] * d["p"] * d["t"], 16
                                     ),

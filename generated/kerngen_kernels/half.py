@@ -725,8 +725,7 @@ _MATMUL_NN = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -742,8 +741,7 @@ _MATMUL_NN = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -770,8 +768,7 @@ _MATMUL_NN = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -787,8 +784,7 @@ _MATMUL_NN = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -982,8 +978,7 @@ _MATMUL_NT = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -999,8 +994,7 @@ _MATMUL_NT = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -1027,8 +1021,7 @@ _MATMUL_NT = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -1044,8 +1037,7 @@ _MATMUL_NT = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -1364,8 +1356,7 @@ _MATMUL_NN_WIDE = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -1381,8 +1372,7 @@ _MATMUL_NN_WIDE = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -1409,8 +1399,7 @@ _MATMUL_NN_WIDE = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -1426,8 +1415,7 @@ _MATMUL_NN_WIDE = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -1620,8 +1608,7 @@ _MATMUL_NT_WIDE = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -1637,8 +1624,7 @@ _MATMUL_NT_WIDE = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -1665,8 +1651,7 @@ _MATMUL_NT_WIDE = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -1682,8 +1667,7 @@ _MATMUL_NT_WIDE = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),

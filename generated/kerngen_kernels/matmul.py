@@ -2081,8 +2081,7 @@ _MATMUL_NN = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -2098,8 +2097,7 @@ _MATMUL_NN = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -2126,8 +2124,7 @@ _MATMUL_NN = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -2143,8 +2140,7 @@ _MATMUL_NN = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -4290,8 +4286,7 @@ _MATMUL_NN_BIAS = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -4308,8 +4303,7 @@ _MATMUL_NN_BIAS = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -4337,8 +4331,7 @@ _MATMUL_NN_BIAS = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -4355,8 +4348,7 @@ _MATMUL_NN_BIAS = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -4677,8 +4669,7 @@ _MATMUL_NN_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -4694,8 +4685,7 @@ _MATMUL_NN_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -4722,8 +4712,7 @@ _MATMUL_NN_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -4739,8 +4728,7 @@ _MATMUL_NN_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -5077,8 +5065,7 @@ _MATMUL_NN_BIAS_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -5095,8 +5082,7 @@ _MATMUL_NN_BIAS_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -5124,8 +5110,7 @@ _MATMUL_NN_BIAS_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -5142,8 +5127,7 @@ _MATMUL_NN_BIAS_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -6602,8 +6586,7 @@ _MATMUL_NT = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -6619,8 +6602,7 @@ _MATMUL_NT = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -6647,8 +6629,7 @@ _MATMUL_NT = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -6664,8 +6645,7 @@ _MATMUL_NT = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -8169,8 +8149,7 @@ _MATMUL_NT_BIAS = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -8187,8 +8166,7 @@ _MATMUL_NT_BIAS = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -8216,8 +8194,7 @@ _MATMUL_NT_BIAS = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -8234,8 +8211,7 @@ _MATMUL_NT_BIAS = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -8468,8 +8444,7 @@ _MATMUL_NT_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -8485,8 +8460,7 @@ _MATMUL_NT_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -8513,8 +8487,7 @@ _MATMUL_NT_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -8530,8 +8503,7 @@ _MATMUL_NT_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -8772,8 +8744,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -8790,8 +8761,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -8819,8 +8789,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -8837,8 +8806,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -9362,8 +9330,7 @@ _MATMUL_TN = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -9379,8 +9346,7 @@ _MATMUL_TN = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -9408,8 +9374,7 @@ _MATMUL_TN = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -9425,8 +9390,7 @@ _MATMUL_TN = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -9701,8 +9665,7 @@ _MATMUL_TN_BIAS = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -9719,8 +9682,7 @@ _MATMUL_TN_BIAS = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -9749,8 +9711,7 @@ _MATMUL_TN_BIAS = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -9767,8 +9728,7 @@ _MATMUL_TN_BIAS = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -10037,8 +9997,7 @@ _MATMUL_TN_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -10054,8 +10013,7 @@ _MATMUL_TN_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -10083,8 +10041,7 @@ _MATMUL_TN_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -10100,8 +10057,7 @@ _MATMUL_TN_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -10382,8 +10338,7 @@ _MATMUL_TN_BIAS_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -10400,8 +10355,7 @@ _MATMUL_TN_BIAS_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -10430,8 +10384,7 @@ _MATMUL_TN_BIAS_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),
@@ -10448,8 +10401,7 @@ _MATMUL_TN_BIAS_GELU = Kernel(
                                         Binding("c", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["k"], 16),
                                 ),
                             ),

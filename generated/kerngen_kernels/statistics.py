@@ -1868,8 +1868,7 @@ _COVARIANCE = Kernel(
                                     "statistics.covariance.c.gemm_tile32x64x16_micro8x4",
                                     (Binding("c", writes=True), Binding("d")),
                                     groups=lambda d: ceil_div(d["n"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["m"], 16),
                                 ),
                             ),
@@ -1881,8 +1880,7 @@ _COVARIANCE = Kernel(
                                     "statistics.covariance.c.gemm_tile32x64x16_micro8x4.edge",
                                     (Binding("c", writes=True), Binding("d")),
                                     groups=lambda d: ceil_div(d["n"], 32)
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
+                                    * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(d["m"], 16),
                                 ),
                             ),
@@ -1905,8 +1903,7 @@ _COVARIANCE = Kernel(
                                     "statistics.covariance.c.gemm",
                                     (Binding("c", writes=True), Binding("d")),
                                     groups=lambda d: ceil_div(d["n"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["m"], 16),
                                 ),
                             ),
@@ -1918,8 +1915,7 @@ _COVARIANCE = Kernel(
                                     "statistics.covariance.c.gemm.edge",
                                     (Binding("c", writes=True), Binding("d")),
                                     groups=lambda d: ceil_div(d["n"], 128)
-                                    * ceil_div(d["n"], 128)
-                                    * 1,
+                                    * ceil_div(d["n"], 128),
                                     turns=lambda d: ceil_div(d["m"], 16),
                                 ),
                             ),
@@ -3915,8 +3911,7 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
                                         Binding("d", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["k"], 64)
-                                    * 1,
+                                    * ceil_div(d["k"], 64),
                                     turns=lambda d: ceil_div(d["n"], 16),
                                 ),
                             ),
@@ -3932,8 +3927,7 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
                                         Binding("d", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 32)
-                                    * ceil_div(d["k"], 64)
-                                    * 1,
+                                    * ceil_div(d["k"], 64),
                                     turns=lambda d: ceil_div(d["n"], 16),
                                 ),
                             ),
@@ -3960,8 +3954,7 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
                                         Binding("d", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["k"], 128)
-                                    * 1,
+                                    * ceil_div(d["k"], 128),
                                     turns=lambda d: ceil_div(d["n"], 16),
                                 ),
                             ),
@@ -3977,8 +3970,7 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
                                         Binding("d", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 128)
-                                    * ceil_div(d["k"], 128)
-                                    * 1,
+                                    * ceil_div(d["k"], 128),
                                     turns=lambda d: ceil_div(d["n"], 16),
                                 ),
                             ),

@@ -24,7 +24,12 @@ from kerngen.schedule.contraction import (
     tile_axis,
 )
 from kerngen.schedule.cooperation import counted_terms, reduction_label, reduction_of
-from kerngen.schedule.gemm_parts import TermSplit, joining_shader, keep_total
+from kerngen.schedule.gemm_parts import (
+    TermSplit,
+    ceil_div,
+    joining_shader,
+    keep_total,
+)
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.operand import Operand
 from kerngen.schedule.per_element import linear_group, unravel
@@ -258,7 +263,7 @@ class _Gemm:
         return self._let("tile", group // parts.count)
 
     def _tiles(self, index: Index, size: int) -> t.Expr:
-        return (self.builder.extent(index.extent) + (size - 1)) // size
+        return ceil_div(self.builder.extent(index.extent), t.u32(size))
 
     def _let(self, wanted: str, value: t.Expr) -> t.Ident:
         name = self.builder.fresh(wanted)

@@ -60,13 +60,13 @@ class TermSplit:
     @property
     def host_groups(self) -> str:
         """The Python text of the number of workgroups."""
+        if not self.possible:
+            return self._host_tiles
         return f"{self._host_tiles} * {self.host_count}"
 
     @property
     def host_count(self) -> str:
         """The Python text of the number of parts."""
-        if not self.possible:
-            return "1"
         terms = host_product(self._over)
         fill = f"ceil_div({GROUPS}, max({self._host_tiles}, 1))"
         most = f"min({self.tiling.split}, ceil_div({terms}, {LEAST_TERMS}))"
@@ -83,14 +83,14 @@ class TermSplit:
             t.Ident(shader.fresh(name)) for name in ("wanted", "part_terms", "parts")
         )
         at_least_one = t.call("max", tiles or self._tiles(shader), 1)
-        fill = _ceil_div(t.u32(GROUPS), at_least_one)
-        long_enough = _ceil_div(terms, t.u32(LEAST_TERMS))
+        fill = ceil_div(t.u32(GROUPS), at_least_one)
+        long_enough = ceil_div(terms, t.u32(LEAST_TERMS))
         most = t.call("min", self.tiling.split, long_enough)
-        turns = _ceil_div(_ceil_div(terms, wanted), t.u32(k))
+        turns = ceil_div(ceil_div(terms, wanted), t.u32(k))
         body += [
             t.Let(wanted.name, t.call("max", t.call("min", fill, most), 1)),
             t.Let(each.name, t.call("max", turns, 1) * k),
-            t.Let(count.name, _ceil_div(terms, each)),
+            t.Let(count.name, ceil_div(terms, each)),
         ]
         return Parts(count, each)
 
@@ -116,8 +116,8 @@ class TermSplit:
 
     def _tiles(self, shader: ShaderBuilder) -> t.Expr:
         batch, row, column = self._tiled
-        rows = _ceil_div(shader.extent(row.extent), t.u32(self.tiling.m))
-        columns = _ceil_div(shader.extent(column.extent), t.u32(self.tiling.n))
+        rows = ceil_div(shader.extent(row.extent), t.u32(self.tiling.m))
+        columns = ceil_div(shader.extent(column.extent), t.u32(self.tiling.n))
         return shader.size(batch) * rows * columns
 
 
@@ -169,7 +169,8 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     )
 
 
-def _ceil_div(value: t.Expr, by: t.Expr) -> t.Expr:
+def ceil_div(value: t.Expr, by: t.Expr) -> t.Expr:
+    """Return the shader's `value / by`, rounded up."""
     number = t.as_int(by)
     above = t.Binary("-", value + by, t.ONE) if number is None else value + (number - 1)
     return above // by

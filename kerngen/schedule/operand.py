@@ -116,9 +116,7 @@ class Operand:
         """Return the place of a vector, or of a line, that is not beyond the end."""
         if not self.whole and not self.turns_over:
             return outer
-        width = 1 if self.turns_over else VECTOR
-        last = t.Binary("-", self.builder.extent(self.outer.extent), t.u32(width))
-        return t.call("min", outer, last)
+        return self._before_end(outer, 1 if self.turns_over else VECTOR)
 
     def vector(self, outer: t.Expr, over: t.Expr, block: list[t.Stmt]) -> t.Expr:
         """Return four neighbours in memory."""
@@ -162,7 +160,7 @@ class Operand:
         last = t.Binary("-", terms, t.ONE)
         body: list[t.Stmt] = [t.Let(nearest.name, t.call("min", term, last))]
         if not self.turns_over:
-            at[self.outer] = self._last(at[self.outer])
+            at[self.outer] = self._before_end(at[self.outer], 1)
         at |= unravel(s, body, self.over, nearest)
         value = Lowerer(s, at, body, label=self.name).lower(self.factor)
         zero = identity("sum", self.factor.type)
@@ -192,9 +190,10 @@ class Operand:
         value = lowerer.widen(lowerer.lower(self.factor), self.factor.type)
         yield t.If(inside, (*body, t.Return(value)))
 
-    def _last(self, outer: t.Expr) -> t.Expr:
-        extent = self.builder.extent(self.outer.extent)
-        return t.call("min", outer, t.Binary("-", extent, t.ONE))
+    def _before_end(self, outer: t.Expr, width: int) -> t.Expr:
+        """Return a place, or the last one behind which `width` elements are left."""
+        last = t.Binary("-", self.builder.extent(self.outer.extent), t.u32(width))
+        return t.call("min", outer, last)
 
     def _declare_vector(self, element: str) -> str:
         """Declare the function that reads four neighbours: one by one at the end."""
