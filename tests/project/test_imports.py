@@ -24,6 +24,7 @@ ORDER = [
     "compiler",
     "bench",
     "tune",
+    "explain",
     "cli",
 ]
 """A part may import itself and those before it."""
@@ -46,6 +47,7 @@ BESIDES = {
 NARROWER = {
     "shader": {"source", "ir", "layout"},
     "output": {"source"},
+    "explain": set[str](),
     "runtime": set[str](),
     **SYSTEMS,
 }

@@ -1,0 +1,80 @@
+"""`kerngen explain`: what a diagnostic's code means, with examples."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from kerngen.cli.console import console_for, report_console
+
+if TYPE_CHECKING:
+    from kerngen.explain.page import Page
+
+
+@click.command()
+@click.argument("codes", nargs=-1, metavar="[CODE]...")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of pages.")
+def explain(codes: tuple[str, ...], as_json: bool) -> None:
+    """Explain each CODE of an error, such as KG0404: its rule, and how to follow it.
+
+    Without a CODE, list all of them.
+    """
+    if codes:
+        _explain([_page(code) for code in codes], as_json=as_json)
+    else:
+        _list(as_json=as_json)
+
+
+def _page(code: str) -> Page:
+    """Return the page of a code, however it is spelled, or refuse it."""
+    from kerngen.explain.pages import nearest, page
+
+    try:
+        return page(code.upper())
+    except KeyError:
+        close = " or ".join(f"'{each}'" for each in nearest(code))
+        hint = f"Did you mean {close}? " if close else ""
+        raise click.UsageError(
+            f"There is no error with the code '{code}'. {hint}"
+            "'kerngen explain' lists all codes."
+        ) from None
+
+
+def _explain(pages: Sequence[Page], *, as_json: bool) -> None:
+    if as_json:
+        _print_json([{**_summary(page), "text": page.text} for page in pages])
+        return
+    console = report_console()
+    if not console.is_terminal:
+        click.echo("\n".join(page.text for page in pages), nl=False)
+        return
+    from rich.markdown import Markdown
+
+    for page in pages:
+        console.print(Markdown(page.text, code_theme="ansi_dark"))
+
+
+def _list(*, as_json: bool) -> None:
+    from kerngen.explain.pages import grouped
+
+    groups = grouped()
+    if as_json:
+        _print_json([_summary(page) for pages in groups.values() for page in pages])
+        return
+    console = console_for(sys.stdout)
+    for about, pages in groups.items():
+        console.print(about, style="bold")
+        for page in pages:
+            console.print(f"  {page.code}  {page.rule}")
+
+
+def _summary(page: Page) -> dict[str, str]:
+    return {"code": page.code, "rule": page.rule}
+
+
+def _print_json(objects: Sequence[dict[str, str]]) -> None:
+    click.echo(json.dumps(objects, indent=2))

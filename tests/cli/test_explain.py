@@ -1,0 +1,73 @@
+"""`kerngen explain`: pages for people and scripts, and codes that do not exist."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+from kerngen.explain.pages import codes, page
+from kerngen.explain.site import documents
+from tests.cli.sample import Run
+
+
+def test_a_page_in_a_pipe_is_its_markdown(kerngen: Run) -> None:
+    assert kerngen("explain", "KG0108").stdout == page("KG0108").text
+
+
+def test_several_codes_in_any_case(kerngen: Run) -> None:
+    both = f"{page('KG0122').text}\n{page('KG0108').text}"
+    assert kerngen("explain", "kg0122", "Kg0108").stdout == both
+
+
+def test_without_a_code_all_are_listed(kerngen: Run) -> None:
+    lines = kerngen("explain").stdout.splitlines()
+    listed = [line.split()[0] for line in lines if line.startswith(" ")]
+    assert listed == codes()
+    assert "  KG0108  Comparisons are not chained." in lines
+    assert "Syntax" in lines
+
+
+def test_an_unknown_code_is_wrong_usage(kerngen: Run) -> None:
+    stderr = kerngen("explain", "KG0108", "KG0801x", code=2).stderr
+    assert "There is no error with the code 'KG0801x'." in stderr
+    assert "Did you mean 'KG0108'" in kerngen("explain", "108", code=2).stderr
+    assert "Did you mean" not in kerngen("explain", "KG9999", code=2).stderr
+    assert "lists all codes" in kerngen("explain", "../setup", code=2).stderr
+
+
+def test_pages_as_json(kerngen: Run) -> None:
+    (one,) = json.loads(kerngen("explain", "KG0108", "--json").stdout)
+    rule = "Comparisons are not chained."
+    assert one == {"code": "KG0108", "rule": rule, "text": page("KG0108").text}
+    listed = json.loads(kerngen("explain", "--json").stdout)
+    assert [each["code"] for each in listed] == codes()
+    assert {"code": "KG0108", "rule": rule} in listed
+
+
+def test_a_terminal_gets_no_markdown() -> None:
+    command = [sys.executable, "-m", "kerngen.cli", "explain", "KG0108"]
+    master, terminal = pty.openpty()
+    done = subprocess.run(
+        command, stdout=terminal, env={**os.environ, "TERM": "xterm"}, check=True
+    )
+    os.close(terminal)
+    shown = os.read(master, 10_000).decode()
+    os.close(master)
+    assert done.returncode == 0
+    assert "\x1b[" in shown
+    assert "Comparisons are not chained." in shown
+    assert "```" not in shown
+    assert "## Wrong" not in shown
+
+
+def test_the_documentation_has_a_document_for_each_page() -> None:
+    pages = documents()
+    index = pages.pop("errors/index.md")
+    assert sorted(pages) == [f"errors/{code}.md" for code in codes()]
+    assert pages["errors/KG0108.md"] == page("KG0108").text
+    assert "| [KG0108](KG0108.md) | Comparisons are not chained. |" in index
+    assert "| [KG0106](KG0106.md) | A `//!` comment stands" in index
+    assert all(f"]({code}.md)" in index for code in codes())

@@ -1,0 +1,118 @@
+"""The examples on the pages: found in the Markdown, and given to the compiler.
+
+An example is one program or several files, each block with its name above it; the first
+one is compiled.  What can't be written down on a page is made by a program in Python.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from kerngen.compiler import Compiler
+from kerngen.explain.page import Page
+from kerngen.source.diagnostic import CompileError, Diagnostic
+from kerngen.source.reading import read_source
+from kerngen.source.text import Source
+from kerngen.syntax.library import Library
+
+PROGRAM: Final = "example.kern"
+"""What a program without a name is called."""
+
+_SECTIONS = re.compile(r"(.*)\n## Wrong\n(.*)\n## Right\n(.*)", re.DOTALL)
+_MESSAGE = re.compile(r"```text\n(.*?)```\n", re.DOTALL)
+_BLOCK = re.compile(
+    r"(?:^`([^`\n]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code: the file that it is, the language, and the text."""
+
+    file: str
+    language: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Sections:
+    """The parts of a page."""
+
+    prose: str
+    wrong: str
+    right: str
+
+    @property
+    def message(self) -> str:
+        """The one block that holds what the compiler prints."""
+        (found,) = _MESSAGE.findall(self.wrong)
+        return str(found)
+
+
+def sections(page: Page) -> Sections:
+    """Return the parts of a page."""
+    found = _SECTIONS.fullmatch(page.text)
+    assert found is not None, f"{page.code} has no '## Wrong' before its '## Right'"
+    return Sections(*found.groups())
+
+
+def with_message(page: Page, message: str) -> str:
+    """Return the text of a page as if the compiler printed that."""
+    wrong = sections(page).wrong
+    block = f"```text\n{message}```\n"
+    return page.text.replace(wrong, _MESSAGE.sub(lambda _: block, wrong))
+
+
+def blocks(section: str) -> list[Block]:
+    """Return the blocks of a section, but for the compiler's message."""
+    found = [Block(name or PROGRAM, *rest) for name, *rest in _BLOCK.findall(section)]
+    return [block for block in found if block.language != "text"]
+
+
+def library_of(section: str, folder: Path) -> Library:
+    """Return the files of an example; a folder is for what has to be on the disk."""
+    found = blocks(section)
+    if found[0].language == "python":
+        (block,) = found
+        with contextlib.chdir(folder):
+            exec(block.text, {})
+        names = [file.name for file in folder.glob("*.kern") if file.is_file()]
+        return Library(lambda name: read_source(folder / name, name), names)
+    texts = {block.file: block.text for block in found}
+
+    def read(name: str) -> Source:
+        if name not in texts:
+            raise FileNotFoundError(name)
+        return Source(name, texts[name])
+
+    return Library(read, texts, _root(found[0].file))
+
+
+def _root(file: str) -> str | None:
+    first, *rest = PurePosixPath(file).parts
+    return first if rest else None
+
+
+def main_file(section: str) -> str:
+    """Return the file of an example that is compiled."""
+    first = blocks(section)[0]
+    return PROGRAM if first.language == "python" else first.file
+
+
+def compile_example(section: str, folder: Path) -> None:
+    """Compile an example; raise `CompileError` if it is wrong."""
+    library = library_of(section, folder)
+    Compiler(library, formatted=False).compile(main_file(section))
+
+
+def faults_of(section: str, folder: Path) -> tuple[Diagnostic, ...]:
+    """Return what is wrong with an example."""
+    try:
+        compile_example(section, folder)
+    except CompileError as error:
+        return error.diagnostics
+    return ()

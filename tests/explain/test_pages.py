@@ -1,0 +1,67 @@
+"""A page for every code: its wrong example has that fault alone, its right one none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kerngen.catalogue import DIAGNOSTICS
+from kerngen.explain.page import Page, title
+from kerngen.explain.pages import FOLDER, codes, grouped, page
+from kerngen.source.render import render
+
+from .examples import blocks, faults_of, sections, with_message
+
+RULES = {kind.code: kind.rule for kind in DIAGNOSTICS}
+
+
+def test_every_page_has_a_code() -> None:
+    assert set(codes()) <= set(RULES)
+    assert sorted(file.name for file in FOLDER.iterdir()) == [
+        f"{code}.md" for code in codes()
+    ]
+
+
+def test_every_page_belongs_to_one_group() -> None:
+    listed = [each.code for pages in grouped().values() for each in pages]
+    assert listed == codes()
+
+
+@pytest.mark.parametrize("code", codes())
+def test_a_page_says_what_the_compiler_says(
+    code: str, golden: Callable[[Path, str], None], tmp_path: Path
+) -> None:
+    old = page(code)
+    wrong = faults_of(sections(old).wrong, tmp_path)
+    assert [fault.code for fault in wrong] == [code]
+    rest = with_message(old, render(wrong)).partition("\n")[2]
+    golden(FOLDER / f"{code}.md", f"{title(code, RULES[code])}\n{rest}")
+
+
+@pytest.mark.parametrize("code", codes())
+def test_the_right_example_compiles(code: str, tmp_path: Path) -> None:
+    assert render(faults_of(sections(page(code)).right, tmp_path)) == ""
+
+
+@pytest.mark.parametrize("code", codes())
+def test_a_page_is_made_like_the_others(code: str) -> None:
+    here = page(code)
+    prose = sections(here).prose
+    assert here.rule == RULES[code]
+    assert "```" not in prose
+    assert 2 <= prose.count(". ") + prose.count(".\n") <= 9
+    assert here.text.endswith("```\n")
+    assert all(line.isprintable() for line in here.text.splitlines())
+    wrong, right = (
+        [block.text for block in blocks(part)]
+        for part in (sections(here).wrong, sections(here).right)
+    )
+    assert wrong != right
+
+
+def test_a_title_has_its_code_in_code() -> None:
+    rule = "Can't 'a b' be the user's 'c'?"
+    assert title("KG1", rule) == "# KG1: Can't `a b` be the user's `c`?"
+    assert Page("KG1", title("KG1", rule)).rule == rule
