@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, final
 
 from kerngen.runtime.checks import (
     array_shape,
@@ -18,6 +17,7 @@ from kerngen.runtime.checks import (
     not_a_context,
     resolve_lengths,
 )
+from kerngen.runtime.errors import Error
 from kerngen.runtime.fields import is_leaf
 from kerngen.runtime.scalars import prepare
 from kerngen.runtime.struct import Fit, UniformStruct, fit_of
@@ -33,6 +33,22 @@ Dims: TypeAlias = Mapping[str, int]
 """The lengths of a call by dim name, and its integer scalars by theirs."""
 
 Access: TypeAlias = Literal["read", "update", "write"]
+
+
+class TextFile(Protocol):
+    """A file of text: a `Path`, or one in memory."""
+
+    def read_text(self, encoding: str) -> str:
+        """Return the text."""
+        ...
+
+
+class Folder(Protocol):
+    """A folder of shaders: a `Path`, or one in memory."""
+
+    def __truediv__(self, name: str, /) -> TextFile:
+        """Return the file of a name."""
+        ...
 
 
 @final
@@ -243,7 +259,7 @@ class Kernel:
 
     name: str
     origin: str
-    folder: Path
+    folder: Folder
     dims: tuple[str, ...]
     tensors: tuple[TensorSpec, ...]
     scalars: tuple[ScalarSpec, ...]
@@ -323,6 +339,17 @@ class Kernel:
         given = zip(self.inputs, arrays, strict=True)
         shapes = [array_shape(self, spec, array) for spec, array in given]
         resolve_lengths(self, shapes, guards)
+
+    def shader(self, dispatch: Dispatch) -> str:
+        """Return the text of a dispatch's shader; raise `Error` if it can't be read."""
+        path = self.folder / f"{dispatch.wgsl}.wgsl"
+        try:
+            return path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise Error(
+                f"{self.name}: can't read the shader {path} ({error.strerror}). Run "
+                f"'kerngen build' again."
+            ) from error
 
     def launch(
         self,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 from kerngen.runtime.checks import Signature
 from kerngen.runtime.choices import Choice
 from kerngen.runtime.elements import f16, u32
-from kerngen.runtime.errors import Error, FeatureError, LimitError
+from kerngen.runtime.errors import FeatureError, LimitError
 from kerngen.runtime.fields import holds_half
 from kerngen.runtime.plan import Capabilities, Inner, Origin, Pair, Plan, Step
 from kerngen.runtime.ranges import shape_of
@@ -184,7 +184,7 @@ class Planner:
             )
         x, y = self._fold(kernel, dispatch, dispatch.groups(dims))
         key = ShaderKey(
-            text=_read_shader(kernel, dispatch),
+            text=kernel.shader(dispatch),
             uniform_bytes=kernel.uniform.SIZE if dispatch.uses_uniform else 0,
             writes=tuple(binding.writes for binding in dispatch.bindings),
         )
@@ -223,17 +223,6 @@ def _picker(
     if len(slots) > 1:
         return itemgetter(*slots)
     return lambda bindings: tuple(bindings[slot] for slot in slots)
-
-
-def _read_shader(kernel: Kernel, dispatch: Dispatch) -> str:
-    path = kernel.folder / f"{dispatch.wgsl}.wgsl"
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise Error(
-            f"{kernel.name}: can't read the shader {path} ({error.strerror}). Run "
-            f"'kerngen build' again."
-        ) from error
 
 
 def _bound(variants: Sequence[Variant]) -> frozenset[str]:

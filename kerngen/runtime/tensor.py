@@ -227,6 +227,13 @@ class Tensor(Generic[E, R]):
         lengths = ", ".join(map(str, self.shape))
         return f"Tensor({self.element.__name__}[{lengths}], {self.ctx.kind})"
 
+    def _repr_html_(self) -> str:  # pyright: ignore[reportUnusedFunction]  # IPython's
+        """Show type, context and values in a notebook; large tensors are shortened."""
+        # Imported here because programs that show nothing need none of it.
+        from kerngen.runtime.tensor_html import tensor_html  # noqa: PLC0415
+
+        return tensor_html(self)
+
     def _array(self, data: NDArray[np.uint8]) -> NDArray[Any]:
         return from_memory(data, self.element, self.shape)
 

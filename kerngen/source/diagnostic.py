@@ -57,11 +57,28 @@ class Diagnostic(ABC):
 
 
 class CompileError(Exception):
-    """A user's program is wrong; carries every diagnostic found."""
+    """A user's program is wrong; carries every diagnostic found.
+
+    Its text is the report that the command line prints.
+    """
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
-        super().__init__("\n".join(f"{d.code}: {d.headline}" for d in self.diagnostics))
+        super().__init__(self.diagnostics)
+
+    def __str__(self) -> str:
+        """Return the diagnostics with their source lines."""
+        return self._rendered(color=False)
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows: the diagnostics, and nothing of the compiler."""
+        return self._rendered(color=True).splitlines()
+
+    def _rendered(self, *, color: bool) -> str:
+        # Imported here because rendering imports this module.
+        from kerngen.source.render import render  # noqa: PLC0415
+
+        return render(self.diagnostics, color=color).rstrip()
 
 
 @final

@@ -22,6 +22,7 @@ ORDER = [
     "emit",
     "output",
     "compiler",
+    "jit",
     "bench",
     "tune",
     "explain",
@@ -38,6 +39,7 @@ SYSTEMS = {
 """What is built on the generated kernels, and what of ours it may import."""
 
 BESIDES = {
+    "jit": {"runtime"},
     "bench": {"runtime", "train"},
     "tune": {"runtime"},
     "cli": {"runtime"},
@@ -160,6 +162,16 @@ for name in sys.modules:
     root, *rest = name.split(".")
     assert root not in {{"lark", "black", "click", "rich", "wgpu"}}, name
     assert root != "kerngen" or not rest or rest[0] == "runtime", name
+""")
+
+
+def test_importing_the_package_imports_nothing() -> None:
+    run("""
+import sys, typing
+before = {*sys.modules}
+import kerngen
+assert {"compile", "load", "CompileError"} <= {*dir(kerngen)}
+assert {*sys.modules} - before <= {"kerngen", "__future__"}
 """)
 
 

@@ -9,6 +9,7 @@ from made import pair
 from made.pair import Cluster, PairOutput, Particle
 from numpy.typing import NDArray
 
+import kerngen
 import kerngen.runtime as gpu
 from kerngen.runtime import (
     Context,
@@ -108,3 +109,8 @@ moved = pair.drift(ps, c=cluster, turn=((1, 0), (0, 1)), by=shift)
 assert_type(moved, Vector[vec3f])
 pair.drift(ps, c=cluster, turn=np.eye(2), by=shift, out=ctx.empty(2, vec3f))
 assert_type(ctx.vector(array, vec3f), Vector[vec3f])
+
+blas = kerngen.compile("kernel one() -> y: f32[] { y = 1.0; }", name="blas")
+assert_type(blas, kerngen.KernelModule)
+assert_type(blas.one, Any)
+assert_type(kerngen.load("a.kern"), kerngen.KernelModule)

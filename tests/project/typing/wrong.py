@@ -6,6 +6,7 @@ import numpy as np
 from made import pair
 from made.pair import Cluster, Particle
 
+import kerngen
 import kerngen.runtime as gpu
 from kerngen.runtime import Matrix, Vector, f32, i32, u32, vec3f, vec4f
 from kerngen_kernels import clip, elementwise, half, loss, matmul, optim, reduction
@@ -106,3 +107,6 @@ pair.drift(ps, c=cluster, turn=p.turn)  # error
 pair.drift(ps, c=cluster, turn=p.turn, by=by, out=ctx.zeros(1, vec4f))  # error
 wrong_struct: Vector[vec3f] = ps  # error
 ctx.vector([p], p)  # error
+kerngen.compile("", "name")  # error
+kerngen.load(1)  # error
+kerngen.parse("")  # error

@@ -1,0 +1,19 @@
+"""Kernels without files: compiled to modules in memory, for notebooks and scripts."""
+
+from __future__ import annotations
+
+from kerngen.jit.compiling import (
+    compile,  # noqa: A004 - `kerngen.compile` reads as what it does
+    load,
+)
+from kerngen.jit.extension import load_ipython_extension
+from kerngen.jit.memory import KernelModule
+from kerngen.source.diagnostic import CompileError
+
+__all__ = [
+    "CompileError",
+    "KernelModule",
+    "compile",
+    "load",
+    "load_ipython_extension",
+]

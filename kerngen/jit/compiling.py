@@ -1,0 +1,128 @@
+"""From a text or a file to a module in memory, once for all that is the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from hashlib import sha256
+from keyword import iskeyword
+from pathlib import Path
+from threading import Lock
+from typing import Final, TypeAlias
+
+from kerngen.compiler import CompiledModule, Compiler
+from kerngen.jit.memory import KernelModule, install
+from kerngen.source.diagnostic import CompileError
+from kerngen.source.reading import read_source
+from kerngen.source.text import Source
+from kerngen.syntax.library import SUFFIX, Library
+
+_Read: TypeAlias = Callable[[Path, str], Source]
+"""Reads a file of a path, and of a name that generated text calls it by."""
+
+_MODULES: Final[dict[str, KernelModule]] = {}
+_LOCK: Final = Lock()
+
+
+def compile(  # noqa: A001 - `kerngen.compile` reads as what it does
+    source: str, *, name: str = "kernels"
+) -> KernelModule:
+    """Compile the text of a program to a module, and write no file.
+
+    The module is what `kerngen build` would make of a file NAME.kern that holds the text,
+    in the working directory: `use` finds files from there.  The same text under the same
+    name gives the same module.
+
+    Args:
+        source: The program.
+        name: What the module, diagnostics and errors call it; a Python name.
+
+    Raises:
+        CompileError: If the program is wrong; its text is the whole report.
+        ValueError: If the name is none.
+    """
+    if not name.isidentifier() or iskeyword(name):
+        raise ValueError(f"'{name}' can't be the name of a module.")
+    file = Path.cwd() / f"{name}{SUFFIX}"
+
+    def read(path: Path, stable: str) -> Source:
+        if path == file:
+            return Source(file.name, source, stable)
+        return _read(path, stable)
+
+    return _module(file, read)
+
+
+def load(path: str | os.PathLike[str]) -> KernelModule:
+    """Compile a `.kern` file, and what it uses, to a module, and write no file.
+
+    The module is what `kerngen build` would make of the file alone.  While the file and
+    those that it uses stay the same, so does the module.
+
+    Raises:
+        CompileError: If the program is wrong; its text is the whole report.
+        OSError: If the file can't be read.
+        ValueError: If it is no `.kern` file.
+    """
+    file = Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` would follow links
+    if file.suffix != SUFFIX:
+        raise ValueError(f"'{os.fspath(path)}' is not a {SUFFIX} file.")
+    return _module(file, _read)
+
+
+def _read(path: Path, stable: str) -> Source:
+    here = Path.cwd()
+    shown = path.relative_to(here) if path.is_relative_to(here) else path
+    return read_source(path, str(shown), stable)
+
+
+def _module(file: Path, read: _Read) -> KernelModule:
+    library, name = _library(file, read)
+    with _LOCK:
+        key = _key(library, name)
+        if key not in _MODULES:
+            _MODULES[key] = install(f"kerngen.jit.m{key}", _compiled(library, name))
+        return _MODULES[key]
+
+
+def _key(library: Library, name: str) -> str:
+    """Return a hash of all that makes a file's module what it is."""
+    try:
+        digest = library.digest(name)
+    except CompileError:
+        # What the compiler says of the same faults, it says with others beside them.
+        Compiler(library).module(name)
+        raise
+    return sha256(f"{name} {digest}".encode()).hexdigest()[:16]
+
+
+def _library(file: Path, read: _Read) -> tuple[Library, str]:
+    """Return the file with all that it uses, and its name there.
+
+    Names are paths from the folder that holds them all, so that none begins with `..`:
+    they are where modules lie in their package.
+    """
+    library = _below(file.parent, file.name, read)
+    try:
+        used = library.closure(file.name)
+    except CompileError:
+        return library, file.name  # compiling it finds this again, and more
+    up = max(name.split("/").count("..") for name in used)
+    origin = file.parents[min(up, len(file.parents) - 1)]
+    name = file.relative_to(origin).as_posix()
+    return _below(origin, name, read), name
+
+
+def _below(origin: Path, name: str, read: _Read) -> Library:
+    def find(name: str) -> Source:
+        return read(Path(os.path.normpath(origin / name)), name)
+
+    return Library(find, [name])
+
+
+def _compiled(library: Library, name: str) -> list[CompiledModule]:
+    """Compile a file, and before it those that hold the classes which it imports."""
+    compiler = Compiler(library)
+    own = compiler.compile(name)
+    others = library.closure(name)[:-1] if own.used else ()
+    return [*map(compiler.compile, others), own]

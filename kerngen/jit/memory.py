@@ -1,0 +1,123 @@
+"""Generated modules that lie in memory: imported like others, without files.
+
+Python finds their text through their loader: tracebacks, `inspect.getsource` and
+debuggers show it.  They stay in `sys.modules`, so that instances of their classes can be
+pickled, and unpickled wherever the same source was compiled before.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.abc import ExecutionLoader
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import PurePosixPath
+from types import ModuleType
+from typing import final
+
+from kerngen.compiler import CompiledModule
+from kerngen.emit.module_name import module_name
+from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.kernel_html import is_kernel_function, kernel_html, module_html
+
+
+@final
+class KernelModule(ModuleType):
+    """A module of kernels that has no file; a notebook shows what is in it."""
+
+    def __repr__(self) -> str:
+        """Say which kernels it has."""
+        stem = self.__name__.rpartition(".")[2]
+        kernels = (name for name, v in vars(self).items() if is_kernel_function(v))
+        return f"<module '{stem}' in memory: {', '.join(kernels) or 'no kernels'}>"
+
+    def _repr_html_(self) -> str:  # pyright: ignore[reportUnusedFunction]  # IPython's
+        """Show its kernels."""
+        return module_html(self)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file in memory."""
+
+    data: bytes
+
+    def read_text(self, encoding: str) -> str:
+        return self.data.decode(encoding)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Shaders:
+    """A folder in memory: a module's shaders by file name."""
+
+    files: Mapping[str, _File]
+
+    def __truediv__(self, name: str) -> _File:
+        return self.files[name]
+
+
+@final
+class _Loader(ExecutionLoader):
+    """Makes a module of what a source became."""
+
+    def __init__(self, compiled: CompiledModule, folder: str) -> None:
+        self._binding = compiled.binding
+        self._filename = f"{folder}/{module_name(compiled.module.path)}.py"
+        shaders = (item for item in compiled.files.items() if "/" in item[0])
+        self._shaders = _Shaders(
+            {PurePosixPath(path).name: _File(data) for path, data in shaders}
+        )
+
+    def is_package(self, fullname: str) -> bool:  # noqa: ARG002 - Python's signature
+        return False
+
+    def get_filename(self, fullname: str) -> str:  # noqa: ARG002
+        return self._filename
+
+    def get_source(self, fullname: str) -> str:  # noqa: ARG002
+        return self._binding
+
+    def create_module(self, spec: ModuleSpec) -> KernelModule:
+        return KernelModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        for name, value in [*vars(module).items()]:
+            if isinstance(value, Kernel):
+                setattr(module, name, replace(value, folder=self._shaders))
+        for name in module.__all__:
+            value = getattr(module, name)
+            if is_kernel_function(value):
+                vars(value)["_repr_html_"] = partial(kernel_html, value)
+
+
+def install(package: str, compiled: Iterable[CompiledModule]) -> KernelModule:
+    """Import modules into a package, each after those that it imports; return the last.
+
+    The package itself need not exist.
+    """
+    module: ModuleType | None = None
+    for each in compiled:
+        source = PurePosixPath(each.module.path)
+        parts = (package, *source.parent.parts, module_name(source.name))
+        module = _import(".".join(parts), _Loader(each, f"<{package}>"))
+    assert isinstance(module, KernelModule), "there is something to import"
+    return module
+
+
+def _import(name: str, loader: _Loader) -> ModuleType:
+    spec = spec_from_loader(name, loader)
+    assert spec is not None, "the loader knows its file's name"
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

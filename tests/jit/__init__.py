@@ -1,0 +1,1 @@
+"""Kernels compiled in memory, and how notebooks show them."""
