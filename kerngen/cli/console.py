@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
@@ -26,7 +26,7 @@ def console_for(stream: TextIO) -> Console:
 
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic], stream: TextIO) -> None:
-    """Print diagnostics for people, and how many there are."""
+    """Print diagnostics for people, how many there are, and where to read on."""
     from kerngen.source.render import render
 
     found = list(diagnostics)
@@ -34,6 +34,13 @@ def print_diagnostics(diagnostics: Iterable[Diagnostic], stream: TextIO) -> None
     color = console.is_terminal and not console.no_color
     stream.write(render(found, color=color))
     stream.write(f"\n{count(len(found), 'error')}\n")
+    stream.write(f"For more about {_one_of(found)}\n")
+
+
+def _one_of(found: Sequence[Diagnostic]) -> str:
+    codes = list(dict.fromkeys(diagnostic.code for diagnostic in found))
+    which = "an" if len(codes) > 1 else "this"
+    return f"{which} error, try 'kerngen explain {codes[0]}'."
 
 
 def progress(items: Iterable[T], number: int, doing: str) -> Iterator[T]:

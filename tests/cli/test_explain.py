@@ -5,12 +5,26 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
+from pathlib import Path
 
-from kerngen.explain.pages import codes, page
+import pytest
+
+from kerngen.explain.pages import GROUPS, codes, page
 from kerngen.explain.site import documents
-from tests.cli.sample import Run
+from tests.cli.sample import WRONG, Run, edit
+from tests.project.tree import ROOT
+
+CENTRE = """\
+kernel centre(x: f32[n]) -> y: f32[n] {
+    y[i] = x[i] - mean;
+    let mean = (sum[i] x[i]) / f32(n);
+}
+"""
+
+pytestmark = pytest.mark.usefixtures("project")
 
 
 def test_a_page_in_a_pipe_is_its_markdown(kerngen: Run) -> None:
@@ -33,7 +47,7 @@ def test_without_a_code_all_are_listed(kerngen: Run) -> None:
 def test_an_unknown_code_is_wrong_usage(kerngen: Run) -> None:
     stderr = kerngen("explain", "KG0108", "KG0801x", code=2).stderr
     assert "There is no error with the code 'KG0801x'." in stderr
-    assert "Did you mean 'KG0108'" in kerngen("explain", "108", code=2).stderr
+    assert "Did you mean 'KG0108' or" in kerngen("explain", "108", code=2).stderr
     assert "Did you mean" not in kerngen("explain", "KG9999", code=2).stderr
     assert "lists all codes" in kerngen("explain", "../setup", code=2).stderr
 
@@ -71,3 +85,23 @@ def test_the_documentation_has_a_document_for_each_page() -> None:
     assert "| [KG0108](KG0108.md) | Comparisons are not chained. |" in index
     assert "| [KG0106](KG0106.md) | A `//!` comment stands" in index
     assert all(f"]({code}.md)" in index for code in codes())
+
+
+def test_the_documentation_tells_what_check_prints(kerngen: Run) -> None:
+    docs = (ROOT / "docs" / "explain.md").read_text("utf-8")
+    shown = docs.split("$ kerngen check centre.kern\n")[1].split("```")[0]
+    edit(Path("centre.kern"), CENTRE)
+    assert kerngen("check", "centre.kern", code=1).stdout == shown
+
+
+def test_the_documentation_lists_all_groups() -> None:
+    docs = (ROOT / "docs" / "explain.md").read_text("utf-8")
+    rows = re.findall(r"^\| (KG\d\d)xx \| (.*) \|$", docs, re.MULTILINE)
+    assert dict(rows) == {start: about.lower() for start, about in GROUPS.items()}
+
+
+def test_several_errors_name_the_first_one(kerngen: Run) -> None:
+    edit(Path("two.kern"), f"{CENTRE}\n{WRONG}")
+    assert kerngen("check", "two.kern", code=1).stdout.endswith(
+        "\n2 errors\nFor more about an error, try 'kerngen explain KG0211'.\n"
+    )

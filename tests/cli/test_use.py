@@ -210,7 +210,7 @@ def test_check_finds_a_schedule_that_fits_no_stage(
     output = kerngen("check", *arguments, code=1).output
     assert "error[KG0751]: Strategy 'map' fits no stage of 'layer'." in output
     assert "--> dsl/tuned.kern:2:30" in output
-    assert output.endswith("\n1 error\n")
+    assert "\n1 error\n" in output
 
 
 def test_the_page_on_files_is_true(kerngen: Run) -> None:
@@ -243,7 +243,7 @@ def test_faults_of_a_used_file_are_shown_where_they_are(kerngen: Run) -> None:
     edit(SOURCE / "shared" / "base.kern", BASE.replace("PART * x", "PARD * x"))
     alone = kerngen("check", "dsl/layer.kern", code=1).output
     assert "--> dsl/shared/base.kern:2:26" in alone
-    assert alone.endswith("\n1 error\n")
+    assert "\n1 error\n" in alone
     assert kerngen("check", code=1).output == alone
     assert kerngen("build", code=1).stderr == alone
     assert kerngen("show", "layer", code=1).stderr == alone
@@ -257,7 +257,7 @@ def test_a_tuned_file_must_be_readable(kerngen: Run) -> None:
     (SOURCE / "tuned.kern").write_bytes(TUNED.encode() + b"// caf\xe9\n")
     output = kerngen("check", "dsl/layer.kern", code=1).output
     assert "--> dsl/tuned.kern:3:7" in output
-    assert output.endswith("\n1 error\n")
+    assert "\n1 error\n" in output
 
 
 def test_missing_files_and_circles_are_reported(kerngen: Run) -> None:
@@ -269,4 +269,4 @@ def test_missing_files_and_circles_are_reported(kerngen: Run) -> None:
     assert "error[KG0003]: There is no file 'layr.kern'." in output
     assert "Did you mean 'layer.kern'?" in output
     assert "error[KG0005]: '../x.kern' lies outside the source folder 'dsl'." in output
-    assert output.endswith("\n3 errors\n")
+    assert "\n3 errors\n" in output

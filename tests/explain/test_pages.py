@@ -17,11 +17,10 @@ from .examples import blocks, faults_of, sections, with_message
 RULES = {kind.code: kind.rule for kind in DIAGNOSTICS}
 
 
-def test_every_page_has_a_code() -> None:
-    assert set(codes()) <= set(RULES)
-    assert sorted(file.name for file in FOLDER.iterdir()) == [
-        f"{code}.md" for code in codes()
-    ]
+def test_every_code_has_a_page_and_every_page_a_code() -> None:
+    assert codes() == list(RULES)
+    pages = [f"{code}.md" for code in RULES]
+    assert sorted(file.name for file in FOLDER.iterdir()) == pages
 
 
 def test_every_page_belongs_to_one_group() -> None:

@@ -1,6 +1,7 @@
 """Type checkers accept right uses of generated modules, and reject each wrong one.
 
-Held in the editable checkout, and with the built wheel in an environment of its own.
+Held in the editable checkout, and with the built wheel in an environment of its own; the
+wheel has every file of the package.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +93,19 @@ def programs(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = {"typeCheckingMode": "strict"}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     return folder
+
+
+def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        packed = set(archive.namelist())
+    package = [file for file in (ROOT / "kerngen").rglob("*") if file.is_file()]
+    files = {
+        file.relative_to(ROOT).as_posix()
+        for file in package
+        if file.parent.name != "__pycache__"
+    }
+    assert {Path(name).suffix for name in files} >= {".py", ".md", ".lark"}
+    assert files - packed == set()
 
 
 def marked_lines(file: Path) -> list[int]:
