@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from kerngen.check.scope import did_you_mean
+from kerngen.source.similar import did_you_mean
 from kerngen.source.worded import Worded
 
 

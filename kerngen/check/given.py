@@ -10,10 +10,11 @@ from kerngen.check.checked import CheckedFile, KernelHead, UsedModule
 from kerngen.check.environment import Environment
 from kerngen.check.faults_schedules import AmbiguousInGuard, UnknownKernel
 from kerngen.check.schedules import check_schedule
-from kerngen.check.scope import Scope, closest, did_you_mean
+from kerngen.check.scope import Scope
 from kerngen.check.traverse import walk_syntax
 from kerngen.ir.nodes import Kernel, Module, Schedule
 from kerngen.source.diagnostic import Faults
+from kerngen.source.similar import closest, did_you_mean
 from kerngen.syntax import ast
 
 Given: TypeAlias = Mapping[tuple[str, str], tuple[Schedule, ...]]

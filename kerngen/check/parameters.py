@@ -17,7 +17,6 @@ from kerngen.check.scope import (
     Scope,
     TensorSymbol,
     ValueSymbol,
-    closest,
     one_line,
 )
 from kerngen.check.structs import uniform_faults
@@ -34,6 +33,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector
+from kerngen.source.similar import closest
 from kerngen.syntax import ast
 
 KINDS = {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never, final
 from kerngen.check import faults_places
 from kerngen.check.faults_names import UnknownMember
 from kerngen.check.faults_statements import WRITE_FIRST, ReadBeforeWrite
-from kerngen.check.scope import ParameterSymbol, TensorSymbol, closest, one_line
+from kerngen.check.scope import ParameterSymbol, TensorSymbol, one_line
 from kerngen.check.subscripts import check_subscripts, free_names
 from kerngen.ir.memory import FixedArray, Leaf, Member, MemoryType, Struct
 from kerngen.ir.nodes import (
@@ -33,6 +33,7 @@ from kerngen.ir.nodes import (
 from kerngen.ir.operators import part_type, swizzle_type
 from kerngen.ir.types import Matrix, Scalar, Vector
 from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 

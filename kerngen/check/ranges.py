@@ -24,6 +24,7 @@ from kerngen.check.traverse import (
     walk_syntax,
 )
 from kerngen.ir.nodes import DimValue, Extent, Index
+from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def bind_indices(
             unranged.append(binder.name)
         introduce(ex, binder.name, symbol or FaultySymbol("an index", binder.name.span))
     is_doubtful = any(used_in_subscripts(name.name, body) for name in unranged)
-    is_doubtful |= _calls_a_tensor(ex, body)
+    is_doubtful |= _misreads_a_tensor(ex, body)
     if unranged and not is_doubtful:
         _report_no_range(ex, unranged, body, kind)
     yield tuple(known) if len(known) == len(binders) else None
@@ -118,13 +119,27 @@ def _extents_of(ex: Expressions, base: ast.Expr) -> tuple[Extent, ...]:
     return lengths_of(ex, base)
 
 
-def _calls_a_tensor(ex: Expressions, body: ast.Expr) -> bool:
-    """Whether a tensor is read like a function, `x(i)`: that is told by itself."""
-    return any(
-        isinstance(part, ast.Call)
-        and isinstance(ex.scope.get(part.function.name), TensorSymbol)
-        for part in walk_syntax(body)
-    )
+def _misreads_a_tensor(ex: Expressions, body: ast.Expr) -> bool:
+    """Whether a tensor is read like a function, `x(i)`, or without all its subscripts.
+
+    That is told by itself.
+    """
+    subscripted: set[Span] = set()
+    for part in walk_syntax(body):
+        match part:
+            case ast.Call(function=name):
+                wrong, count = True, 0
+            case ast.Subscript(base=ast.Name() as name):
+                subscripted.add(name.span)
+                wrong, count = False, len(part.subscripts)
+            case ast.Name() as name if name.span not in subscripted:
+                wrong, count = False, 0
+            case _:
+                continue
+        symbol = ex.scope.get(name.name)
+        if isinstance(symbol, TensorSymbol) and (wrong or count < symbol.tensor.rank):
+            return True
+    return False
 
 
 # What to write instead

@@ -8,7 +8,7 @@ from typing import final
 from kerngen.check import faults_schedules
 from kerngen.check.environment import Environment
 from kerngen.check.free_mixing import FreeMixing
-from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol, closest, one_line
+from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol, one_line
 from kerngen.check.unknown import report_unknown
 from kerngen.ir.nodes import (
     Constant,
@@ -21,6 +21,7 @@ from kerngen.ir.nodes import (
 from kerngen.ir.strategies import OPTIONS, OptionRule
 from kerngen.ir.types import Scalar
 from kerngen.source.diagnostic import Faults
+from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 

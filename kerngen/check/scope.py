@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TypeAlias, final
 
 from kerngen.check.faults_indices import IndexRebound
@@ -140,19 +139,6 @@ class Scope:
                 taken=first.kind,
             )
         )
-
-
-def closest(name: str, known: Iterator[str] | list[str] | tuple[str, ...]) -> str:
-    """Return the known name that is most like a misspelt one, or nothing."""
-    names = list(known)
-    alike = [other for other in names if other.lower() == name.lower()]
-    matches = alike or get_close_matches(name, names, n=1, cutoff=0.6)
-    return matches[0] if matches else ""
-
-
-def did_you_mean(suggestion: str) -> str:
-    """Return the hint that offers a name, if there is one."""
-    return suggestion and f"Did you mean '{suggestion}'?"
 
 
 def one_line(text: str, limit: int = 40) -> str:

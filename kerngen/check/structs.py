@@ -11,7 +11,7 @@ from kerngen.check import faults_structs
 from kerngen.check.environment import Environment
 from kerngen.check.faults_names import UnknownType
 from kerngen.check.faults_types import TypeNotAllowed
-from kerngen.check.scope import Scope, closest
+from kerngen.check.scope import Scope
 from kerngen.check.struct_numbers import check_attributes, check_lengths
 from kerngen.check.types import Structs
 from kerngen.ir.memory import LEAVES, FixedArray, Leaf, Member, MemoryType, Struct
@@ -20,6 +20,7 @@ from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout, uniform_layout
 from kerngen.layout.types import lay_out, nesting
 from kerngen.source.diagnostic import Diagnostic, Faults
+from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 from kerngen.syntax.foreign import TYPES

@@ -12,11 +12,11 @@ from kerngen.check.environment import Environment
 from kerngen.check.outside import leaves
 from kerngen.check.remedies import conversion
 from kerngen.check.scope import (
+    FaultySymbol,
     IndexSymbol,
     Scope,
     TensorSymbol,
     ValueSymbol,
-    closest,
     one_line,
 )
 from kerngen.check.text import collapse
@@ -33,6 +33,7 @@ from kerngen.ir.nodes import (
     Tensor,
 )
 from kerngen.ir.types import Scalar
+from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -91,11 +92,18 @@ def _completed(
     names = [one_line(subscript.span.text) for subscript in subscripts]
     symbols = [ex.scope.get(name) for name in ex.scope.names()]
     indices = [symbol.index for symbol in symbols if isinstance(symbol, IndexSymbol)]
+    # An index that subscripts nothing else is meant for what is left out.
+    idle = [name for name in ex.scope.names() if _has_no_range(ex.scope, name)]
     for extent in tensor.extents[len(names) :]:
         fitting = (i.name for i in indices if i.extent == extent)
-        unused = (name for name in fitting if name not in names)
+        unused = (name for name in (*fitting, *idle) if name not in names)
         names.append(next(chain(unused, free_names(ex.env, ex.scope, names))))
     return f"{tensor.name}[{', '.join(names)}]" if names else tensor.name
+
+
+def _has_no_range(scope: Scope, name: str) -> bool:
+    symbol = scope.get(name)
+    return isinstance(symbol, FaultySymbol) and symbol.kind == "an index"
 
 
 def report_dim(env: Environment, node: ast.Name) -> None:

@@ -11,13 +11,12 @@ from kerngen.check.scope import (
     Symbol,
     TensorSymbol,
     ValueSymbol,
-    closest,
-    did_you_mean,
     one_line,
 )
 from kerngen.check.subscripts import example_read
 from kerngen.check.traverse import bare_subscripts, walk_syntax
 from kerngen.ir.nodes import Role
+from kerngen.source.similar import closest, did_you_mean
 from kerngen.syntax import ast
 
 _LONGEST_EXAMPLE = 80

@@ -7,10 +7,11 @@ from typing import Final, TypeAlias
 
 from kerngen.check.faults_names import UnknownType
 from kerngen.check.faults_types import TypeNotAllowed
-from kerngen.check.scope import closest, one_line
+from kerngen.check.scope import one_line
 from kerngen.ir.memory import LEAVES, Struct
 from kerngen.ir.types import COMPOSITES, Scalar, ValueType
 from kerngen.source.diagnostic import Faults
+from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 from kerngen.syntax.foreign import TYPES

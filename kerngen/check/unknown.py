@@ -8,7 +8,8 @@ from typing import Final
 from kerngen.check.environment import Environment, Place
 from kerngen.check.faults_indices import IndexAsValue
 from kerngen.check.faults_names import UnknownName, UsedBeforeDefinition
-from kerngen.check.scope import Scope, closest, did_you_mean
+from kerngen.check.scope import Scope
+from kerngen.source.similar import closest, did_you_mean
 from kerngen.syntax import ast, foreign
 
 _INTRODUCED: Final[Mapping[Place, str]] = {

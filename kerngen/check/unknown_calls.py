@@ -7,19 +7,14 @@ from typing import TYPE_CHECKING
 from kerngen.check import faults_names, faults_types
 from kerngen.check.faults_places import StructConstructed
 from kerngen.check.lengths import length_text
-from kerngen.check.scope import (
-    FaultySymbol,
-    TensorSymbol,
-    closest,
-    did_you_mean,
-    one_line,
-)
+from kerngen.check.scope import FaultySymbol, TensorSymbol, one_line
 from kerngen.check.subscripts import INDEX_NAMES
 from kerngen.check.types import HALVES, report_cast_to_half
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import CASTS, COMPOSITES
+from kerngen.source.similar import closest, did_you_mean
 from kerngen.syntax import ast, foreign
 
 if TYPE_CHECKING:

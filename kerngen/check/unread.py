@@ -23,6 +23,9 @@ from kerngen.source.text import Span
 from kerngen.syntax import ast
 from kerngen.syntax.recovery import item_names, words
 
+_NO_TARGET = "="
+"""Stands among the words of a gap for any name: it has no assignment."""
+
 
 @final
 @dataclass(frozen=True)
@@ -49,8 +52,10 @@ class Unread:
                 | TensorAsFunction(name=name)
             ):
                 return name in self.items or name in near
-            case NeverWritten(name=name) | ReadBeforeWrite(name=name):
+            case ReadBeforeWrite(name=name):
                 return name in near or "return" in near
+            case NeverWritten(name=name):
+                return bool(near & {name, "return", _NO_TARGET})
             case NothingWritten() | RangeNotFound():
                 return bool(near)
             case _:
@@ -68,7 +73,9 @@ def find_unread(program: ast.Program) -> Unread:
     within: list[tuple[Span, frozenset[str]]] = []
     for gap in program.gaps:
         around = [item.span for item in program.items if item.span.covers(gap)]
-        within += [(span, words(gap.text)) for span in around]
+        # What assigns to nothing that can be read may be meant to write anything.
+        found = words(gap.text) | ({_NO_TARGET} if "=" not in gap.text else set[str]())
+        within += [(span, found) for span in around]
         if not around:
             items |= item_names(gap.text)
     return Unread(items, tuple(within))

@@ -12,6 +12,7 @@ import click
 
 from kerngen.cli.console import console_for, reporting
 from kerngen.cli.project import find_project, select
+from kerngen.source.similar import suggesting
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,13 +65,13 @@ def _module(file: Path) -> Module:
 def _chosen(module: Module, struct: str | None) -> list[Subject]:
     """Return what a name stands for, or all there is without one."""
     from kerngen.cli.layout_data import subjects
-    from kerngen.cli.layout_fields import did_you_mean
 
     found = subjects(module, foreign=struct is not None)
     chosen = [each for each in found if struct is None or struct in each.names]
     if struct is not None and not chosen:
-        hint = did_you_mean(struct, [name for each in found for name in each.names])
-        raise click.ClickException(f"There is no struct '{struct}'.{hint}")
+        names = (name for each in found for name in each.names)
+        sentence = f"There is no struct '{struct}'."
+        raise click.ClickException(suggesting(sentence, struct, names))
     if not chosen:
         raise click.ClickException(f"There are no structs in '{module.path}'.")
     return chosen

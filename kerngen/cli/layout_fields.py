@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final, final
 
 import click
 
 from kerngen.cli.layout_data import Subject, axes_of, struct_in
 from kerngen.layout.types import LayoutField, StructLayout
+from kerngen.source.similar import suggesting
 
 _STEP: Final = re.compile(r"(\w+)((?:\[\d+\])*)")
 
@@ -81,7 +81,7 @@ def choose(
     names = [s.name for s in subjects] if len(steps) > 1 else fields
     what = "struct" if len(steps) > 1 else "field"
     raise click.ClickException(
-        f"There is no {what} '{first}'.{did_you_mean(first, names)}"
+        suggesting(f"There is no {what} '{first}'.", first, names)
     )
 
 
@@ -91,9 +91,9 @@ def follow(laid: StructLayout, steps: Sequence[Step]) -> Iterator[Reached]:
     for position, step in enumerate(steps):
         names = [field.name for field in within.fields]
         if step.name not in names:
-            hint = did_you_mean(step.name, names)
             name = within.struct.name if within.struct else within.name
-            raise click.ClickException(f"'{name}' has no field '{step.name}'.{hint}")
+            sentence = f"'{name}' has no field '{step.name}'."
+            raise click.ClickException(suggesting(sentence, step.name, names))
         number = names.index(step.name)
         field = within.fields[number]
         distance = _distance(field, step.places)
@@ -123,10 +123,3 @@ def _distance(field: LayoutField, places: tuple[int, ...]) -> int:
                 f"not {place}."
             )
     return sum(place * stride for place, (_, stride) in zip(places, axes, strict=False))
-
-
-def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """Return the hint that offers a name, if one is alike."""
-    alike = [other for other in known if other.lower() == name.lower()]
-    close = alike or get_close_matches(name, known, n=1)
-    return f" Did you mean '{close[0]}'?" if close else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ import click
 
 from kerngen.cli.console import console_for, reporting
 from kerngen.cli.project import Selection, find_project, select
+from kerngen.source.similar import suggesting
 
 if TYPE_CHECKING:
     from kerngen.schedule.program import KernelProgram
@@ -59,9 +59,8 @@ def _find(wanted: str, selection: Selection) -> KernelProgram:
             f"There are several kernels '{wanted}': {', '.join(names)}."
         )
     known = [*found, *(name.rpartition(".")[2] for name in found)]
-    close = get_close_matches(wanted, known, n=1)
-    hint = f" Did you mean '{close[0]}'?" if close else ""
-    raise click.ClickException(f"There is no kernel '{wanted}'.{hint}")
+    sentence = f"There is no kernel '{wanted}'."
+    raise click.ClickException(suggesting(sentence, wanted, known))
 
 
 def _programs(selection: Selection) -> Iterator[tuple[str, KernelProgram]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from itertools import chain, count
 from typing import TypeAlias, final
 
@@ -29,6 +28,7 @@ from kerngen.schedule.program import (
 from kerngen.schedule.strategies import STRATEGIES
 from kerngen.schedule.task import Options, Task
 from kerngen.source.diagnostic import Faults
+from kerngen.source.similar import closest, did_you_mean
 
 
 def lower(
@@ -277,6 +277,5 @@ def _stage_remedy(wanted: str, names: Sequence[str], staged: StagedKernel) -> st
             return f"'{wanted}' is computed within the stage '{stage.name}': name that."
     if any(statement.target.name == wanted for statement in staged.kernel.body):
         return f"'{wanted}' is computed where it is used, within other stages."
-    close = get_close_matches(wanted, names, 1)
     whole = f"'schedule {staged.kernel.name} {{ ... }}' is for all that it fits"
-    return f"Did you mean '{close[0]}'?" if close else f"Name one of them; {whole}."
+    return did_you_mean(closest(wanted, names)) or f"Name one of them; {whole}."

@@ -12,11 +12,17 @@ from typing import TypeAlias
 
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
-from kerngen.syntax import faults, foreign, forms, habits, wording
+from kerngen.syntax import faults, foreign, forms, habits, slips, wording
 from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.mistake import Mistake
 from kerngen.syntax.numbers import as_written_here
-from kerngen.syntax.remedies import binder_remedy, mut_remedy, remedy
+from kerngen.syntax.remedies import (
+    begins_statement,
+    binder_remedy,
+    mut_remedy,
+    remedy,
+    separates_parameters,
+)
 
 _ENDS = wording.CLOSERS | wording.ITEMS | {"DOC"}
 _INNER_ENDS = _ENDS | {"SEMICOLON", "ARROW", "OPEN_BRACE", "LET", "HOST"}
@@ -24,7 +30,7 @@ _INNER_ENDS = _ENDS | {"SEMICOLON", "ARROW", "OPEN_BRACE", "LET", "HOST"}
 # The terminal that closes a bracket, and those that can't stand inside it.
 _CLOSING = {
     "(": ("CLOSE_PAREN", _INNER_ENDS),
-    "[": ("CLOSE_BRACKET", _INNER_ENDS),
+    "[": ("CLOSE_BRACKET", _INNER_ENDS | {"COLON", "ASSIGN"}),
     "{": ("CLOSE_BRACE", _ENDS),
 }
 
@@ -57,8 +63,14 @@ def _unexpected(mistake: Mistake) -> Diagnostic:
         found=_found(mistake),
         expected=wording.describe(mistake.accepts),
         opening=mistake.lexeme_span(blamed) if blamed else None,
-        remedy="" if blamed else remedy(mistake),
+        remedy=_closed(mistake) if blamed else remedy(mistake),
     )
+
+
+def _closed(mistake: Mistake) -> str:
+    assert mistake.opening is not None, "it is blamed"
+    closer = {"(": ")", "[": "]", "{": "}"}[mistake.opening.text]
+    return f"Close it with '{closer}'."
 
 
 def _found(mistake: Mistake) -> str:
@@ -70,7 +82,7 @@ def _found(mistake: Mistake) -> str:
 
 def _unclosed(mistake: Mistake) -> Lexeme | None:
     """The open bracket, if the token found shows that it was to be closed before."""
-    if mistake.opening is None:
+    if mistake.opening is None or separates_parameters(mistake):
         return None
     closer, ends = _CLOSING[mistake.opening.text]
     return (
@@ -176,7 +188,7 @@ def _assign_or_compare(mistake: Mistake) -> Diagnostic | None:
         remedy_ = "To compare, write '=='."
         if _is_open_target(mistake):
             remedy_ = "Close the '[' before it."
-        if not compares:
+        if not compares and mistake.item != "schedule":
             remedy_ = "To compare, write '=='; each target has a statement of its own."
         return habits.AssignmentInExpression(span=mistake.span, remedy=remedy_)
     if mistake.kind == "EQUAL" and "ASSIGN" in mistake.accepts:
@@ -195,7 +207,8 @@ def _is_open_target(mistake: Mistake) -> bool:
 def _semicolon(mistake: Mistake) -> Diagnostic | None:
     if mistake.kind == "SEMICOLON" and {"CLOSE_BRACE", "OR"} <= mistake.accepts:
         return habits.SemicolonAfterValue(span=mistake.span)
-    ends = mistake.starts_line or mistake.kind in {"CLOSE_BRACE", "$END"}
+    ends = mistake.starts_line or mistake.kind in {"CLOSE_BRACE", "$END", "LET", "HOST"}
+    ends |= begins_statement(mistake)
     if "SEMICOLON" in mistake.accepts and ends and mistake.before:
         end = mistake.before.end
         return habits.MissingSemicolon(span=Span(mistake.source, end, end))
@@ -235,6 +248,8 @@ def _index_not_bare(mistake: Mistake) -> Diagnostic | None:
         return None
     if mistake.opening is None or mistake.opening.text != "[":
         return None
+    if mistake.kind == "ASSIGN" and _is_open_target(mistake):
+        return None
     after_dot = mistake.before is not None and mistake.before.text == "."
     wants_name = mistake.accepts <= {"NAME", "CLOSE_BRACKET"} and not after_dot
     if wants_name or mistake.accepts == _AFTER_INDEX:
@@ -249,11 +264,13 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
     forms.unnamed_axis,
     forms.slice_,
     _index_not_bare,
+    slips.not_a_name,
     _foreign_operator,
     _malformed_number,
     forms.method_call,
     forms.undeclared_value,
     _foreign_word,
+    slips.misspelt_word,
     _stray_doc,
     forms.name_and_type,
     forms.foreign_type,
@@ -261,6 +278,7 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
     forms.missing_else,
     forms.foreign_if,
     forms.foreign_reduction,
+    slips.misspelt_reduction,
     forms.reduction_form,
     forms.separate_subscripts,
     _chained_comparison,

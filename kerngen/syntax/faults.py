@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from kerngen.source.diagnostic import Diagnostic, Related
+from kerngen.source.similar import did_you_mean
 from kerngen.source.text import Span
+from kerngen.syntax.lookalikes import described, meant_by
 
 
 @final
@@ -56,11 +58,22 @@ class UnexpectedCharacter(Diagnostic):
         return f"The character '{self.character}' has no meaning in the language."
 
     @property
+    def label(self) -> str:
+        """Its number and name, for it may look like another one."""
+        return described(self.character)
+
+    @property
     def hint(self) -> str:
-        """Says what names are made of, for a letter."""
-        if self.character.isalpha():
-            return "Names are made of the letters a to z, digits and '_'."
-        return ""
+        """Says what may be meant, and what names are made of."""
+        meant = meant_by(self.character)
+        names = "names are made of the letters a to z, digits and '_'"
+        if not meant and self.character.isalpha():
+            return f"{names[0].upper()}{names[1:]}."
+        if not meant:
+            return "Remove it; in a comment it may stand."
+        instead = "a blank" if meant.isspace() else f"'{meant}'"
+        why = f": {names}" if self.character.isalpha() else ""
+        return f"Write {instead} in its place{why}."
 
 
 @final
@@ -101,6 +114,11 @@ class UnterminatedString(Diagnostic):
     def headline(self) -> str:
         """Says what is missing."""
         return "This string has no closing '\"' on its line."
+
+    @property
+    def hint(self) -> str:
+        """Says where strings stand, and how."""
+        return "Close it where the path ends, as in 'use \"math.kern\";'."
 
 
 @final
@@ -219,6 +237,55 @@ class MalformedNumber(Diagnostic):
             why = ": a number has the type of its place" if suffixed else ""
             return f"Write '{self.remedy}'{why}."
         return "Numbers look like '1', '0xff', '1.0', '0.5' or '1e-8'."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnknownWord(Diagnostic):
+    """A word that stands where one of the language's does, and is like it."""
+
+    code: ClassVar[str] = "KG0135"
+    rule: ClassVar[str] = "A keyword is spelt as the language has it."
+
+    word: str
+    suggestion: str
+
+    @property
+    def headline(self) -> str:
+        """Names the word."""
+        return f"The language has no word '{self.word}'."
+
+    @property
+    def hint(self) -> str:
+        """Offers the one that it is like."""
+        return did_you_mean(self.suggestion)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NotAName(Diagnostic):
+    """A name with a sign in it, or one that begins with a digit."""
+
+    code: ClassVar[str] = "KG0136"
+    rule: ClassVar[str] = (
+        "A name is made of the letters a to z, digits and '_', and begins with no digit."
+    )
+
+    name: str
+    instead: str
+
+    @property
+    def headline(self) -> str:
+        """Quotes it."""
+        return f"'{self.name}' can't be a name."
+
+    @property
+    def hint(self) -> str:
+        """Shows one that is like it, and says what names are made of."""
+        return (
+            f"Write '{self.instead}': a name is made of the letters a to z, digits and "
+            "'_', and begins with no digit."
+        )
 
 
 @final

@@ -13,13 +13,13 @@ from kerngen.syntax import habits
 from kerngen.syntax.foreign import FUNCTIONS, REDUCTIONS, TYPES, VALUES, Reduced
 from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.mistake import Mistake
+from kerngen.syntax.wording import VALUE_STARTS
 
 _OWN_TYPE = re.compile(r"(?:[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh])")
 _TYPE_FIRST = re.compile(r"(\w+)\s*(\[[^\[\]]*\])?[\s*&]*(\w*)(\[[^\[\]]*\])?")
 _GENERIC = re.compile(r"(\w+)\s*<\s*(\w*)(?:\s*,\s*(\w+))?\s*>?(\[[^\]]*\])?")
 _FIXED = re.compile(r"\[\s*(\w+)\s*;\s*(\w+)\s*\]")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]\s*\[([^\[\]]*)\]")
-_VALUE_STARTS = frozenset({"NAME", "INT", "FLOAT", "OPEN_PAREN"})
 _REDUCTION = re.compile(r"(?:sum|prod|max|min)_?")
 _CALLED = re.compile(r"[A-Za-z_]\w*")
 _INDEX = re.compile(r"\s*\[\s*(\w+)\s*\]")
@@ -119,7 +119,8 @@ def unnamed_axis(mistake: Mistake) -> Diagnostic | None:
         return None
     at = mistake.preceding.index(opening)
     is_type = at > 0 and _OWN_TYPE.fullmatch(mistake.preceding[at - 1].text)
-    if is_type and mistake.span.text in {":", "?", "*", "."}:
+    is_left_open = mistake.kind == "COLON" and mistake.text_before(1).isidentifier()
+    if is_type and mistake.span.text in {":", "?", "*", "."} and not is_left_open:
         return habits.UnnamedAxis(span=mistake.span)
     return None
 
@@ -151,7 +152,7 @@ def foreign_if(mistake: Mistake) -> Diagnostic | None:
         remedy = "Put the value after 'else' in braces."
     elif mistake.follows_value and "OPEN_BRACE" in mistake.accepts:
         begun = [lexeme.text for lexeme in mistake.statement()]
-        if "if" in begun and mistake.kind in _VALUE_STARTS | {"IF"}:
+        if "if" in begun and mistake.kind in VALUE_STARTS | {"IF"}:
             remedy = "Put each value in braces."
     if remedy:
         return habits.ForeignIf(span=mistake.span, remedy=remedy)
@@ -174,7 +175,7 @@ def foreign_reduction(mistake: Mistake) -> Diagnostic | None:
     before = mistake.before
     if mistake.kind == "STRING" and mistake.text_before(2) in REDUCTIONS:
         return _foreign_reduction(mistake, mistake.preceding[-2])
-    starts = mistake.kind in _VALUE_STARTS | {"REDUCE", "IF"}
+    starts = mistake.kind in VALUE_STARTS | {"REDUCE", "IF"}
     if (
         not (mistake.follows_value and starts)
         or mistake.starts_line
@@ -182,14 +183,9 @@ def foreign_reduction(mistake: Mistake) -> Diagnostic | None:
         or before.text != "]"
     ):
         return None
-    depth = 0
-    for place in range(len(mistake.preceding) - 1, 0, -1):
-        depth += {"]": 1, "[": -1}.get(mistake.preceding[place].text, 0)
-        if depth == 0:
-            named, brackets = mistake.preceding[place - 1], mistake.preceding[place:]
-            known = named.text in REDUCTIONS or _gives_ranges(brackets)
-            return _foreign_reduction(mistake, named) if known else None
-    return None
+    named, brackets = mistake.subscripted() or (before, ())
+    known = named.text in REDUCTIONS or _gives_ranges(brackets)
+    return _foreign_reduction(mistake, named) if known else None
 
 
 def _gives_ranges(brackets: tuple[Lexeme, ...]) -> bool:
@@ -256,7 +252,7 @@ def reduction_form(mistake: Mistake) -> Diagnostic | None:
         named = mistake.before
     elif mistake.kind == "CLOSE_BRACKET" and last == "[" and len(before) > 1:
         named = before[-2]
-    elif mistake.kind in _VALUE_STARTS and last == ")" and mistake.follows_value:
+    elif mistake.kind in VALUE_STARTS and last == ")" and mistake.follows_value:
         opened = before[-4:-3] if mistake.text_before(3) == "(" else ()
         named = next(iter(opened), None)
     if named is None or not _REDUCTION.fullmatch(named.text):
@@ -286,7 +282,11 @@ def slice_(mistake: Mistake) -> Diagnostic | None:
         return None
     is_dots = mistake.source.text.startswith("...", mistake.span.start)
     is_subscript = "FLOAT" in mistake.accepts or mistake.follows_value
-    if is_subscript and (mistake.kind == "COLON" or is_dots):
+    at = mistake.preceding.index(mistake.opening)
+    is_type = (
+        mistake.preceding[at - 2 : at - 1] and mistake.preceding[at - 2].text == ":"
+    )
+    if is_subscript and not is_type and (mistake.kind == "COLON" or is_dots):
         return habits.Slice(span=mistake.span)
     return None
 

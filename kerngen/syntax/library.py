@@ -9,12 +9,12 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import final
 
 from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
+from kerngen.source.similar import closest
 from kerngen.source.text import Source, Span
 from kerngen.syntax import faults_uses
 from kerngen.syntax.outline import Outline, Use, outline_of
@@ -220,9 +220,8 @@ class Library:
     def _like(self, user: str, path: str) -> str:
         """Return the path of a file that may be meant."""
         folder = posixpath.dirname(user) or "."
-        known = [posixpath.relpath(f, folder) for f in self._files if f != user]
-        matches = get_close_matches(path, known, n=1, cutoff=0.6)
-        return matches[0] if matches else ""
+        known = (posixpath.relpath(f, folder) for f in self._files if f != user)
+        return closest(path, known)
 
 
 def _join(user: str, path: str) -> str:

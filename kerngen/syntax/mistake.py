@@ -74,6 +74,15 @@ class Mistake:
         begin = len(texts) - texts[::-1].index(";") if ";" in texts else 0
         return self.preceding[begin:]
 
+    def subscripted(self) -> tuple[Lexeme, tuple[Lexeme, ...]] | None:
+        """What the brackets that end directly before it follow, and these."""
+        depth = 0
+        for place in range(len(self.preceding) - 1, 0, -1):
+            depth += {"]": 1, "[": -1}.get(self.preceding[place].text, 0)
+            if depth == 0:
+                return self.preceding[place - 1], self.preceding[place:]
+        return None
+
     def lexeme_span(self, lexeme: Lexeme) -> Span:
         """The span of a piece of the same file."""
         return Span(self.source, lexeme.start, lexeme.end)

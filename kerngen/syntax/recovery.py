@@ -21,6 +21,8 @@ Rule: TypeAlias = Literal["program", "kernel_rest"]
 _BLOCKS = frozenset({"for", "while", "if", "loop", "switch", "forall", "foreach"})
 
 _NAMED = re.compile(r"\b(?:const|struct|fn|kernel)\W+(\w+)")
+_STATEMENT = re.compile(r"(?:let|host)\s+\w")
+_JOINS = frozenset("-.'")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -89,8 +91,9 @@ class _Nesting:
 
         One at the left margin starts an item even if a brace before it is missing.
         """
-        at_margin = lexeme.start == 0 or self._text[lexeme.start - 1] == "\n"
-        at_top = self._braces <= 0 and self._parentheses <= 0
+        before = self._text[lexeme.start - 1 : lexeme.start] or "\n"
+        at_margin = before == "\n"
+        at_top = self._braces <= 0 and self._parentheses <= 0 and before not in _JOINS
         return lexeme.text in ITEM_WORDS and (at_margin or at_top)
 
     def step(self, lexeme: Lexeme) -> None:
@@ -145,13 +148,15 @@ def resumption(
         return Resumption(Gap(statement, onward), Start("kernel_rest", onward, item))
     if onward is not None and not text[item:fault].strip():
         return Resumption(Gap(fault, onward), Start("program", onward, onward))
-    then = _go_on(nesting, lexeme, rest)
+    then = _go_on(text, nesting, lexeme, rest)
     if then is not None and then.rule == "kernel_rest" and in_kernel:
         return Resumption(Gap(statement, then.offset), then)
     return Resumption(Gap(item, _end_of_item(text, item, fault)), then)
 
 
-def _go_on(nesting: _Nesting, fault: Lexeme, rest: Iterator[Lexeme]) -> Start | None:
+def _go_on(
+    text: str, nesting: _Nesting, fault: Lexeme, rest: Iterator[Lexeme]
+) -> Start | None:
     """Find the next place that can't be misread, from the faulty lexeme on."""
     closed: int | None = None
     for lexeme in chain((fault,), rest):
@@ -160,7 +165,7 @@ def _go_on(nesting: _Nesting, fault: Lexeme, rest: Iterator[Lexeme]) -> Start | 
         closed = None
         if nesting.starts_item(lexeme):
             return Start("program", lexeme.start, lexeme.start)
-        if nesting.in_body and lexeme.text in {"let", "host"}:
+        if nesting.in_body and _STATEMENT.match(text, lexeme.start):
             return Start("kernel_rest", lexeme.start, nesting.item)
         if nesting.ends_statement and lexeme.text == ";":
             return Start("kernel_rest", lexeme.end, nesting.item)

@@ -4,24 +4,42 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from string import Template
 from typing import TypeAlias
 
 from kerngen.syntax.foreign import TYPES
 from kerngen.syntax.mistake import Mistake
-from kerngen.syntax.wording import ITEMS
+from kerngen.syntax.wording import ITEMS, VALUE_STARTS
 
 _Condition: TypeAlias = Callable[[Mistake], bool]
 
 _TYPE = re.compile(r"\s*\w+\s*(?:\[[^\[\]]*\])?")
-_VALUES = frozenset({"NAME", "INT", "FLOAT", "OPEN_PAREN"})
+_PARAMETER = re.compile(r"\s*(?:mut\s+)?\w+\s*:")
+_STATEMENT = re.compile(r"\w+\s*(?:\[[^\[\]]*\]\s*)?[-+*/]?=(?!=)")
 _CASTS = frozenset({*TYPES, "f32", "i32", "u32"})
 _CLOSING = frozenset({"CLOSE_PAREN", "CLOSE_BRACKET"})
+_OPERATORS = frozenset(
+    {*"=+-*/%<>&|^~", "<=", ">=", "==", "!=", "<<", ">>", "+=", "-=", "*=", "/="}
+    | {"and", "or", "not"}
+)
+_ENDS = _CLOSING | {"SEMICOLON", "COMMA", "CLOSE_BRACE", "$END"}
 _AFTER_TARGET = frozenset({"ASSIGN", "ASSIGN_OP"})
 
 
 def remedy(mistake: Mistake) -> str:
     """Return what to do about a mistake, or nothing."""
-    return next((hint for holds, hint in _REMEDIES if holds(mistake)), "")
+    hint = next((hint for holds, hint in _REMEDIES if holds(mistake)), "")
+    return Template(hint).safe_substitute(
+        found=mistake.span.text, before=mistake.text_before(1)
+    )
+
+
+def separates_parameters(mistake: Mistake) -> bool:
+    """Whether a `;` stands between two parameters."""
+    if mistake.opening is None or mistake.opening.text != "(":
+        return False
+    rest = mistake.source.text[mistake.span.end :]
+    return mistake.kind == "SEMICOLON" and _PARAMETER.match(rest) is not None
 
 
 def _in_file(mistake: Mistake) -> bool:
@@ -32,11 +50,72 @@ def _in_schedule(mistake: Mistake) -> bool:
     return mistake.item == "schedule" and not _in_file(mistake)
 
 
+def _closes_nothing(mistake: Mistake) -> bool:
+    """Whether a closing bracket has no opening one of its kind."""
+    opens = {"CLOSE_PAREN": "(", "CLOSE_BRACKET": "["}.get(mistake.kind)
+    return opens is not None and not (mistake.opening and mistake.opening.text == opens)
+
+
+def _value_is_missing(mistake: Mistake) -> bool:
+    """Whether an operator has nothing behind it."""
+    is_operator = mistake.text_before(1) in _OPERATORS
+    return "FLOAT" in mistake.accepts and is_operator and mistake.kind in _ENDS
+
+
+def _begins(mistake: Mistake) -> bool:
+    """Whether a value begins right behind another one."""
+    return mistake.kind in VALUE_STARTS and not mistake.starts_line
+
+
+def begins_statement(mistake: Mistake) -> bool:
+    """Whether this looks like the left side of a statement, and its '='."""
+    match = _STATEMENT.match(mistake.source.text, mistake.span.start)
+    return mistake.kind == "NAME" and match is not None
+
+
 def _compared(mistake: Mistake) -> bool:
     return mistake.source.text[mistake.span.end :].lstrip().startswith("<")
 
 
 _REMEDIES: tuple[tuple[_Condition, str], ...] = (
+    (
+        lambda m: m.kind == "SEMICOLON" and m.starts_statement and not _in_file(m),
+        "Remove it: the statement before it is ended.",
+    ),
+    (
+        separates_parameters,
+        "Parameters are separated by ','.",
+    ),
+    (
+        lambda m: m.accepts_only("STRING"),
+        "Write the path of the file in quotes: 'use \"math.kern\";'.",
+    ),
+    (
+        lambda m: m.kind == "MINUS" and m.source.text.startswith("- >", m.span.start),
+        "Write '->', without a blank in it.",
+    ),
+    (
+        lambda m: m.accepts >= {"NAME", "REDUCE"} and m.item == m.text_before(1),
+        "Say what it is called, as in '$before name'.",
+    ),
+    (
+        lambda m: m.kind in {"AMPERSAND", "STAR"} and "MUT" in m.accepts,
+        "Write the name alone; what the kernel changes is marked 'mut'.",
+    ),
+    (
+        lambda m: "OPEN_BRACE" in m.accepts
+        and m.item == "kernel"
+        and (m.starts_line or m.kind in {"LET", "HOST"}),
+        "The body of a kernel stands in braces: '{ ... }'.",
+    ),
+    (
+        _closes_nothing,
+        "Remove it: what it would close is not open.",
+    ),
+    (
+        _value_is_missing,
+        "A value is missing after '$before'.",
+    ),
     (
         lambda m: m.kind == "AT",
         "Only fields of a struct have attributes; a schedule says how a kernel runs.",
@@ -60,7 +139,15 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "A strategy comes before its options: 'gemm tile(64, 64, 16)'.",
     ),
     (
-        lambda m: _in_schedule(m) and m.kind in {"COMMA", "SEMICOLON"},
+        lambda m: _in_schedule(m) and m.text_before(1) == "{",
+        "Name a strategy, as in '{ generic }'.",
+    ),
+    (
+        lambda m: _in_schedule(m) and m.kind == "SEMICOLON",
+        "Remove it: what stands in a schedule has no ';'.",
+    ),
+    (
+        lambda m: _in_schedule(m) and m.kind == "COMMA",
         "Options follow each other without commas: 'gemm tile(64, 64, 16) micro(4, 4)'.",
     ),
     (
@@ -108,10 +195,6 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "A function is an item: 'fn f(x: f32) -> f32 { ... }'.",
     ),
     (
-        lambda m: m.kind in _CLOSING and m.follows_value,
-        "Remove it: what it would close is not open.",
-    ),
-    (
         lambda m: m.accepts >= _AFTER_TARGET and m.kind == "COMMA",
         "Write a statement for each target.",
     ),
@@ -120,7 +203,11 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "An element is written with brackets: 'y[i] = ...;'.",
     ),
     (
-        lambda m: m.accepts >= _AFTER_TARGET and m.kind not in _VALUES,
+        lambda m: m.accepts >= _AFTER_TARGET and m.text_before(1) == "]",
+        "A '=' stands between the target and its value: 'y[i] = value;'.",
+    ),
+    (
+        lambda m: m.accepts >= _AFTER_TARGET and m.kind not in VALUE_STARTS,
         "A statement writes 'target[i] = value;'.",
     ),
     (
@@ -140,8 +227,16 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "An attribute begins with '@', as in '@size(16) mass: f32'.",
     ),
     (
-        lambda m: m.item == "struct" and m.kind == "SEMICOLON",
+        lambda m: m.item == "struct" and m.kind in {"SEMICOLON", "NAME", "AT"},
         "Fields are separated by ','.",
+    ),
+    (
+        lambda m: m.item == "fn" and m.kind == "CLOSE_BRACE",
+        "A function ends with its value, as in '{ x * 2.0 }'.",
+    ),
+    (
+        lambda m: m.kind == "COMMA" and "SEMICOLON" in m.accepts,
+        "A statement has one value, and ends with ';'.",
     ),
     (
         lambda m: m.kind == "STRING",
@@ -152,7 +247,11 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "A cast is written like a call: 'f32(x)'.",
     ),
     (
-        lambda m: m.follows_value and m.kind in _VALUES and not m.starts_line,
+        lambda m: m.follows_value and _begins(m) and m.text_before(1).isidentifier(),
+        "A product is written with '*', a call with parentheses: '$before(x)'.",
+    ),
+    (
+        lambda m: m.follows_value and _begins(m),
         "Between two values stands an operator; a product is written with '*'.",
     ),
 )

@@ -15,6 +15,8 @@ KEYWORDS = ITEMS | {
 
 CLOSERS = frozenset({"CLOSE_PAREN", "CLOSE_BRACKET", "CLOSE_BRACE", "$END"})
 
+VALUE_STARTS = frozenset({"NAME", "INT", "FLOAT", "OPEN_PAREN"})
+
 _OPERATORS = COMPARISONS | {
     "OR", "AND", "PIPE", "CARET", "AMPERSAND", "SHIFT_LEFT", "SHIFT_RIGHT",
     "PLUS", "MINUS", "STAR", "SLASH", "PERCENT",
@@ -31,7 +33,7 @@ _PHRASES: tuple[tuple[AbstractSet[str], AbstractSet[str], str], ...] = (
     (ITEMS, frozenset({"$END"}), "an item such as 'kernel' or 'fn'"),
     (ITEMS - {"USE", "SCHEDULE"}, frozenset(), "an item such as 'kernel' or 'fn'"),
     (frozenset({"LET", "HOST", "NAME"}), frozenset(), "a statement"),
-    (_OPERANDS, frozenset({"NOT", "TILDE"}), "an expression"),
+    (_OPERANDS, frozenset({"NOT", "TILDE"}), "a value"),
     (frozenset({"OR"}), _MORE, "an operator"),
     (frozenset({"PIPE"}), _MORE, "an operator"),
     (frozenset({"NAME"}), frozenset({"REDUCE"}), "a name"),

@@ -55,7 +55,7 @@ def test_headlines_and_hints_are_sentences() -> None:
         for fault in diagnostics_of(case):
             assert fault.headline[0].isupper() or fault.headline[0] == "'"
             assert fault.headline.endswith(".")
-            assert not fault.hint or fault.hint.endswith(".")
+            assert not fault.hint or fault.hint.endswith((".", "?"))
             assert fault.rule.endswith(".")
             assert "`" not in fault.headline + fault.hint + fault.label
 

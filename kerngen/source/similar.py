@@ -1,0 +1,30 @@
+"""The name that was meant by one that is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Final
+
+LONGEST: Final = 200
+"""Longer names are not compared: that takes time, and they are no slips of the pen."""
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """Return the known name that is most like one that is not, or nothing."""
+    if len(name) > LONGEST:
+        return ""
+    names = [other for other in known if len(other) <= LONGEST]
+    alike = [other for other in names if other.lower() == name.lower()]
+    matches = alike or get_close_matches(name, names, n=1, cutoff=0.6)
+    return matches[0] if matches else ""
+
+
+def did_you_mean(suggestion: str) -> str:
+    """Return the sentence that offers a name, if there is one."""
+    return suggestion and f"Did you mean '{suggestion}'?"
+
+
+def suggesting(sentence: str, name: str, known: Iterable[str]) -> str:
+    """Return a sentence about a name that is not known, with the one that is like it."""
+    return f"{sentence} {did_you_mean(closest(name, known))}".rstrip()
