@@ -53,9 +53,12 @@ def _explain(pages: Sequence[Page], *, as_json: bool) -> None:
         click.echo("\n".join(page.text for page in pages), nl=False)
         return
     from rich.markdown import Markdown
+    from rich.theme import Theme
 
-    for page in pages:
-        console.print(Markdown(page.text, code_theme="ansi_dark"))
+    # Nothing that paints the background: a terminal may be dark or light.
+    with console.use_theme(Theme({"markdown.code": "bold cyan"})):
+        for page in pages:
+            console.print(Markdown(page.text, code_theme="ansi_dark"))
 
 
 def _list(*, as_json: bool) -> None:

@@ -75,6 +75,7 @@ def test_a_terminal_gets_no_markdown() -> None:
     assert "Comparisons are not chained." in shown
     assert "```" not in shown
     assert "## Wrong" not in shown
+    assert not re.search(r"\x1b\[[\d;]*\b4[0-7]\b", shown), "a painted background"
 
 
 def test_the_documentation_has_a_document_for_each_page() -> None:
