@@ -1,4 +1,4 @@
-"""The command line: `kerngen build`, `check`, `show`, `layout`, `explain`, `bench` and `tune`.
+"""The command line: `kerngen new`, `build`, `check`, `show`, `layout`, `explain`, `bench` and `tune`.
 
 Exit status: 0 done, 1 the user's input or a check failed, 2 wrong usage.  Commands import
 the compiler only once they need it, so that a build with nothing to do is quick.
@@ -17,6 +17,7 @@ from kerngen.cli.build import build
 from kerngen.cli.check import check
 from kerngen.cli.explain import explain
 from kerngen.cli.layout import layout
+from kerngen.cli.new import new
 from kerngen.cli.show import show
 from kerngen.cli.tune import tune
 
@@ -34,5 +35,5 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-for _command in (build, check, show, layout, explain, bench, tune):
+for _command in (new, build, check, show, layout, explain, bench, tune):
     main.add_command(_command)

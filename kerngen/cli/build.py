@@ -60,10 +60,11 @@ def build(src: Path | None, out: Path | None, checking: bool, jobs: int | None) 
         if checking:
             _check(selection, target, jobs)
         else:
-            _build(selection, target, jobs)
+            build_sources(selection, target, jobs)
 
 
-def _build(selection: Selection, out: Path, jobs: int | None) -> None:
+def build_sources(selection: Selection, out: Path, jobs: int | None) -> None:
+    """Generate what changed, and print what was done."""
     library = selection.library()
     freshness = Freshness(out)
     fresh = {

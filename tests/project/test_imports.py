@@ -26,6 +26,7 @@ ORDER = [
     "bench",
     "tune",
     "explain",
+    "scaffold",
     "cli",
 ]
 """A part may import itself and those before it."""
@@ -51,6 +52,7 @@ NARROWER = {
     "output": {"source"},
     "explain": set[str](),
     "runtime": set[str](),
+    "scaffold": set[str](),
     **SYSTEMS,
 }
 """Parts that may import these only, and themselves."""

@@ -192,7 +192,7 @@ def test_the_wheel_holds_all_that_a_build_needs(wheel: Path, tmp_path: Path) -> 
     assert not inside & {"tests", "generated", "examples"}
     assert (tmp_path / "kerngen" / "py.typed").is_file()
     assert (tmp_path / "kerngen_kernels" / "py.typed").is_file()
-    for pattern in ("*.py", "*.lark", "*.wgsl"):
+    for pattern in ("*.py", "*.lark", "*.wgsl", "*.txt"):
         for package in ("kerngen", "generated/kerngen_kernels"):
             for file in (ROOT / package).rglob(pattern):
                 packed = tmp_path / package.removeprefix("generated/")

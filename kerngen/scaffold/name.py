@@ -1,0 +1,77 @@
+"""Names of projects: what is one, and what to take instead of what is none."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from dataclasses import dataclass
+from keyword import iskeyword
+from typing import Final, final
+
+_FORM: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+"""What an index of packages takes as a name."""
+
+_TAKEN: Final = frozenset(
+    "dsl generated hypothesis kerngen kerngen_kernels numpy pytest tests wgpu".split()
+)
+"""Packages that a project's own would hide, and folders of the project."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProjectName:
+    """A project's name, and that of its package.
+
+    Raises `ValueError`, with what to take instead, where it can be no name.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        """Refuse what is no name."""
+        if why := _fault(self.name):
+            instead = _suggested(self.name)
+            raise ValueError(
+                f"'{self.name}' can't be a project's name: {why}.{instead}"
+            )
+
+    @property
+    def package(self) -> str:
+        """The Python package of the project."""
+        return _package(self.name)
+
+
+def _package(name: str) -> str:
+    return re.sub(r"[-.]+", "_", name).lower()
+
+
+def _fault(name: str) -> str:
+    """Say why a name can't be taken, or nothing."""
+    package = _package(name)
+    if not name:
+        return "it is empty"
+    if not _FORM.fullmatch(name):
+        return (
+            "a name has letters (A to Z), digits, '-', '_' and '.', and begins and ends "
+            "with a letter or a digit"
+        )
+    if package[0].isdigit():
+        return "a Python package can't begin with a digit"
+    if iskeyword(package):
+        return f"'{package}' is a keyword of Python"
+    if package in sys.stdlib_module_names:
+        return f"'{package}' is a module of Python's standard library"
+    if package in _TAKEN:
+        return f"the project itself needs another '{package}'"
+    return ""
+
+
+def _suggested(name: str) -> str:
+    """Return a sentence with a name that can be taken, if there is one like it."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    base = re.sub(r"[^A-Za-z0-9._]+", "-", plain).strip("-._")
+    for other in (base, f"my-{base}", f"{base}-kernels"):
+        if base and not _fault(other):
+            return f" '{other}' would do."
+    return ""

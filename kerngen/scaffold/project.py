@@ -1,0 +1,62 @@
+"""The files of a new project, written into a folder that has none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from kerngen.scaffold.name import ProjectName
+
+SOURCE: Final = "dsl"
+"""The folder of a new project's sources."""
+
+_FILES: Final[Mapping[str, str]] = {
+    "pyproject.toml": "pyproject.toml.txt",
+    "README.md": "README.md.txt",
+    ".gitignore": "gitignore.txt",
+    ".github/workflows/test.yml": "test.yml.txt",
+    f"{SOURCE}/layers.kern": "layers.kern.txt",
+    "tests/test_layers.py": "test_layers.py.txt",
+}
+"""The files of a project, and what they are made from."""
+
+_IGNORED: Final = frozenset((".git",))
+"""What may be in the folder already."""
+
+
+class NotEmptyError(Exception):
+    """There is something where the project would be."""
+
+
+def refuse_what_is_there(folder: Path) -> None:
+    """Raise `NotEmptyError` unless a folder is empty, or not there yet."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise NotEmptyError(f"'{folder}' is a file.")
+    found = sorted({item.name for item in folder.iterdir()} - _IGNORED)
+    if found:
+        more = ", ..." * (len(found) > 3)
+        raise NotEmptyError(
+            f"'{folder}' is not empty: it has {', '.join(found[:3])}{more}. Give the "
+            f"name of a new folder."
+        )
+
+
+def write_project(folder: Path, name: ProjectName, version: str) -> None:
+    """Write all files but the generated ones; raise `OSError` if one can't be."""
+    words = {"@name@": name.name, "@package@": name.package, "@version@": version}
+    for path, template in _FILES.items():
+        text = (files("kerngen.scaffold") / "template" / template).read_text("utf-8")
+        for word, value in words.items():
+            text = text.replace(word, value)
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8", newline="\n")
+
+
+def out_of(folder: Path, name: ProjectName) -> Path:
+    """Return where a project's generated files belong."""
+    return folder / "generated" / name.package

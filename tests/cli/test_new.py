@@ -1,0 +1,127 @@
+"""`kerngen new`: what it makes builds, type-checks and passes its tests at once."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.sample import Run, edit, files
+from tests.project.tree import ROOT
+
+PATHS = os.pathsep.join((str(ROOT), str(ROOT / "generated")))
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def made(kerngen: Run) -> Path:
+    """Return a new project."""
+    kerngen("new", "My-layers")
+    return Path("My-layers").resolve()
+
+
+def run(*command: str, project: Path, paths: str = PATHS) -> str:
+    """Run a Python module in a project; return what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        check=False,
+        cwd=project,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "KERNGEN_ADAPTER": "software", "PYTHONPATH": paths},
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_it_says_what_to_do_next(kerngen: Run) -> None:
+    page = (ROOT / "docs" / "new.md").read_text("utf-8")
+    (shown,) = re.findall(r"```console\n\$ (.*?)```", page, re.DOTALL)
+    command, _, output = shown.partition("\n")
+    assert kerngen(*command.split()[1:]).output == output
+    assert "\n  cd 'a b'\n" in kerngen("new", "a b", "--name", "ab").output
+
+
+def test_its_tests_pass(made: Path) -> None:
+    options = ("-q", "-W", "error", "-p", "no:cacheprovider")
+    assert "1 passed" in run("pytest", *options, project=made)
+
+
+@pytest.mark.nightly
+def test_its_tests_can_fail(made: Path, kerngen: Run) -> None:
+    source = made / "dsl" / "layers.kern"
+    edit(source, source.read_text("utf-8").replace("+ bias[j]", "- bias[j]"))
+    kerngen("build", source.parent, "--out", made / "generated" / "my_layers")
+    with pytest.raises(AssertionError, match="1 failed"):
+        run("pytest", "-q", "-p", "no:cacheprovider", project=made)
+
+
+def test_it_is_built(made: Path, kerngen: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(made)
+    assert "generated/my_layers: 0 files written" in kerngen("build").output
+    kerngen("build", "--check")
+    assert kerngen("check").output == "1 file checked: no errors.\n"
+
+
+def test_its_page_runs(made: Path) -> None:
+    page = (made / "README.md").read_text("utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    edit(made / "example.py", example)
+    paths = os.pathsep.join((PATHS, str(made / "generated")))
+    assert "2.8577" in run("example", project=made, paths=paths)
+
+
+@pytest.mark.nightly
+def test_type_checkers_accept_it(made: Path) -> None:
+    assert "no issues found in 3 source files" in run("mypy", project=made)
+    assert "0 errors, 0 warnings" in run("basedpyright", project=made)
+
+
+def test_nothing_is_left_of_the_template(made: Path) -> None:
+    for path, data in files(made).items():
+        assert re.search(rb"@(name|package|version)@", data) is None, path
+
+
+def test_the_folder_one_is_in(
+    kerngen: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    (here / ".git").mkdir(parents=True)
+    monkeypatch.chdir(here)
+    output = kerngen("new", ".").output
+    assert "Project 'here' is in '.'." in output
+    assert "cd " not in output
+    assert (here / "generated" / "here" / "layers.py").is_file()
+
+
+def test_a_folder_with_something_in_it_is_left_as_it_is(
+    kerngen: Run, tmp_path: Path
+) -> None:
+    edit(tmp_path / "full" / "mine.txt", "mine")
+    before = files(tmp_path)
+    assert "is not empty: it has mine.txt." in kerngen("new", "full", code=1).output
+    assert "is a file." in kerngen("new", "full/mine.txt", "--name=a", code=1).output
+    assert files(tmp_path) == before
+
+
+def test_a_name_that_is_none(kerngen: Run, tmp_path: Path) -> None:
+    assert "'my-if' would do. Or give another by --name." in (
+        kerngen("new", "if", code=1).output
+    )
+    assert list(tmp_path.iterdir()) == []
+    kerngen("new", "if", "--name", "layers")
+    assert (tmp_path / "if" / "generated" / "layers" / "layers.py").is_file()
+
+
+def test_a_folder_that_cannot_be_made(kerngen: Run, tmp_path: Path) -> None:
+    edit(tmp_path / "file", "")
+    assert "/file/a': Not a directory." in kerngen("new", "file/a", code=1).output
