@@ -52,13 +52,10 @@ def _explain(pages: Sequence[Page], *, as_json: bool) -> None:
     if not console.is_terminal:
         click.echo("\n".join(page.text for page in pages), nl=False)
         return
-    from rich.markdown import Markdown
-    from rich.theme import Theme
+    from kerngen.cli.explain_text import print_page
 
-    # Nothing that paints the background: a terminal may be dark or light.
-    with console.use_theme(Theme({"markdown.code": "bold cyan"})):
-        for page in pages:
-            console.print(Markdown(page.text, code_theme="ansi_dark"))
+    for page in pages:
+        print_page(console, page.text)
 
 
 def _list(*, as_json: bool) -> None:
