@@ -1,0 +1,126 @@
+"""How a block is judged, by its language.  A language that is not here is an error."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import yaml
+
+import kerngen.runtime as gpu
+from tests.docs.blocks import Block
+from tests.docs.compare import is_shown
+from tests.docs.console import commands_of, judge, run, words_of
+from tests.docs.session import Session
+
+
+def _program(session: Session, block: Block) -> None:
+    """Compile a program; those without a title are one, as far as the page has come."""
+    text = block.text
+    if block.title is None and not block.note:
+        session.program += text
+        text = session.program
+    codes = session.compile(session.write(block.title or "page.kern", text))
+    expected = set(block.codes) if block.note == "fails" else set[str]()
+    assert set(codes) == expected, f"{block}\n{session.output}"
+    assert block.note in {None, "nightly"} or codes, block
+
+
+def _python(session: Session, block: Block) -> None:
+    name = str(block)
+    ast.parse(block.text, name)
+    if block.title is not None:
+        session.write(block.title, block.text)
+    elif block.note == "raises":
+        session.run_and_fail(block.text, name)
+    elif block.note != "foreign":
+        session.run(block.text, name)
+
+
+def _ipython(session: Session, block: Block) -> None:
+    """Run the cells of a notebook."""
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell: Any = InteractiveShell.instance()  # half of it has no annotations
+
+    def run_cell() -> None:
+        shell.run_cell(
+            block.text
+        ).raise_error()  # pyright: ignore[reportUnknownMemberType] - half of it has no annotations
+
+    session.print_of(run_cell)
+
+
+def _console(session: Session, block: Block) -> None:
+    """Run commands, and compare their output where the page shows it."""
+    for command, shown in commands_of(block.text):
+        name, *words = words_of(command)
+        if block.note == "not run":
+            judge(command)
+        elif name == "cd":
+            session.folder = (session.folder / words[0]).resolve()
+            os.chdir(session.folder)
+        else:
+            status = run(session, command)
+            failed = block.note == "fails"
+            assert status == int(failed), f"{block}: {command}\n{session.output}"
+            if shown:
+                _compare(session, block, shown)
+
+
+def _output(session: Session, block: Block) -> None:
+    """Compare with what the block before printed."""
+    if block.note != "picture":
+        _compare(session, block, block.text)
+
+
+def _compare(session: Session, block: Block, shown: str) -> None:
+    assert session.output is not None, f"{block}: nothing printed this: {shown}"
+    same = is_shown(session.output, shown, figures=block.note == "figures")
+    assert same, f"{block}: the page shows\n{shown}\nbut it is\n{session.output}"
+
+
+def _shader(session: Session, block: Block) -> None:
+    """Find a part of a generated shader, or compile one that was written by hand."""
+    if block.note == "compiled":
+        with gpu.open(adapter="software") as ctx:
+            ctx.device.create_shader_module(code=block.text)
+        return
+    files = [f.read_text("utf-8") for f in session.folder.rglob("*.wgsl")]
+    parts = map(_lines, block.text.split("...\n"))
+    pattern = re.compile(".*?".join(map(re.escape, parts)), re.DOTALL)
+    found = any(pattern.search(_lines(text)) for text in [*files, *session.shaders])
+    assert found, f"{block}: no shader holds\n{block.text}"
+
+
+def _lines(text: str) -> str:
+    """A text without indentation and blank lines."""
+    return "".join(f"{line.strip()}\n" for line in text.splitlines() if line.strip())
+
+
+def _parsed(parse: Callable[[str], object]) -> Callable[[Session, Block], None]:
+    def judged(session: Session, block: Block) -> None:
+        parse(block.text)
+        if block.title is not None:
+            session.write(block.title, block.text)
+
+    return judged
+
+
+JUDGES: Final[Mapping[str, Callable[[Session, Block], None]]] = {
+    "rust": _program,  # what highlights kernels best
+    "python": _python,
+    "ipython": _ipython,
+    "console": _console,
+    "text": _output,
+    "wgsl": _shader,
+    "json": _parsed(json.loads),
+    "toml": _parsed(tomllib.loads),
+    "yaml": _parsed(yaml.safe_load),
+}
+"""What is done with a block of each language."""

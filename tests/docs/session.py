@@ -1,0 +1,98 @@
+"""What a reader has at hand while following a page: a folder, Python, the last output."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import final
+
+from kerngen.cli.project import Project, select
+from kerngen.compiler import Compiler
+from kerngen.source.diagnostic import CompileError
+from kerngen.source.render import render
+
+
+@final
+@dataclass(slots=True)
+class Session:
+    """A reader's folder, the values of the page's Python, and what was printed last."""
+
+    folder: Path
+    program: str = ""
+    values: dict[str, object] = field(default_factory=lambda: {"__name__": "page"})
+    output: str | None = None
+    shaders: list[str] = field(default_factory=list[str])
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file that a page shows."""
+        file = self.folder / name
+        assert file.resolve().is_relative_to(self.folder.resolve()), name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    def compile(self, file: Path) -> tuple[str, ...]:
+        """Compile a program and keep its shaders, or return the codes of its faults."""
+        selection = select(file, Project())
+        compiler = Compiler(selection.library(), formatted=False)
+        try:
+            compiled = compiler.compile(selection.files[0].name)
+        except CompileError as error:
+            self.output = render(error.diagnostics, color=False)
+            return tuple(fault.code for fault in error.diagnostics)
+        files = compiled.files.items()
+        self.shaders += [d.decode("utf-8") for n, d in files if n.endswith(".wgsl")]
+        return ()
+
+    def run(self, text: str, name: str) -> None:
+        """Run Python in the page's name space, as a notebook's cell would."""
+        code = compile(text, name, "exec")
+        self.print_of(lambda: exec(code, self.values))
+
+    def print_of(self, action: Callable[[], object]) -> None:
+        """Do something, and keep what it prints."""
+        printed = StringIO()
+        with redirect_stdout(printed):
+            action()
+        self.output = printed.getvalue()
+
+    def run_and_fail(self, text: str, name: str) -> None:
+        """Run Python that raises; what it says of the error is the output."""
+        try:
+            self.run(text, name)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the page names it
+            self.output = "".join(traceback.format_exception_only(error))
+        else:
+            raise AssertionError(f"{name}: this raises nothing.")
+
+
+@contextmanager
+def session(folder: Path) -> Generator[Session]:
+    """Work in a folder; what was imported from there is forgotten at the end."""
+    before, paths = Path.cwd(), list(sys.path)
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+    try:
+        with warnings.catch_warnings():
+            yield Session(folder)
+    finally:
+        forget(folder)
+        os.chdir(before)
+        sys.path[:] = paths
+
+
+def forget(folder: Path) -> None:
+    """Forget the modules that were imported from a folder: a new process knows none."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and Path(file).is_relative_to(folder):
+            del sys.modules[name]
+    importlib.invalidate_caches()
