@@ -8,7 +8,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
@@ -33,6 +33,9 @@ def _program(session: Session, block: Block) -> None:
 
 def _python(session: Session, block: Block) -> None:
     name = str(block)
+    if session.shell is not None or block.text.startswith("%"):
+        session.run_cell(block.text)
+        return
     ast.parse(block.text, name)
     if block.title is not None:
         session.write(block.title, block.text)
@@ -40,20 +43,6 @@ def _python(session: Session, block: Block) -> None:
         session.run_and_fail(block.text, name)
     elif block.note != "foreign":
         session.run(block.text, name)
-
-
-def _ipython(session: Session, block: Block) -> None:
-    """Run the cells of a notebook."""
-    from IPython.core.interactiveshell import InteractiveShell
-
-    shell: Any = InteractiveShell.instance()  # half of it has no annotations
-
-    def run_cell() -> None:
-        shell.run_cell(
-            block.text
-        ).raise_error()  # pyright: ignore[reportUnknownMemberType] - half of it has no annotations
-
-    session.print_of(run_cell)
 
 
 def _console(session: Session, block: Block) -> None:
@@ -115,7 +104,6 @@ def _parsed(parse: Callable[[str], object]) -> Callable[[Session, Block], None]:
 JUDGES: Final[Mapping[str, Callable[[Session, Block], None]]] = {
     "rust": _program,  # what highlights kernels best
     "python": _python,
-    "ipython": _ipython,
     "console": _console,
     "text": _output,
     "wgsl": _shader,

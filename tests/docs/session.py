@@ -12,7 +12,10 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
-from typing import final
+from typing import Any, final
+
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
 from kerngen.cli.project import Project, select
 from kerngen.compiler import Compiler
@@ -30,6 +33,7 @@ class Session:
     values: dict[str, object] = field(default_factory=lambda: {"__name__": "page"})
     output: str | None = None
     shaders: list[str] = field(default_factory=list[str])
+    shell: Any = None
 
     def write(self, name: str, text: str) -> Path:
         """Write a file that a page shows."""
@@ -64,6 +68,15 @@ class Session:
             action()
         self.output = printed.getvalue()
 
+    def run_cell(self, text: str) -> None:
+        """Run a notebook's cell: Python, magics and all."""
+        if self.shell is None:
+            config: Any = Config()
+            config.HistoryManager.enabled = False
+            shell: Any = InteractiveShell  # half of it has no annotations
+            self.shell = shell.instance(config=config, user_ns=self.values)
+        self.print_of(lambda: self.shell.run_cell(text).raise_error())
+
     def run_and_fail(self, text: str, name: str) -> None:
         """Run Python that raises; what it says of the error is the output."""
         try:
@@ -84,6 +97,7 @@ def session(folder: Path) -> Generator[Session]:
         with warnings.catch_warnings():
             yield Session(folder)
     finally:
+        InteractiveShell.clear_instance()
         forget(folder)
         os.chdir(before)
         sys.path[:] = paths
