@@ -24,7 +24,7 @@ GROUPS: Final = {
 }
 """What the codes of a hundred are about."""
 
-_NEAR = 2
+_NEAR, _NONE = 2, "0000"
 
 
 def codes() -> list[str]:
@@ -50,12 +50,14 @@ def grouped() -> dict[str, list[Page]]:
 
 
 def nearest(wrong: str, most: int = 3) -> list[str]:
-    """Return the codes that look most like one that does not exist."""
+    """Return the codes that look most like one that does not exist, by their digits."""
     digits = "".join(re.findall(r"\d", wrong))[:4].rjust(4, "0")
+    if f"KG{digits}" in codes():
+        return [f"KG{digits}"]
 
     def distance(code: str) -> tuple[int, int]:
         pairs = zip(digits, code[2:], strict=True)
         return sum(a != b for a, b in pairs), abs(int(digits) - int(code[2:]))
 
     close = [code for code in codes() if distance(code)[0] <= _NEAR]
-    return sorted(close, key=distance)[:most]
+    return sorted(close, key=distance)[:most] if digits != _NONE else []
