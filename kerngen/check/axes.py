@@ -28,7 +28,7 @@ def check_axes(
     faults = [
         _with_fitting(ex, fault)
         for axis, (index, node) in enumerate(zip(found, subscripts, strict=True))
-        if index and (fault := _axis_fault(ex, index, symbol.tensor, axis, node.span))
+        if index and (fault := _axis_fault(ex, index, symbol, axis, node.span))
     ]
     mismatches = [f for f in faults if isinstance(f, faults_indices.DimMismatch)]
     indices = [index for index in found if index]
@@ -82,13 +82,15 @@ def _right_order(
 
 
 def _axis_fault(
-    ex: Expressions, symbol: IndexSymbol, tensor: Tensor, axis: int, span: Span
+    ex: Expressions, symbol: IndexSymbol, read: TensorSymbol, axis: int, span: Span
 ) -> Diagnostic | None:
     """Return what names and literals tell: that an index leaves an axis it subscripts.
 
     Where a length is arithmetic, a literal or a given range, the host checks the rest.
     """
-    index, extent = symbol.index, tensor.extents[axis]
+    index, tensor = symbol.index, read.tensor
+    extent = tensor.extents[axis]
+    declared = read.axes[axis] if read.axes else None
     computed = {dim.name for dim in ex.env.derived}
     plain = not symbol.is_given and computed.isdisjoint((index.extent, extent))
     match index.extent, extent:
@@ -98,6 +100,7 @@ def _axis_fault(
             return faults_indices.DimMismatch(
                 span=span,
                 other=symbol.origin,
+                declared=declared,
                 index=index.name,
                 dim=dim,
                 axis=axis,
@@ -108,6 +111,7 @@ def _axis_fault(
             return faults_indices.RangeTooLong(
                 span=span,
                 other=symbol.origin,
+                declared=declared,
                 index=index.name,
                 length=length,
                 axis=axis,

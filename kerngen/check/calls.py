@@ -13,13 +13,19 @@ from kerngen.check.composites import (
 from kerngen.check.environment import Signature
 from kerngen.check.literals import flexible
 from kerngen.check.remedies import conversion
-from kerngen.check.unknown_calls import is_whole_tensor, report_unknown_function
+from kerngen.check.scope import one_line
+from kerngen.check.unknown_calls import (
+    is_whole_tensor,
+    reduced_by,
+    report_unknown_function,
+)
 from kerngen.ir.builtins import BUILTINS, Builtin, Overload
 from kerngen.ir.evaluate import constant_value
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import BuiltinCall, Cast, Expr, FunctionCall
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType, scalar_of
+from kerngen.source.text import Span
 from kerngen.syntax import ast, foreign
 
 if TYPE_CHECKING:
@@ -44,7 +50,11 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | N
     if name in BUILTINS and not lone_reduction:
         return _builtin(ex, node, BUILTINS[name], want)
     if lone_reduction or name in REDUCTIONS:
-        fault = faults_names.ReductionAsCall(span=node.function.span, name=name)
+        reduced = reduced_by(ex, node)
+        example = f"{name}[{reduced.index}] {reduced.value}"
+        fault = faults_names.ReductionAsCall(
+            span=node.function.span, name=name, example=example
+        )
         ex.env.faults.add(fault)
         return None
     if name not in foreign.REDUCTIONS or name in foreign.OF_VECTORS:
@@ -56,21 +66,29 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | N
 
 
 def check_count(
-    ex: Expressions, node: ast.Call, expected: int, *, of: str = ""
+    ex: Expressions,
+    node: ast.Call,
+    expected: int,
+    *,
+    of: str = "",
+    remedy: str = "",
+    declared: Span | None = None,
 ) -> bool:
     """Whether a call has as many arguments as it needs; if not, that is a fault."""
     actual = len(node.arguments)
     if actual == expected:
         return True
     name = node.function.name
-    nested = name in REDUCTIONS and actual > expected
+    if name in REDUCTIONS and actual > expected:
+        remedy = f"Nest calls: '{name}(a, {name}(b, c))'."
     ex.env.faults.add(
         faults_names.ArgumentCount(
             span=node.span,
+            declared=declared,
             function=of or name,
             expected=expected,
             actual=actual,
-            remedy=f"Nest calls: '{name}(a, {name}(b, c))'." if nested else "",
+            remedy=remedy,
         )
     )
     for argument in node.arguments:
@@ -79,7 +97,7 @@ def check_count(
 
 
 def _cast(ex: Expressions, node: ast.Call, scalar: Scalar) -> Expr | None:
-    if not check_count(ex, node, 1):
+    if not check_count(ex, node, 1, remedy=f"Write '{scalar.spelling}(x)'."):
         return None
     (argument,) = node.arguments
     value = ex.check(argument, scalar)
@@ -105,7 +123,12 @@ def report_cast(ex: Expressions, node: ast.Expr, value: Expr, scalar: Scalar) ->
 
 
 def _function(ex: Expressions, node: ast.Call, signature: Signature) -> Expr | None:
-    if not check_count(ex, node, len(signature.parameters)):
+    parameters = ", ".join(one_line(p.span.text) for p in signature.parameters)
+    takes = (
+        f"It takes '({parameters})'." if parameters else "Call it without arguments."
+    )
+    count = len(signature.parameters)
+    if not check_count(ex, node, count, remedy=takes, declared=signature.span):
         return None
     values: list[Expr] = []
     for parameter, argument in zip(signature.parameters, node.arguments, strict=True):
@@ -139,7 +162,10 @@ def _function(ex: Expressions, node: ast.Call, signature: Signature) -> Expr | N
 def _builtin(
     ex: Expressions, node: ast.Call, builtin: Builtin, want: Scalar | None
 ) -> Expr | None:
-    if not check_count(ex, node, builtin.arity):
+    names = ", ".join("xyzw"[: builtin.arity])
+    if not check_count(
+        ex, node, builtin.arity, remedy=f"Write '{builtin.name}({names})'."
+    ):
         return None
     kinds = [flexible(argument) for argument in node.arguments]
     typed = [

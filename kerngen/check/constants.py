@@ -98,19 +98,33 @@ def _example(type_: Vector) -> str:
 def _constant(
     env: Environment, scope: Scope, node: ast.Expr, type_: Scalar, place: str
 ) -> Value | None:
-    value = Expressions(env, scope).check_as(node, type_, place)
+    ex = Expressions(env, scope)
+    value = ex.check(node, type_)
     if value is None:
         return None
     result = constant_value(value)
     if result is None:
-        env.faults.add(
-            faults_types.NotConstant(
-                span=node.span, place=place, name=_culprit(value, node)
-            )
+        _report_varying(env, scope, node, value, place)
+        return None
+    if value.type != type_:
+        ex.report_mismatch(node, value, type_, place)
+        return None
+    return float(result) if type_ is Scalar.F32 else result
+
+
+def _report_varying(
+    env: Environment, scope: Scope, node: ast.Expr, value: Expr, place: str
+) -> None:
+    name = _culprit(value, node)
+    symbol = scope.get(name)
+    env.faults.add(
+        faults_types.NotConstant(
+            span=node.span,
+            declared=symbol.span if symbol else None,
+            place=place,
+            name=name,
         )
-    elif type_ is Scalar.F32:
-        return float(result)
-    return result
+    )
 
 
 def _culprit(value: Expr, node: ast.Expr) -> str:

@@ -18,6 +18,7 @@ from kerngen.check.leaves import (
     read_element,
     refuse,
     report_member,
+    report_module,
     report_subscripts,
     root_of,
 )
@@ -33,6 +34,7 @@ from kerngen.ir.operators import is_composite
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.source.text import Span
 from kerngen.syntax import ast
+from kerngen.syntax.foreign import MODULES
 
 _LOGIC = frozenset({"and", "or"})
 _SHIFTS = frozenset({"<<", ">>"})
@@ -67,6 +69,11 @@ class Expressions:
                 return check_call(self, node, want)
             case ast.Subscript():
                 return check_element(self, node)
+            case ast.Member(base=ast.Name(name=name)) if (
+                name in MODULES and self.scope.get(name) is None
+            ):
+                report_module(self, node, name)
+                return None
             case ast.Member():
                 return check_chain(self, node)
             case ast.Unary():
@@ -80,21 +87,36 @@ class Expressions:
             case _:
                 assert_never(node)
 
-    def check_as(self, node: ast.Expr, want: ValueType, place: str) -> Expr | None:
-        """Return the expression if it has the type that its place asks for."""
+    def check_as(
+        self,
+        node: ast.Expr,
+        want: ValueType,
+        place: str,
+        declared: Span | None = None,
+    ) -> Expr | None:
+        """Return the expression if it has the type that its place asks for.
+
+        `declared` is where that type is written.
+        """
         value = self.check(node, scalar_of(want))
         if value is None or value.type == want:
             return value
-        self.report_mismatch(node, value, want, place)
+        self.report_mismatch(node, value, want, place, declared)
         return None
 
     def report_mismatch(
-        self, node: ast.Expr, value: Expr, want: ValueType, place: str
+        self,
+        node: ast.Expr,
+        value: Expr,
+        want: ValueType,
+        place: str,
+        declared: Span | None = None,
     ) -> None:
         """Record a value of another type than its place asks for."""
         self.env.faults.add(
             faults_types.TypeMismatch(
                 span=node.span,
+                declared=declared,
                 place=place,
                 expected=want.spelling,
                 actual=value.type.spelling,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from kerngen.source.worded import Worded, WordedBeside, counted
+from kerngen.source.diagnostic import Related
+from kerngen.source.text import Span
+from kerngen.source.worded import Worded, WordedBeside, WordedNear, counted
 
 
 @final
@@ -91,9 +93,17 @@ class DimMismatch(WordedBeside):
     axis: int
     tensor: str
     other_dim: str
+    declared: Span | None = None
     remedy: str = (
         "Check the order of the subscripts; if the two lengths are one, use one dim."
     )
+
+    @property
+    def related(self) -> tuple[Related, ...]:
+        """What gave the index its range, and where the axis is declared."""
+        label = f"axis {self.axis} of '{self.tensor}' is '{self.other_dim}' here"
+        axis = (Related(self.declared, label),) if self.declared else ()
+        return (*super().related, *axis)
 
 
 @final
@@ -107,13 +117,30 @@ class RangeTooLong(WordedBeside):
         "The index '{index}' runs to {length}, but axis {axis} of '{tensor}' has only "
         "{available}."
     )
+    points: ClassVar[str] = "this axis has {available}"
     beside: ClassVar[str] = "'{index}' runs to {length} because of this"
+    advice: ClassVar[str] = (
+        "Check the order of the subscripts, or subscript with 'min({index}, {last})'."
+    )
 
     index: str
     length: int
     axis: int
     tensor: str
     available: int
+    declared: Span | None = None
+
+    @property
+    def last(self) -> int:
+        """The last element of the axis."""
+        return self.available - 1
+
+    @property
+    def related(self) -> tuple[Related, ...]:
+        """What gave the index its range, and where the axis is declared."""
+        label = f"axis {self.axis} of '{self.tensor}' has {self.available} here"
+        axis = (Related(self.declared, label),) if self.declared else ()
+        return (*super().related, *axis)
 
 
 @final
@@ -162,12 +189,13 @@ class SubscriptType(Worded):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class NotSubscriptable(Worded):
+class NotSubscriptable(WordedNear):
     """A subscript on something that is no tensor."""
 
     code: ClassVar[str] = "KG0408"
     rule: ClassVar[str] = "Only tensors and lets are subscripted."
     says: ClassVar[str] = "'{text}' can't be subscripted: it is {kind}."
+    nearby: ClassVar[str] = "'{text}' is declared here"
     advice: ClassVar[str] = "{remedy}"
 
     text: str
@@ -177,13 +205,13 @@ class NotSubscriptable(Worded):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class DimAsIndex(Worded):
+class DimAsIndex(WordedNear):
     """A dim where an index was meant."""
 
     code: ClassVar[str] = "KG0409"
     rule: ClassVar[str] = "A dim is a length; an index has a name of its own."
     says: ClassVar[str] = "'{name}' is a dim, not an index."
-    points: ClassVar[str] = "the length of an axis"
+    nearby: ClassVar[str] = "the length of this axis"
     advice: ClassVar[str] = "Give the index a name that is not a dim, 'i' or 'p' say."
 
     name: str
@@ -218,12 +246,13 @@ class AxisForm(Worded):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class IndexAsValue(Worded):
+class IndexAsValue(WordedNear):
     """An unknown name in an equation that looks like an index."""
 
     code: ClassVar[str] = "KG0412"
     rule: ClassVar[str] = "An index outlives neither its statement nor its reduction."
     says: ClassVar[str] = "The index '{name}' is not in scope here."
+    nearby: ClassVar[str] = "'{name}' is bound here"
     advice: ClassVar[str] = (
         "An index lives in the statement or reduction that binds it; a reduction ends at "
         "'/', '%', '+', '-' and comparisons: put its body in parentheses."
@@ -272,6 +301,7 @@ class LengthValue(Worded):
     code: ClassVar[str] = "KG0415"
     rule: ClassVar[str] = "Lengths are from 0 to 2147483647."
     says: ClassVar[str] = "{place} is from 0 to 2147483647, but this is {value}."
+    advice: ClassVar[str] = "Write a length that an axis can have."
 
     place: str
     value: int

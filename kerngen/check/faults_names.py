@@ -7,7 +7,7 @@ from typing import ClassVar, final
 
 from kerngen.source.diagnostic import Related
 from kerngen.source.text import Span
-from kerngen.source.worded import Worded, WordedBeside, counted
+from kerngen.source.worded import Worded, WordedBeside, WordedNear, counted
 
 
 @final
@@ -189,6 +189,12 @@ class Recursion(Worded):
 
     name: str
     chain: str
+    calls: tuple[Span, ...] = ()
+
+    @property
+    def related(self) -> tuple[Related, ...]:
+        """The calls that make the circle."""
+        return tuple(Related(call, f"calls '{call.text}' here") for call in self.calls)
 
 
 @final
@@ -208,12 +214,13 @@ class UnknownMember(Worded):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class MemberOfScalar(Worded):
+class MemberOfScalar(WordedNear):
     """A member of something that has none."""
 
     code: ClassVar[str] = "KG0209"
     rule: ClassVar[str] = "Only vectors have members."
     says: ClassVar[str] = "'{base}' is {kind}, which has no members."
+    nearby: ClassVar[str] = "'{base}' is declared here"
     advice: ClassVar[str] = "{remedy}"
 
     base: str
@@ -223,12 +230,13 @@ class MemberOfScalar(Worded):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ArgumentCount(Worded):
+class ArgumentCount(WordedNear):
     """A call with too few or too many arguments."""
 
     code: ClassVar[str] = "KG0210"
     rule: ClassVar[str] = "A call has as many arguments as its function has parameters."
     says: ClassVar[str] = "'{function}' takes {wanted}, got {actual}."
+    nearby: ClassVar[str] = "'{function}' is declared here"
     advice: ClassVar[str] = "{remedy}"
 
     function: str
@@ -251,9 +259,10 @@ class UsedBeforeDefinition(WordedBeside):
     rule: ClassVar[str] = "Statements run in order: a value is defined before its uses."
     says: ClassVar[str] = "'{name}' is used before its definition."
     beside: ClassVar[str] = "defined here"
-    advice: ClassVar[str] = "Move the definition up."
+    advice: ClassVar[str] = "{remedy}"
 
     name: str
+    remedy: str
 
 
 @final
@@ -265,20 +274,22 @@ class ReductionAsCall(Worded):
     rule: ClassVar[str] = "A reduction names its indices in brackets."
     says: ClassVar[str] = "'{name}' is a reduction, not a function."
     advice: ClassVar[str] = (
-        "Name the index to reduce over, and subscript with it: '{name}[i] x[i]'."
+        "Name the index to reduce over, and subscript with it: '{example}'."
     )
 
     name: str
+    example: str
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class TensorAsFunction(Worded):
+class TensorAsFunction(WordedNear):
     """A tensor read with parentheses: `x(i)`."""
 
     code: ClassVar[str] = "KG0213"
     rule: ClassVar[str] = "An element of a tensor is read with brackets."
     says: ClassVar[str] = "'{name}' is {kind}, not a function."
+    nearby: ClassVar[str] = "'{name}' is declared here"
     advice: ClassVar[str] = "An element of a tensor is read with brackets: '{name}[i]'."
 
     name: str

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from kerngen.source.similar import did_you_mean
-from kerngen.source.worded import Worded
+from kerngen.source.worded import Worded, WordedNear
 
 
 @final
@@ -41,12 +41,13 @@ class ArrayAsValue(Worded):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class UnknownField(Worded):
+class UnknownField(WordedNear):
     """A member that the struct does not have."""
 
     code: ClassVar[str] = "KG1103"
     rule: ClassVar[str] = "A member of a struct is one that it declares."
     says: ClassVar[str] = "'{struct}' has no member '{field}'."
+    nearby: ClassVar[str] = "'{struct}' is declared here"
     advice: ClassVar[str] = "{meant}"
 
     struct: str

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from kerngen.source.diagnostic import Related
+from kerngen.source.similar import did_you_mean
 from kerngen.source.text import Span
 from kerngen.source.worded import Worded, WordedBeside, counted
 
@@ -35,11 +36,19 @@ class UnknownStrategy(Worded):
     rule: ClassVar[str] = "A schedule chooses one of the strategies."
     says: ClassVar[str] = "There is no strategy '{name}'."
     points: ClassVar[str] = "the strategies are {known}"
-    advice: ClassVar[str] = "Did you mean '{suggestion}'?"
+    advice: ClassVar[str] = "{remedy}"
 
     name: str
     known: str
     suggestion: str
+
+    @property
+    def remedy(self) -> str:
+        """What may be meant, or what always works."""
+        return did_you_mean(self.suggestion) or (
+            "Name one of them: 'generic' suits every stage; without a schedule, kerngen "
+            "picks one."
+        )
 
 
 @final
@@ -51,12 +60,17 @@ class UnknownOption(Worded):
     rule: ClassVar[str] = "An option is one that the strategy has."
     says: ClassVar[str] = "The strategy '{strategy}' has no option '{name}'."
     points: ClassVar[str] = "{known}"
-    advice: ClassVar[str] = "Did you mean '{suggestion}'?"
+    advice: ClassVar[str] = "{remedy}"
 
     strategy: str
     name: str
     known: str
     suggestion: str
+
+    @property
+    def remedy(self) -> str:
+        """What may be meant."""
+        return did_you_mean(self.suggestion) or "Remove it, or name another strategy."
 
 
 @final
@@ -88,10 +102,12 @@ class OptionValue(Worded):
     code: ClassVar[str] = "KG0605"
     rule: ClassVar[str] = "An option's values are in its range."
     says: ClassVar[str] = "'{name}' can't be {value}: it is {accepted}."
+    advice: ClassVar[str] = "Write '{usage}', each {accepted}."
 
     name: str
     value: int
     accepted: str
+    usage: str
 
 
 @final
@@ -103,6 +119,7 @@ class RepeatedOption(WordedBeside):
     rule: ClassVar[str] = "A schedule gives an option once."
     says: ClassVar[str] = "The option '{name}' is given twice."
     beside: ClassVar[str] = "first here"
+    advice: ClassVar[str] = "Keep one of them."
 
     name: str
 
@@ -170,11 +187,17 @@ class UnknownAdapterFact(Worded):
     rule: ClassVar[str] = "A guard asks for facts of the adapter that exist."
     says: ClassVar[str] = "A guard can't ask for 'adapter.{name}'."
     points: ClassVar[str] = "it can ask for {known}"
-    advice: ClassVar[str] = "Did you mean 'adapter.{suggestion}'?"
+    advice: ClassVar[str] = "{remedy}"
 
     name: str
     known: str
     suggestion: str
+
+    @property
+    def remedy(self) -> str:
+        """What may be meant."""
+        meant = self.suggestion and f"adapter.{self.suggestion}"
+        return did_you_mean(meant) or "Ask for one of these, as in 'adapter.f16'."
 
 
 @final

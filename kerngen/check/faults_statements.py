@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from kerngen.source.worded import Worded, WordedBeside
+from kerngen.source.worded import Worded, WordedBeside, WordedNear
 
 
 @final
@@ -28,12 +28,13 @@ class WriteToInput(WordedBeside):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class WriteToValue(Worded):
+class WriteToValue(WordedNear):
     """A write to something that is no tensor."""
 
     code: ClassVar[str] = "KG0502"
     rule: ClassVar[str] = "Only outputs and 'mut' tensors are written."
     says: ClassVar[str] = "'{name}' is {kind}; it can't be written."
+    nearby: ClassVar[str] = "'{name}' is declared here"
     advice: ClassVar[str] = "{remedy}"
 
     name: str
@@ -82,12 +83,13 @@ class NeverWritten(Worded):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class LeftSubscript(Worded):
+class LeftSubscript(WordedNear):
     """A subscript on the left that is no bare index."""
 
     code: ClassVar[str] = "KG0505"
     rule: ClassVar[str] = "The subscripts on the left are bare indices."
     says: ClassVar[str] = "'{text}' on the left is {what}, not an index."
+    nearby: ClassVar[str] = "'{text}' is declared here"
     advice: ClassVar[str] = "{remedy}"
 
     text: str
@@ -174,6 +176,7 @@ class TensorDefault(Worded):
     code: ClassVar[str] = "KG0511"
     rule: ClassVar[str] = "Only scalars and vectors of a kernel have defaults."
     says: ClassVar[str] = "'{name}' can't have a default: it is {kind}."
+    advice: ClassVar[str] = "Leave it out; callers pass the tensor."
 
     name: str
     kind: str

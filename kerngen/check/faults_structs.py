@@ -67,6 +67,12 @@ class HoldsItself(Worded):
     name: str
     chain: str
     field: str
+    others: tuple[Span, ...] = ()
+
+    @property
+    def related(self) -> tuple[Related, ...]:
+        """The fields of the other structs in the circle."""
+        return tuple(Related(span, f"holds '{span.text}' here") for span in self.others)
 
 
 @final
@@ -94,6 +100,7 @@ class LengthNotPositive(Worded):
     says: ClassVar[str] = (
         "An array in a struct has at least one element, but this length is {value}."
     )
+    advice: ClassVar[str] = "Write how many elements it has, as in 'trail: f32[4]'."
 
     value: int
 
@@ -107,6 +114,7 @@ class NotAnInteger(Worded):
     rule: ClassVar[str] = "Lengths in structs and values of attributes are integers."
     says: ClassVar[str] = "{place} is an integer, but this is '{actual}'."
     points: ClassVar[str] = "'{actual}'"
+    advice: ClassVar[str] = "Write a whole number, or a constant of type 'u32'."
 
     place: str
     actual: str

@@ -7,18 +7,19 @@ from typing import ClassVar, final
 
 from kerngen.source.diagnostic import Related
 from kerngen.source.text import Span
-from kerngen.source.worded import Worded, WordedBeside
+from kerngen.source.worded import Worded, WordedBeside, WordedNear
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class TypeMismatch(Worded):
+class TypeMismatch(WordedNear):
     """A value of another type than its place asks for."""
 
     code: ClassVar[str] = "KG0301"
     rule: ClassVar[str] = "A value has the type that its place asks for."
     says: ClassVar[str] = "{place} is '{expected}', but this is '{actual}'."
     points: ClassVar[str] = "'{actual}'"
+    nearby: ClassVar[str] = "'{expected}' because of this"
     advice: ClassVar[str] = "{remedy}"
 
     place: str
@@ -116,17 +117,18 @@ class LiteralRange(Worded):
     type: str
     low: str
     high: str
-    remedy: str = ""
+    remedy: str = "Write a value that lies between these."
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class NotConstant(Worded):
+class NotConstant(WordedNear):
     """A default or constant that depends on something."""
 
     code: ClassVar[str] = "KG0307"
     rule: ClassVar[str] = "Constants and defaults are constant expressions."
     says: ClassVar[str] = "{place} must be constant, but '{name}' is not."
+    nearby: ClassVar[str] = "'{name}' is declared here"
     advice: ClassVar[str] = "Use literals, constants, operators and built-ins."
 
     place: str
@@ -141,6 +143,10 @@ class NotFinite(Worded):
     code: ClassVar[str] = "KG0308"
     rule: ClassVar[str] = "A constant expression has a finite value."
     says: ClassVar[str] = "This constant expression has no finite value in '{type}'."
+    advice: ClassVar[str] = (
+        "It overflows, divides by zero or leaves the function's domain: write one that "
+        "has a value."
+    )
 
     type: str
 
@@ -155,6 +161,8 @@ class ConstantArguments(Worded):
         "Constant arguments are ones that the built-in is defined for."
     )
     says: ClassVar[str] = "'{function}' is not defined for these constants: {reason}."
+
+    advice: ClassVar[str] = "Change them, or take one of them as a parameter."
 
     function: str
     reason: str

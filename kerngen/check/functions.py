@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from kerngen.check import faults_names
@@ -22,6 +23,7 @@ from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import Expr, Function, LocalValue
 from kerngen.ir.types import CASTS, COMPOSITES, ValueType
 from kerngen.source.diagnostic import Faults
+from kerngen.source.text import Span
 from kerngen.syntax import ast
 from kerngen.syntax.depth import LONGEST_CHAIN, continues
 
@@ -95,7 +97,8 @@ def _check_function(
     if wanted is None:
         ex.check(item.body)
         return None
-    body = ex.check_as(item.body, wanted, f"The result of '{item.name.name}'")
+    place = f"The result of '{item.name.name}'"
+    body = ex.check_as(item.body, wanted, place, item.result.span)
     complete = len(lets) == len(item.lets) and parameters is not None
     if body is None or not complete or parameters is None:
         return None
@@ -209,20 +212,34 @@ def _report_cycle(
     if len(shown) > _MOST_SHOWN:
         shown[_MOST_SHOWN // 2 : -1] = ["..."]
     chain = " calls ".join(shown)
-    span = by_name[first].name.span
-    faults.add(faults_names.Recursion(span=span, name=first, chain=chain))
+    calls = tuple(
+        _call_of(by_name[caller], called) for caller, called in pairwise(steps)
+    )
+    faults.add(
+        faults_names.Recursion(
+            span=by_name[first].name.span,
+            name=first,
+            chain=chain,
+            calls=calls[:_MOST_SHOWN],
+        )
+    )
 
 
 def _known_calls(
     item: ast.FunctionItem, by_name: dict[str, ast.FunctionItem]
 ) -> Iterator[str]:
-    return (name for name in _calls(item) if name in by_name)
+    return (name.name for name in _calls(item) if name.name in by_name)
 
 
-def _calls(item: ast.FunctionItem) -> list[str]:
+def _call_of(item: ast.FunctionItem, called: str) -> Span:
+    """Return where a function calls another one first."""
+    return next(name.span for name in _calls(item) if name.name == called)
+
+
+def _calls(item: ast.FunctionItem) -> list[ast.Identifier]:
     bodies = [*(let.value for let in item.lets), item.body]
     return [
-        node.function.name
+        node.function
         for body in bodies
         for node in walk_syntax(body)
         if isinstance(node, ast.Call)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kerngen.check.checked import CheckedFile, KernelHead, UsedModule
 from kerngen.check.environment import Environment
@@ -16,6 +16,9 @@ from kerngen.ir.nodes import Kernel, Module, Schedule
 from kerngen.source.diagnostic import Faults
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.syntax import ast
+
+_MOST_SHOWN: Final = 8
+_NO_KERNEL: Final = "This file has none; add 'use' for the file that has it."
 
 Given: TypeAlias = Mapping[tuple[str, str], tuple[Schedule, ...]]
 """Schedules by the name of the kernel's file, and the kernel's."""
@@ -52,11 +55,13 @@ def _report_unknown(
     faults: Faults, name: ast.Identifier, own: list[str], uses: Iterable[UsedModule]
 ) -> None:
     known = [*own, *(kernel for use in uses for kernel in use.file.kernels)]
+    listed = ", ".join(f"'{kernel}'" for kernel in known[:_MOST_SHOWN])
+    there = f"The kernels in sight are {listed}." if listed else _NO_KERNEL
     faults.add(
         UnknownKernel(
             span=name.span,
             name=name.name,
-            remedy=did_you_mean(closest(name.name, known)),
+            remedy=did_you_mean(closest(name.name, known)) or there,
         )
     )
 

@@ -28,7 +28,7 @@ from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Expr, IndexValue, Load
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import Scalar
-from kerngen.syntax import ast
+from kerngen.syntax import ast, foreign
 from kerngen.syntax.habits import SeparateSubscripts
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def report_member(ex: Expressions, node: ast.Member) -> None:
     ex.env.faults.add(
         faults_names.MemberOfScalar(
             span=node.member.span,
+            declared=symbol.span if symbol else None,
             base=one_line(base.span.text),
             kind=symbol.kind if symbol else "a value",
             remedy=_member_remedy(ex, symbol, node.member.name),
@@ -74,10 +75,25 @@ def report_member(ex: Expressions, node: ast.Member) -> None:
     )
 
 
+def report_module(ex: Expressions, node: ast.Member, module: str) -> None:
+    """Record a member of a module of another language: `math.pi`."""
+    member = node.member.name
+    instead = foreign.VALUES.get(member, f"'{member}' alone, if it is a value of yours")
+    ex.env.faults.add(
+        faults_names.UnknownName(
+            span=node.span, name=f"{module}.{member}", remedy=f"Write {instead}."
+        )
+    )
+
+
 def _member_remedy(ex: Expressions, symbol: Symbol | None, member: str) -> str:
     """Return what may be meant by a member of a tensor: its shape, or its transpose."""
     if not isinstance(symbol, TensorSymbol):
-        return ""
+        return "A value is one number: leave the member out."
+    element = symbol.tensor.element
+    if isinstance(element, Struct) and element.member(member) is not None:
+        read = example_read(ex.env, ex.scope, symbol.tensor)
+        return f"Subscript the tensor first: '{read}.{member}'."
     if member == "T":
         free = islice(free_names(ex.env, ex.scope), symbol.tensor.rank)
         indices = ", ".join(reversed([*free]))
@@ -154,12 +170,15 @@ def _report_separate(ex: Expressions, node: ast.Subscript) -> None:
 def _report_not_subscriptable(
     ex: Expressions, node: ast.Subscript, symbol: Symbol | None
 ) -> None:
-    remedy = ""
+    remedy = (
+        "Only tensors, lets with indices, arrays, vectors and matrices have elements."
+    )
     if symbol is not None and symbol.kind in {"a scalar", "a host"}:
         remedy = "It is one number: read it by its bare name."
     ex.env.faults.add(
         faults_indices.NotSubscriptable(
             span=node.span,
+            declared=symbol.span if symbol else None,
             text=one_line(node.base.span.text),
             kind=symbol.kind if symbol else "a value",
             remedy=remedy,

@@ -42,7 +42,14 @@ def report_left(
     left = _Left(env, scope, node, symbol)
     what, remedy = left.describe(subscript)
     text = one_line(subscript.span.text)
-    fault = LeftSubscript(span=subscript.span, text=text, what=what, remedy=remedy)
+    known = scope.get(subscript.name) if isinstance(subscript, ast.Name) else None
+    fault = LeftSubscript(
+        span=subscript.span,
+        declared=known.span if known else None,
+        text=text,
+        what=what,
+        remedy=remedy,
+    )
     env.faults.add(fault)
 
 

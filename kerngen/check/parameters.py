@@ -210,7 +210,8 @@ class Header:
         doc, span = parameter.doc, name.span
         tensor = Tensor(name.name, type_, known, role, doc, span, is_half)
         self.env.tensors.append(tensor)
-        self._define(name, TensorSymbol(KINDS[role], tensor, name.span))
+        axes = tuple(axis.span for axis in parameter.type.axes or ())
+        self._define(name, TensorSymbol(KINDS[role], tensor, name.span, axes))
 
     def _extent(self, axis: ast.Expr, role: Role, name: str) -> Extent | None:
         """Return the length of an axis: a dim, or a literal."""
@@ -221,7 +222,7 @@ class Header:
             return self._named_extent(axis, role, name)
         elif role is Role.OUTPUT and not isinstance(axis, ast.Number):
             return self._computed(axis, name)
-        remedy = ""
+        remedy = "An axis that may be empty has a name: 'f32[n]'."
         if not isinstance(axis, ast.Number):
             remedy = (
                 "Name this axis: only those of outputs are computed, from such names."

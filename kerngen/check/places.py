@@ -229,6 +229,7 @@ def report_unknown_field(ex: Expressions, struct: Struct, name: ast.Identifier) 
     ex.env.faults.add(
         faults_places.UnknownField(
             span=name.span,
+            declared=struct.span,
             struct=struct.name,
             field=name.name,
             fields=", ".join(f"'{n}'" for n in names),

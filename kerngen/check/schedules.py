@@ -135,7 +135,11 @@ def _check_values(faults: Faults, option: ast.Option, rule: OptionRule) -> None:
         if value < rule.lowest or too_high:
             faults.add(
                 faults_schedules.OptionValue(
-                    span=option.span, name=name, value=value, accepted=rule.accepted
+                    span=option.span,
+                    name=name,
+                    value=value,
+                    accepted=rule.accepted,
+                    usage=rule.usage,
                 )
             )
 
@@ -179,12 +183,25 @@ class GuardExpressions(FreeMixing):
             case None if node.name in self.env.indices:
                 self.refuse(node.span, f"'{node.name}', an index")
             case None:
-                report_unknown(self.env, self.scope, node)
+                report_unknown(self.env, self.scope, node, self._readable())
             case FaultySymbol():
                 pass
             case _:
                 self.refuse(node.span, f"'{node.name}', {symbol.kind}")
         return None
+
+    def _readable(self) -> str:
+        """Say which names a guard can read."""
+        symbols = ((name, self.scope.get(name)) for name in self.scope.names())
+        known = [
+            f"'{name}'"
+            for name, symbol in symbols
+            if isinstance(symbol, ValueSymbol)
+            and isinstance(symbol.value, DimValue | UniformValue | ConstRef)
+            and symbol.value.type.is_integer
+            and symbol.kind != "a host"
+        ]
+        return f"A guard reads {', '.join(known) or 'literals'} and facts of 'adapter'."
 
     def check_member(self, node: ast.Member) -> Expr | None:
         """Return a fact of the adapter."""

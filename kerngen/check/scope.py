@@ -29,11 +29,12 @@ class ValueSymbol:
 @final
 @dataclass(frozen=True, slots=True)
 class TensorSymbol:
-    """A tensor; `kind` is "an input", "an output" and so on."""
+    """A tensor; `kind` is "an input", "an output" and so on; `axes` are where they stand."""
 
     kind: str
     tensor: Tensor
     span: Span
+    axes: tuple[Span, ...] = ()
 
 
 @final

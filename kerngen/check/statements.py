@@ -121,7 +121,8 @@ class Body:
             return
         extents = tuple(index.extent for index in indices)
         tensor = Tensor(name.name, value.type, extents, Role.LET, span=name.span)
-        self._declare(name, TensorSymbol(KINDS[Role.LET], tensor, name.span))
+        axes = tuple(binder.name.span for binder in node.binders)
+        self._declare(name, TensorSymbol(KINDS[Role.LET], tensor, name.span, axes))
         self._add(node, tensor, indices, value)
 
     def _host(self, node: ast.HostStatement) -> None:
@@ -228,7 +229,7 @@ class Body:
                 report_operands(inner, node.span, _OPERATORS[node.op], left, right)
                 return None
             place = f"An element of '{tensor.name}'"
-            inner.report_mismatch(node.value, value, spot.type, place)
+            inner.report_mismatch(node.value, value, spot.type, place, symbol.span)
             return None
         if node.op == "=" and spot.is_half:
             self._check_half(value, node.value)
@@ -285,6 +286,7 @@ class Body:
             name = self._left_index(inner, node, symbol, subscript)
             if name is None:
                 self.env.current.left_is_faulty = True
+                _doubt(inner.scope, subscript)
                 continue
             introduced: IndexSymbol | FaultySymbol
             introduced = FaultySymbol("an index", subscript.span)
@@ -322,7 +324,7 @@ class Body:
         if isinstance(symbol, FaultySymbol) or self.env.current.left_is_faulty:
             return None
         if isinstance(subscript, ast.Name) and _is_dim(symbol):
-            report_dim(self.env, subscript)
+            report_dim(self.env, self.scope, subscript)
         elif isinstance(subscript, ast.Name) and isinstance(symbol, IndexSymbol):
             report_repeated(self.env, self.scope, node, target, subscript)
         else:
@@ -336,6 +338,14 @@ def _before(tensor: Tensor, indices: tuple[Index, ...], spot: TargetSpot) -> Exp
     if not spot.component:
         return value
     return Swizzle(value, spot.component, scalar_of(value.type))
+
+
+def _doubt(scope: Scope, subscript: ast.Expr) -> None:
+    """Look no further at the uses of a scalar that seems to be meant for an index."""
+    name = subscript.name if isinstance(subscript, ast.Name) else ""
+    symbol = scope.get(name)
+    if isinstance(symbol, ValueSymbol) and not _is_dim(symbol):
+        scope.put(name, FaultySymbol("an index", subscript.span))
 
 
 def _is_dim(symbol: Symbol | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import Final, final
 
 from kerngen.check import faults_structs
@@ -156,7 +157,10 @@ def _report_cycle(
     first = min(names, key=lambda name: items[name].span.start)
     at = names.index(first)
     names = [*names[at:], *names[:at], first]
-    held = next(f for f in items[first].fields if f.type.name.name == names[1])
+    held, *others = (
+        next(f for f in items[outer].fields if f.type.name.name == inner)
+        for outer, inner in pairwise(names)
+    )
     shown = [f"'{name}'" for name in names]
     if len(shown) > _MOST_SHOWN:
         shown = [*shown[: _MOST_SHOWN // 2], "...", shown[-1]]
@@ -165,6 +169,7 @@ def _report_cycle(
         name=first,
         chain=" holds ".join(shown),
         field=held.name.name,
+        others=tuple(field.type.span for field in others[:_MOST_SHOWN]),
     )
     faults.add(fault)
 

@@ -106,10 +106,13 @@ def _has_no_range(scope: Scope, name: str) -> bool:
     return isinstance(symbol, FaultySymbol) and symbol.kind == "an index"
 
 
-def report_dim(env: Environment, node: ast.Name) -> None:
+def report_dim(env: Environment, scope: Scope, node: ast.Name) -> None:
     """Record a dim where an index was meant; once per statement."""
     if not env.current.takes_dims:
-        fault = faults_indices.DimAsIndex(span=node.span, name=node.name)
+        dim = scope.get(node.name)
+        fault = faults_indices.DimAsIndex(
+            span=node.span, declared=dim.span if dim else None, name=node.name
+        )
         env.faults.add(fault)
     env.current.takes_dims = True
 
@@ -141,7 +144,7 @@ def _check_subscript(
             _report_unbound(ex, node)
             return None
         if isinstance(symbol, ValueSymbol) and isinstance(symbol.value, DimValue):
-            report_dim(ex.env, node)
+            report_dim(ex.env, ex.scope, node)
             return None
     value = ex.check(node, Scalar.I32)
     if value is None:
@@ -174,6 +177,7 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
         return
     current.unbound.add(name)
     suggestion = closest(name, ex.scope.names()) if len(name) > 2 else ""
+    suggestion = suggestion or next(iter(current.unranged), "")
     if name in current.bound:
         env.blame_use(name)
         remedy = (

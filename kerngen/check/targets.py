@@ -40,7 +40,11 @@ def written_tensor(
         case _:
             remedy = _value_remedy(scope, node, symbol)
             fault = faults_statements.WriteToValue(
-                span=name.span, name=name.name, kind=symbol.kind, remedy=remedy
+                span=name.span,
+                declared=symbol.span,
+                name=name.name,
+                kind=symbol.kind,
+                remedy=remedy,
             )
             env.faults.add(fault)
     return None

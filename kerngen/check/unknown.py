@@ -19,18 +19,39 @@ _INTRODUCED: Final[Mapping[Place, str]] = {
 }
 
 
-def report_unknown(env: Environment, scope: Scope, node: ast.Name) -> None:
-    """Record a name that stands for nothing, the first time it is met."""
+def _definition_remedy(env: Environment, name: str) -> str:
+    """Say how a value gets its definition before its use."""
+    if env.place == "constant":
+        return "Move its definition up; no constant depends on itself."
+    if env.current.in_let and env.current.target == name:
+        return "Its own value can't use it: give the new value another name."
+    return "Move the definition up."
+
+
+def report_unknown(
+    env: Environment, scope: Scope, node: ast.Name, otherwise: str = ""
+) -> None:
+    """Record a name that stands for nothing, the first time it is met.
+
+    `otherwise` is the hint where nothing is like it.
+    """
     name = node.name
     if name in env.reported or name in env.current.unbound:
         return
     if name in env.later:
         env.faults.add(
-            UsedBeforeDefinition(span=node.span, other=env.later[name], name=name)
+            UsedBeforeDefinition(
+                span=node.span,
+                other=env.later[name],
+                name=name,
+                remedy=_definition_remedy(env, name),
+            )
         )
     elif name in env.current.bound or name in env.indices:
         env.blame_use(name)
-        env.faults.add(IndexAsValue(span=node.span, name=name))
+        env.faults.add(
+            IndexAsValue(span=node.span, name=name, declared=env.indices.get(name))
+        )
         return
     else:
         remedy = did_you_mean(closest(name, [*scope.names(), *env.later]))
@@ -39,6 +60,6 @@ def report_unknown(env: Environment, scope: Scope, node: ast.Name) -> None:
         if not remedy and env.current.in_let and len(name) == 1:
             written = f"'let {env.current.target}[{name} < n] = ...;'"
             remedy = f"An index stands on the left, with its range: {written}."
-        remedy = remedy or _INTRODUCED[env.place]
+        remedy = remedy or otherwise or _INTRODUCED[env.place]
         env.faults.add(UnknownName(span=node.span, name=name, remedy=remedy))
     env.reported.add(name)

@@ -48,7 +48,9 @@ def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
         return
     elif symbol is not None:
         faults.add(
-            faults_names.TensorAsFunction(span=span, name=name, kind=symbol.kind)
+            faults_names.TensorAsFunction(
+                span=span, declared=symbol.span, name=name, kind=symbol.kind
+            )
         )
     else:
         known = [*ex.env.functions, *BUILTINS, *GEOMETRY, *CASTS, *COMPOSITES]
@@ -57,9 +59,10 @@ def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
         if name in foreign.OF_VECTORS and _takes_vectors(ex, node):
             remedy = f"Write {foreign.OF_VECTORS[name]}."
         elif name in foreign.REDUCTIONS:
-            remedy = f"Write {_reduced_by(ex, node).by(name)}."
+            remedy = f"Write {reduced_by(ex, node).by(name)}."
         elif name in foreign.FUNCTIONS:
             remedy = f"Write {foreign.FUNCTIONS[name]}."
+        remedy = remedy or f"Define it: 'fn {name}(x: f32) -> f32 {{ ... }}'."
         faults.add(faults_names.UnknownFunction(span=span, name=name, remedy=remedy))
 
 
@@ -70,7 +73,7 @@ def _takes_vectors(ex: Expressions, node: ast.Call) -> bool:
     return any(value is not None and is_composite(value.type) for value in values)
 
 
-def _reduced_by(ex: Expressions, node: ast.Call) -> foreign.Reduced:
+def reduced_by(ex: Expressions, node: ast.Call) -> foreign.Reduced:
     """Read off what `mean(x)`, `mean(x[i])` or `mean(x[i, j])` reduces: a last axis."""
     if not node.arguments:
         return foreign.Reduced()
@@ -80,6 +83,10 @@ def _reduced_by(ex: Expressions, node: ast.Call) -> foreign.Reduced:
         subscripts = argument.subscripts
         argument = argument.base
     symbol = ex.scope.get(argument.name) if isinstance(argument, ast.Name) else None
+    if isinstance(argument, ast.Name) and not subscripts and symbol is not None:
+        whole = foreign.Reduced("i", f"{argument.name}[i]", left="")
+        if not isinstance(symbol, TensorSymbol) or not symbol.tensor.extents:
+            return whole
     if not isinstance(symbol, TensorSymbol) or not symbol.tensor.extents:
         return foreign.Reduced()
     names = [one_line(subscript.span.text) for subscript in subscripts]

@@ -21,14 +21,17 @@ class StrategyDoesNotFit(Diagnostic):
     kernel: str
     stage: str
     reasons: tuple[tuple[str, str], ...]
+    by_options: bool = False
 
     @property
     def headline(self) -> str:
         """One sentence that says what is wrong."""
+        what = f"Strategy '{self.strategy}'"
+        if self.by_options:
+            what = f"With these options, strategy '{self.strategy}'"
         if self.stage:
-            stage = f"{self.kernel}.{self.stage}"
-            return f"Strategy '{self.strategy}' does not fit the stage '{stage}'."
-        return f"Strategy '{self.strategy}' fits no stage of '{self.kernel}'."
+            return f"{what} does not fit the stage '{self.kernel}.{self.stage}'."
+        return f"{what} fits no stage of '{self.kernel}'."
 
     @property
     def label(self) -> str:
@@ -38,6 +41,8 @@ class StrategyDoesNotFit(Diagnostic):
     @property
     def hint(self) -> str:
         """What to do."""
+        if self.by_options:
+            return "Without them it fits: leave out what the stage can't have."
         return "'generic' accepts every stage; without a schedule, kerngen picks one."
 
 

@@ -29,6 +29,7 @@ from kerngen.schedule.strategies import STRATEGIES
 from kerngen.schedule.task import Options, Task
 from kerngen.source.diagnostic import Faults
 from kerngen.source.similar import closest, did_you_mean
+from kerngen.source.text import Span
 
 
 def lower(
@@ -241,9 +242,12 @@ def _check_schedule(
         _report_stage(faults, schedule, staged)
     reasons = tuple((task.stage.name, _refusal(schedule, task)) for task in meant)
     if meant and all(reason for _, reason in reasons):
+        fits = STRATEGIES[schedule.strategy].fits
+        by_options = any(not fits(task) for task in meant)
         faults.add(
             StrategyDoesNotFit(
-                span=schedule.span,
+                span=_options_span(schedule) if by_options else schedule.span,
+                by_options=by_options,
                 strategy=schedule.strategy,
                 kernel=staged.kernel.name,
                 stage=schedule.stage or "",
@@ -252,8 +256,15 @@ def _check_schedule(
         )
     options: Options = dict(schedule.options)
     for fault in STRATEGIES[schedule.strategy].faults(options):
-        faults.add(BadTiling(span=schedule.span, fault=fault))
+        faults.add(BadTiling(span=_options_span(schedule), fault=fault))
     faults.raise_if_any()
+
+
+def _options_span(schedule: Schedule) -> Span:
+    """Return where a schedule's options stand, or its strategy where it has none."""
+    span = schedule.span
+    options = span.text[len(schedule.strategy) :].lstrip()
+    return Span(span.source, span.end - len(options), span.end) if options else span
 
 
 def _report_stage(faults: Faults, schedule: Schedule, staged: StagedKernel) -> None:

@@ -74,6 +74,22 @@ class WordedBeside(Worded):
         return (Related(self.other, self.beside.format_map(_Values(self))),)
 
 
+@dataclass(frozen=True, kw_only=True)
+class WordedNear(Worded):
+    """A worded diagnostic that points at a declaration, too, where there is one."""
+
+    nearby: ClassVar[str]
+
+    declared: Span | None = None
+
+    @property
+    def related(self) -> tuple[Related, ...]:
+        """The declaration, with the words of `nearby`."""
+        if self.declared is None:
+            return ()
+        return (Related(self.declared, self.nearby.format_map(_Values(self))),)
+
+
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return `1 axis` or `2 axes`."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"

@@ -37,6 +37,8 @@ _CLOSING = {
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _LIKE_A_NUMBER = re.compile(r"(?<![\w.\])])(?:[0-9][\w.]*|\.[0-9][\w.]*)")
 
+_DIRECTIVE = re.compile(r"#\s*(\w+)")
+
 _AFTER_INDEX = frozenset({"COMMA", "LESS", "CLOSE_BRACKET"})
 _LONGEST_OPERATOR = 3
 
@@ -159,6 +161,15 @@ def _foreign_operator(mistake: Mistake) -> Diagnostic | None:
     return None
 
 
+def _directive(mistake: Mistake) -> Diagnostic | None:
+    match = _DIRECTIVE.match(mistake.source.text, mistake.span.start)
+    instead = foreign.DIRECTIVES.get(match[1]) if match else None
+    if match is None or instead is None:
+        return None
+    span = Span(mistake.source, match.start(), match.end())
+    return habits.ForeignSpelling(span=span, found=match[0], instead=instead)
+
+
 def _foreign_word(mistake: Mistake) -> Diagnostic | None:
     here = Lexeme(mistake.span.text, mistake.span.start)
     in_parentheses = mistake.opening is not None and mistake.opening.text == "("
@@ -265,6 +276,7 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
     forms.slice_,
     _index_not_bare,
     slips.not_a_name,
+    _directive,
     _foreign_operator,
     _malformed_number,
     forms.method_call,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from kerngen.source.diagnostic import Related
+from kerngen.source.similar import did_you_mean
 from kerngen.source.text import Span
 from kerngen.source.worded import Worded, WordedBeside
 
@@ -38,11 +39,19 @@ class MissingFile(Worded):
     rule: ClassVar[str] = "A file that is used exists."
     says: ClassVar[str] = "There is no file '{path}'."
     points: ClassVar[str] = "looked for as '{shown}'"
-    advice: ClassVar[str] = "Did you mean '{suggestion}'?"
+    advice: ClassVar[str] = "{remedy}"
 
     path: str
     shown: str
     suggestion: str
+
+    @property
+    def remedy(self) -> str:
+        """What may be meant, or where paths begin."""
+        return did_you_mean(self.suggestion) or (
+            "A path begins at the folder of the file that uses it, as in "
+            "'../shared/math.kern'."
+        )
 
 
 @final

@@ -49,6 +49,19 @@ OPERATORS = {
     "\N{SQUARE ROOT}": "'sqrt(x)'",
 }
 
+DIRECTIVES = {
+    "include": "'use \"file.kern\";'",
+    "define": "'const NAME: f32 = value;'",
+    **dict.fromkeys(
+        ("version", "pragma", "extension", "if", "ifdef", "ifndef", "endif"),
+        "nothing: remove the line",
+    ),
+}
+"""What a C compiler's directives stand for, by what follows the `#`."""
+
+MODULES = frozenset({"np", "numpy", "jnp", "math", "torch", "tl", "std", "metal", "ti"})
+"""What other languages' functions and constants are members of."""
+
 _CHOICE = "'if c { a } else { b }'"
 _LOOP = "an index on the left, as in 'y[i] = ...;', which ranges over its axis"
 _NO_BARRIER = "nothing: each statement sees all that those before it wrote"
@@ -77,6 +90,18 @@ WORDS = {
     "function": _PLAIN_ITEM,
     "void": "'kernel'",
     "__global__": "'kernel'",
+    "__kernel": "'kernel'",
+    "entry": "'kernel'",
+    "template": f"{_PLAIN_ITEM} alone: types are written out",
+    "layout": "parameters: 'kernel f(x: f32[n]) -> y: f32[n] { ... }'",
+    "uniform": "a parameter of the kernel",
+    "buffer": "a parameter of the kernel",
+    "typedef": "the type itself",
+    "enum": "a 'const' for each value",
+    "module": "the items alone: a file is a module",
+    "namespace": "the items alone: a file is a module",
+    "impl": "a 'fn' outside of the struct",
+    "lambda": "a 'fn'",
     "__device__": "'fn'",
     "pub": f"{_PLAIN_ITEM} alone",
     "export": f"{_PLAIN_ITEM} alone",

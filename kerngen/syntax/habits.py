@@ -309,10 +309,15 @@ class UndeclaredValue(Worded):
     rule: ClassVar[str] = "A value is introduced by 'let', without its type."
     says: ClassVar[str] = "A value is introduced by 'let', without its type."
     advice: ClassVar[str] = (
-        "Write 'let {name} = ...;', or 'let {name}[i] = ...;' for one per index."
+        "Write 'let {name} = ...;', or 'let {name}[{index}] = ...;' for one per index."
     )
 
     name: str
+
+    @property
+    def index(self) -> str:
+        """An index that is called something else."""
+        return "j" if self.name == "i" else "i"
 
 
 @final

@@ -22,7 +22,7 @@ _OPERATORS = frozenset(
     {*"=+-*/%<>&|^~", "<=", ">=", "==", "!=", "<<", ">>", "+=", "-=", "*=", "/="}
     | {"and", "or", "not"}
 )
-_ENDS = _CLOSING | {"SEMICOLON", "COMMA", "CLOSE_BRACE", "$END"}
+_ENDS = _CLOSING | ITEMS | {"SEMICOLON", "COMMA", "CLOSE_BRACE", "$END"}
 _AFTER_TARGET = frozenset({"ASSIGN", "ASSIGN_OP"})
 
 
@@ -163,6 +163,10 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "Write 'schedule name { strategy }', or 'schedule name when guard { ... }'.",
     ),
     (
+        lambda m: m.item == "const" and m.kind == "SEMICOLON",
+        "A constant has a value: 'const A: f32 = 1.0;'.",
+    ),
+    (
         lambda m: m.accepts_only("ARROW"),
         "A function says what it returns: 'fn f(x: f32) -> f32 { ... }'.",
     ),
@@ -231,7 +235,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "Fields are separated by ','.",
     ),
     (
-        lambda m: m.item == "fn" and m.kind == "CLOSE_BRACE",
+        lambda m: m.item == "fn" and m.kind in ITEMS | {"CLOSE_BRACE", "$END"},
         "A function ends with its value, as in '{ x * 2.0 }'.",
     ),
     (
@@ -245,6 +249,26 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     (
         lambda m: m.text_before(1) == ")" and m.text_before(2) in _CASTS,
         "A cast is written like a call: 'f32(x)'.",
+    ),
+    (
+        lambda m: m.item == "fn" and "SEMICOLON" in m.accepts and _begins(m),
+        "A 'let' ends with ';'; a product is written with '*'.",
+    ),
+    (
+        lambda m: m.kind == "OPEN_BRACE" and m.follows_value,
+        "An element is read with brackets, as in 'x[i]'.",
+    ),
+    (
+        lambda m: m.kind == "OPEN_PAREN" and m.text_before(2) == ":",
+        "The axes of a tensor stand in brackets: 'f32[n]'.",
+    ),
+    (
+        lambda m: m.item == "kernel" and m.accepts_only("OPEN_PAREN"),
+        "A kernel is written 'kernel name(x: f32[n]) -> y: f32[n] { ... }'.",
+    ),
+    (
+        _in_file,
+        "A file holds 'use', 'const', 'struct', 'fn', 'kernel' and 'schedule'.",
     ),
     (
         lambda m: m.follows_value and _begins(m) and m.text_before(1).isidentifier(),
