@@ -178,7 +178,7 @@ FLOAT_ROWS = (
         "atan2({0}, {1})",
         "np.arctan2({0}, {1})",
         Accuracy(ulps=4096.0, source=_BY_RULE),
-        "The angle of the point (x, y), given as y and x, in radians.",
+        "The angle, in radians, of a point: its y is given first, then its x.",
     ),
     Builtin(
         "sinh",
@@ -282,7 +282,7 @@ FLOAT_ROWS = (
             source=_INHERITED + "x * (1 - z) + y * z, terms of one sign below 9; "
             "SwiftShader computes x + (y - x) * z",
         ),
-        "x * (1 - a) + y * a.",
+        "x * (1 - z) + y * z.",
     ),
     Builtin(
         "step",

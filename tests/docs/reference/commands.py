@@ -1,0 +1,54 @@
+"""The page of commands: what each says of itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+from click.testing import CliRunner
+
+from kerngen.cli import main
+from tests.docs.reference.table import table
+
+_INTRODUCTION: Final = """\
+# Commands
+
+Made from what the commands say of themselves.
+
+Settings come from `pyproject.toml`, as of ruff, black or pytest: the nearest one above the working directory that is there.
+
+```toml
+[tool.kerngen]
+source = "kernels"       # a folder of .kern files
+out = "src/my_kernels"   # the folder of generated files, a Python package
+```
+
+Exit status: 0 done, 1 your input or a check failed, 2 wrong usage. A terminal gets colours and progress, a pipe plain text. `--json` is for scripts.
+"""
+
+
+def page() -> str:
+    """Return the page in Markdown."""
+    parts = [_INTRODUCTION, _overview()]
+    for name in main.commands:
+        parts.append(f"## kerngen {name}\n")
+        parts.append(f"```console\n$ kerngen {name} --help\n{_help(name)}```\n")
+    return "\n".join(parts)
+
+
+def _overview() -> str:
+    rows = [
+        (f"[`kerngen {name}`](#kerngen-{name})", _summary(command))
+        for name, command in main.commands.items()
+    ]
+    return table(("command", "what it does"), rows)
+
+
+def _summary(command: click.Command) -> str:
+    """The first paragraph of its help, in one line."""
+    assert command.help is not None
+    return " ".join(command.help.partition("\n\n")[0].split())
+
+
+def _help(name: str) -> str:
+    return CliRunner().invoke(main, [name, "--help"], prog_name="kerngen").output
