@@ -16,6 +16,7 @@ from kerngen.check.scope import (
     ValueSymbol,
     one_line,
 )
+from kerngen.check.text import collapse
 from kerngen.check.unknown import report_unknown
 from kerngen.ir.evaluate import NotFiniteError, constant_value
 from kerngen.ir.nodes import DerivedDim, DimValue, Expr, Extent, UniformValue
@@ -97,7 +98,7 @@ def _derived(env: Environment, node: ast.Expr, value: Expr, name: str) -> str:
 
 def _name(env: Environment, node: ast.Expr, otherwise: str) -> str:
     """Spell an expression as a name that the kernel's text does not hold: `h_div_2`."""
-    tokens: list[str] = re.findall(r"\w+|[-+*/%]", node.span.text)
+    tokens: list[str] = re.findall(r"\w+|[-+*/%]", collapse(node.span.text))
     wanted = "_".join(_WORDS.get(token, token) for token in tokens)
     if len(wanted) > _LONGEST_NAME or not wanted.isidentifier():
         wanted = otherwise

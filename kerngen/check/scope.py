@@ -8,6 +8,7 @@ from typing import TypeAlias, final
 
 from kerngen.check.faults_indices import IndexRebound
 from kerngen.check.faults_names import NameClash
+from kerngen.check.text import collapse
 from kerngen.ir.memory import Leaf, Struct
 from kerngen.ir.nodes import Expr, Index, Tensor
 from kerngen.ir.types import Matrix
@@ -144,5 +145,5 @@ class Scope:
 
 def one_line(text: str, limit: int = 40) -> str:
     """Return source text on one line, cut where it is long."""
-    line = " ".join(text.split())
+    line = collapse(text)
     return line if len(line) <= limit else "..."

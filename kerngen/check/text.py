@@ -11,13 +11,14 @@ _COMMENT = re.compile(r"//[^\n]*")
 
 
 def collapse(text: str) -> str:
-    """Return source text on one line, without comments."""
-    return " ".join(_COMMENT.sub("", text).split())
+    """Return source text as it looks on one line, without comments."""
+    line = " ".join(_COMMENT.sub("", text).split())
+    return re.sub(r"(?<=[(\[]) |,? (?=[)\]])", "", line)
 
 
 def identifiers_in(span: Span) -> frozenset[str]:
-    """Return every word of a text, whatever it stands for."""
-    return frozenset(re.findall(r"\w+", span.text))
+    """Return every word of a text but for its comments, whatever it stands for."""
+    return frozenset(re.findall(r"\w+", _COMMENT.sub("", span.text)))
 
 
 def statement_text(statement: ast.Statement) -> str:
@@ -32,4 +33,4 @@ def signature_text(item: ast.KernelItem) -> str:
     text = item.span.text
     start = text.index("kernel")
     head = collapse(text[start : text.index("{", last.end - item.span.start)])
-    return re.sub(r",? (?=\))", "", head).replace("( ", "(").strip()
+    return head.removesuffix(",")

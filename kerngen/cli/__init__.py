@@ -1,4 +1,4 @@
-"""The command line: `kerngen new`, `build`, `check`, `show`, `layout`, `explain`, `bench` and `tune`.
+"""The command line: a module for each command, and this one for all together.
 
 Exit status: 0 done, 1 the user's input or a check failed, 2 wrong usage.  Commands import
 the compiler only once they need it, so that a build with nothing to do is quick.
@@ -16,6 +16,7 @@ from kerngen.cli.bench import bench
 from kerngen.cli.build import build
 from kerngen.cli.check import check
 from kerngen.cli.explain import explain
+from kerngen.cli.fmt import fmt
 from kerngen.cli.layout import layout
 from kerngen.cli.new import new
 from kerngen.cli.show import show
@@ -35,5 +36,5 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-for _command in (new, build, check, show, layout, explain, bench, tune):
+for _command in (new, build, check, fmt, show, layout, explain, bench, tune):
     main.add_command(_command)

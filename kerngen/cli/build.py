@@ -11,13 +11,14 @@ import click
 
 from kerngen.cli.compiled import Compiled
 from kerngen.cli.compiling import compile_sources
-from kerngen.cli.console import console_for, count, reporting
+from kerngen.cli.console import console_for, count, print_diff, reporting
 from kerngen.cli.project import (
     Selection,
     SourceFile,
     choose_out,
     find_project,
     select,
+    shown_path,
 )
 from kerngen.output.files import Generated
 from kerngen.output.freshness import Freshness, stamp_all
@@ -101,12 +102,12 @@ def _check(selection: Selection, out: Path, jobs: int | None) -> None:
     generated = [_generated(source, one, library) for source, one in compiled.items()]
     differences = check(generated, out, keep=lambda name: not selection.covers(name))
     if not differences:
-        click.echo(f"{_shown(out)} is up to date.")
+        click.echo(f"{shown_path(out)} is up to date.")
         return
     for difference in differences:
         _print_difference(difference)
     click.echo(
-        f"{_shown(out)}: {count(len(differences), 'file')} out of date. "
+        f"{shown_path(out)}: {count(len(differences), 'file')} out of date. "
         f"'kerngen build' brings them up to date.",
         err=True,
     )
@@ -145,7 +146,7 @@ def _report(summary: Summary, out: Path) -> None:
     parts = [f"{count(len(summary.written), 'file')} written"]
     parts += [f"{summary.unchanged} unchanged"]
     parts += [f"{len(summary.removed)} removed"] if summary.removed else []
-    click.echo(f"{_shown(out)}: {', '.join(parts)}.")
+    click.echo(f"{shown_path(out)}: {', '.join(parts)}.")
     for path in summary.left:
         click.echo(
             f"warning: '{path}' is no longer generated, but was changed by hand: left.",
@@ -154,13 +155,5 @@ def _report(summary: Summary, out: Path) -> None:
 
 
 def _print_difference(difference: Difference) -> None:
-    console = console_for(sys.stdout)
-    console.print(f"{difference.kind}: {difference.path}", style="bold")
-    styles = {"+": "green", "-": "red", "@": "cyan"}
-    for line in difference.diff.splitlines():
-        console.print(line, style=styles.get(line[:1]))
-
-
-def _shown(out: Path) -> str:
-    here = Path.cwd()
-    return str(out.relative_to(here) if out.is_relative_to(here) else out)
+    console_for(sys.stdout).print(f"{difference.kind}: {difference.path}", style="bold")
+    print_diff(difference.diff)

@@ -43,6 +43,14 @@ def _one_of(found: Sequence[Diagnostic]) -> str:
     return f"{which} error, try 'kerngen explain {codes[0]}'."
 
 
+def print_diff(diff: str) -> None:
+    """Print a unified diff, in colours on a terminal."""
+    console = console_for(sys.stdout)
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    for line in diff.splitlines():
+        console.print(line, style=styles.get(line[:1]))
+
+
 def progress(items: Iterable[T], number: int, doing: str) -> Iterator[T]:
     """Yield so many items, with a progress bar if a person is watching."""
     if number < 2 or not (console := console_for(sys.stderr)).is_terminal:

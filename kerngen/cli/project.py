@@ -83,7 +83,7 @@ class Selection:
 
     def _read(self, name: str) -> Source:
         file = Path(os.path.normpath(self.origin / name))
-        return read_source(file, _shown(file), name)
+        return read_source(file, shown_path(file), name)
 
     def covers(self, name: str) -> bool:
         """Whether a source of that name, here or gone, is among those asked for."""
@@ -152,10 +152,10 @@ def _sources(chosen: Path, base: Path, origin: Path) -> tuple[SourceFile, ...]:
         SourceFile(
             file,
             _stable_name(file, origin),
-            _shown(file),
+            shown_path(file),
             PurePosixPath(file.relative_to(base).parent.as_posix()),
         )
-        for file in _find(chosen)
+        for file in find_sources(chosen)
     )
 
 
@@ -191,7 +191,7 @@ def _origin(base: Path) -> Path:
     return base if (base / "pyproject.toml").is_file() else base.parent
 
 
-def _find(chosen: Path) -> Iterator[Path]:
+def find_sources(chosen: Path) -> Iterator[Path]:
     """Every source below a folder, hidden ones left out, in an order that is stable."""
     if chosen.is_file():
         yield chosen
@@ -206,6 +206,7 @@ def _stable_name(path: Path, origin: Path) -> str:
     return path.relative_to(origin).as_posix()
 
 
-def _shown(file: Path) -> str:
+def shown_path(file: Path) -> str:
+    """Return how a user would find a file from here."""
     here = Path.cwd()
     return str(file.relative_to(here) if file.is_relative_to(here) else file)

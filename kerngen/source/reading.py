@@ -37,7 +37,12 @@ def read_source(file: Path, shown_as: str, stable_name: str = "") -> Source:
 
     Raises `CompileError` if the file isn't UTF-8, and `OSError` as `open` does.
     """
-    data = file.read_bytes().removeprefix(codecs.BOM_UTF8)
+    return decode_source(file.read_bytes(), shown_as, stable_name)
+
+
+def decode_source(data: bytes, shown_as: str, stable_name: str = "") -> Source:
+    """Return what was read of a file, or of a pipe, in the same way."""
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
         return Source(shown_as, data.decode("utf-8"), stable_name)
     except UnicodeDecodeError as error:

@@ -15,6 +15,7 @@ ORDER = [
     "ir",
     "layout",
     "syntax",
+    "format",
     "check",
     "shader",
     "schedule",
@@ -48,6 +49,7 @@ BESIDES = {
 """What parts that run kernels may import in addition."""
 
 NARROWER = {
+    "format": {"source", "syntax"},
     "shader": {"source", "ir", "layout"},
     "output": {"source"},
     "explain": set[str](),
@@ -60,6 +62,7 @@ NARROWER = {
 THIRD_PARTY = {
     "source": {"rich"},
     "syntax": {"lark"},
+    "format": {"lark"},
     "emit": {"black"},
     "bench": {"kerngen_kernels", "matplotlib", "numpy", "rich"},
     "tune": {"numpy"},

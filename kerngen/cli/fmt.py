@@ -1,0 +1,155 @@
+"""`kerngen fmt`: bring sources into their canonical form."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, final
+
+import click
+
+from kerngen.cli.console import count, print_diagnostics, print_diff, reporting
+from kerngen.cli.project import find_project, find_sources, shown_path
+from kerngen.source.diagnostic import CompileError, Faults
+from kerngen.syntax.library import SUFFIX
+
+if TYPE_CHECKING:
+    from kerngen.format.files import Formatted
+
+_STDIN: Final = Path("-")
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--check",
+    "checking",
+    is_flag=True,
+    help="Write nothing; exit 1, and list the files, if some would change.",
+)
+@click.option(
+    "--diff",
+    "diffing",
+    is_flag=True,
+    help="Write nothing; exit 1, and print the changes, if there are some.",
+)
+@click.option(
+    "--stdin-filename",
+    metavar="NAME",
+    default="<stdin>",
+    help="What messages call the text that '-' reads.",
+)
+def fmt(
+    paths: tuple[Path, ...], checking: bool, diffing: bool, stdin_filename: str
+) -> None:
+    """Format PATHS, .kern files and folders of them; '-' formats stdin to stdout.
+
+    There are no options of style.  A file that can't be parsed stays as it is.
+    """
+    if _STDIN in paths and len(paths) > 1:
+        raise click.UsageError("'-' can't be given together with files.")
+    run = _Run(writing=not (checking or diffing), diffing=diffing)
+    with reporting(sys.stderr):
+        if paths == (_STDIN,):
+            run.format_stdin(stdin_filename)
+        else:
+            run.format_files(tuple(_files(paths)))
+    run.report()
+
+
+def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
+    """Yield the sources that are named, or the project's, each once."""
+    source = find_project().source
+    if not paths and source is None:
+        raise click.UsageError(
+            "Give PATHS, .kern files or folders of them: no pyproject.toml here sets "
+            "'source' under [tool.kerngen]."
+        )
+    seen: set[Path] = set()
+    for path in paths or (source or Path(),):
+        if not path.exists():
+            raise click.ClickException(f"'{path}' does not exist.")
+        if path.is_file() and path.suffix != SUFFIX:
+            raise click.ClickException(f"'{path}' is not a {SUFFIX} file.")
+        new = [file for file in find_sources(path) if file.resolve() not in seen]
+        seen.update(file.resolve() for file in new)
+        yield from new
+
+
+@final
+@dataclass
+class _Run:
+    """One run of the command, and what came of it."""
+
+    writing: bool
+    diffing: bool
+    files: int = 0
+    changed: int = 0
+    faults: Faults = field(default_factory=Faults)
+    failed: int = 0
+
+    def format_files(self, files: tuple[Path, ...]) -> None:
+        """Format each; a faulty one holds up none."""
+        from kerngen.format.files import format_data, write_whole
+
+        for file in files:
+            self.files += 1
+            try:
+                result = format_data(file.read_bytes(), shown_path(file))
+            except CompileError as error:
+                self._fail(error)
+                continue
+            if result.changed and self.writing:
+                write_whole(file, result.after)
+            self._tell(result)
+
+    def format_stdin(self, name: str) -> None:
+        """Format what is piped in; the text goes where it is piped out."""
+        from kerngen.format.files import format_data
+
+        result = format_data(sys.stdin.buffer.read(), name)
+        if self.writing:
+            sys.stdout.buffer.write(result.after)
+        else:
+            self.files = 1
+            self._tell(result)
+
+    def _fail(self, error: CompileError) -> None:
+        self.failed += 1
+        for diagnostic in error.diagnostics:
+            self.faults.add(diagnostic)
+
+    def _tell(self, result: Formatted) -> None:
+        if not result.changed:
+            return
+        self.changed += 1
+        if self.diffing:
+            print_diff(result.diff())
+        else:
+            did = "reformatted" if self.writing else "would reformat"
+            click.echo(f"{did} {result.shown}")
+
+    def report(self) -> None:
+        """Print the faults and a summary, and exit with the status of the run."""
+        if self.failed:
+            print_diagnostics(self.faults, sys.stderr)
+        if self.files:
+            click.echo(f"{', '.join(self._counts())}.", err=self.diffing)
+        if self.failed or (self.changed and not self.writing):
+            raise click.exceptions.Exit(1)
+
+    def _counts(self) -> Iterator[str]:
+        """Yield what came of how many files; what came of none is left out."""
+        changed, same = "reformatted", "left unchanged"
+        if not self.writing:
+            changed, same = "would be reformatted", "already formatted"
+        counts = {
+            changed: self.changed,
+            same: self.files - self.changed - self.failed,
+            "could not be parsed": self.failed,
+        }
+        for words, number in counts.items():
+            if number:
+                yield f"{count(number, 'file')} {words}"

@@ -1,0 +1,1 @@
+"""One canonical form of `.kern` files: text → concrete syntax tree → document → text."""

@@ -1,0 +1,179 @@
+"""The layout of expressions, one function for each form of the grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from lark import Token, Tree
+
+from kerngen.format.document import Document, Group, Indent, Line
+from kerngen.format.pieces import (
+    SPACE,
+    Piece,
+    braced,
+    bracketed,
+    condition,
+    parenthesized,
+    token,
+)
+
+Node: TypeAlias = "Tree[Token] | Token"
+
+_LEVELS: Final = (
+    {"or"},
+    {"and"},
+    {"==", "!=", "<", "<=", ">", ">="},
+    {"|"},
+    {"^"},
+    {"&"},
+    {"<<", ">>"},
+    {"+", "-"},
+    {"*", "/", "%"},
+)
+"""Operators of a level make one chain, whose lines break together."""
+
+_LEVEL: Final = {op: level for level, ops in enumerate(_LEVELS) for op in ops}
+
+
+def number_text(text: str) -> str:
+    """Return a number as every form has it: `0xFF`, `1e-8`."""
+    if text[:2].lower() == "0x":
+        return f"0x{text[2:].upper()}"
+    return text.lower()
+
+
+def expression(node: Node) -> Piece:
+    """Lay out an expression."""
+    if isinstance(node, Token):
+        numeric = node.type in {"INT", "FLOAT"}
+        return Piece(token(number_text(str(node)) if numeric else str(node)))
+    return _FORMS[node.data](node.children)
+
+
+def elements(node: Node) -> list[Document]:
+    """Lay out the expressions of a list, without its commas."""
+    assert isinstance(node, Tree)
+    parts = [part for part in node.children if not is_comma(part)]
+    return [expression(part).document for part in parts]
+
+
+def is_comma(node: Node) -> bool:
+    """Whether this is a comma between elements, or after the last."""
+    return isinstance(node, Token) and node.type == "COMMA"
+
+
+def subscripts(opening: Node, inside: Node, closing: Node) -> Group:
+    """Lay out a list in brackets."""
+    return bracketed(token(str(opening)), elements(inside), token(str(closing)))
+
+
+def _same(parts: Sequence[Node]) -> Piece:
+    return expression(parts[0])
+
+
+def _parentheses(parts: Sequence[Node]) -> Piece:
+    opening, inside, closing = parts
+    content = expression(inside).document
+    group = parenthesized(token(str(opening)), content, token(str(closing)))
+    return Piece(group, tail=group)
+
+
+def _call(parts: Sequence[Node]) -> Piece:
+    called, opening, arguments, closing = parts
+    group = subscripts(opening, arguments, closing)
+    return Piece((expression(called).document, group), tail=group)
+
+
+def _member(parts: Sequence[Node]) -> Piece:
+    base, dot, name = parts
+    return Piece((expression(base).document, token(str(dot)), token(str(name))))
+
+
+def _unary(parts: Sequence[Node]) -> Piece:
+    sign, operand = parts
+    piece = expression(operand)
+    space = (SPACE,) if sign == "not" else ()
+    document = (token(str(sign)), *space, piece.document)
+    return Piece(document, piece.tail, piece.opens)
+
+
+def _binary(parts: Sequence[Node]) -> Piece:
+    level = _LEVEL[str(parts[1])]
+    operands: list[tuple[Node, Node]] = []
+    left, sign, right = parts
+    operands.append((sign, right))
+    while isinstance(left, Tree) and left.data == "binary":
+        first, sign, right = left.children
+        if _LEVEL[str(sign)] != level:
+            break
+        operands.append((sign, right))
+        left = first
+    last = Piece(())
+    content: list[Document] = [expression(left).document]
+    for sign, right in reversed(operands):
+        last = expression(right)
+        content += [Line(" ", operator=True), token(str(sign)), SPACE, last.document]
+    group = Group(tuple(content), last.open_tail)
+    return Piece(group, group if last.opens else None, last.opens)
+
+
+def _reduction(parts: Sequence[Node]) -> Piece:
+    kind, opening, binders, closing, body = parts
+    piece = expression(body)
+    head = (token(str(kind)), subscripts(opening, binders, closing))
+    group = Group((head, Indent((Line(" "), piece.document))), piece.open_tail)
+    return Piece(group, group if piece.opens else None, piece.opens)
+
+
+def _binder(parts: Sequence[Node]) -> Piece:
+    name, *bound = parts
+    if not bound:
+        return Piece(token(str(name)))
+    sign, value = bound
+    document = (
+        token(str(name)),
+        SPACE,
+        token(str(sign)),
+        SPACE,
+        expression(value).document,
+    )
+    return Piece(document)
+
+
+def _conditional(parts: Sequence[Node]) -> Piece:
+    content: list[Document] = []
+    while len(parts) == 7:
+        content += [_branch(parts[:5]), SPACE, token("else"), SPACE]
+        nested = parts[6]
+        assert isinstance(nested, Tree)
+        parts = nested.children
+    content += [_branch(parts[:5]), SPACE, token("else"), SPACE, _braces(parts[6:])]
+    group = Group(tuple(content))
+    return Piece(group, group, opens=True)
+
+
+def _branch(parts: Sequence[Node]) -> Document:
+    word, test, *branch = parts
+    return (token(str(word)), condition(expression(test).document), _braces(branch))
+
+
+def _braces(parts: Sequence[Node]) -> Document:
+    opening, inside, closing = parts
+    return braced(str(opening), expression(inside).document, str(closing))
+
+
+_FORMS: Final[Mapping[str, Callable[[Sequence[Node]], Piece]]] = {
+    "number": _same,
+    "boolean": _same,
+    "name": _same,
+    "primary": _parentheses,
+    "call": _call,
+    "subscript": _call,
+    "member": _member,
+    "unary": _unary,
+    "binary": _binary,
+    "reduction": _reduction,
+    "binder": _binder,
+    "conditional": _conditional,
+}

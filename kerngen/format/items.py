@@ -1,0 +1,271 @@
+"""The layout of a file: its items, their parameters and their statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from lark import Token, Tree
+
+from kerngen.format.comments import tidy
+from kerngen.format.document import Blank, Document, Group, Indent, LastComma, Line
+from kerngen.format.expressions import Node, expression, is_comma, subscripts
+from kerngen.format.pieces import (
+    SPACE,
+    assigned,
+    block,
+    braced,
+    bracketed,
+    condition,
+    separated,
+    token,
+)
+
+_ONE_LINE: Final = frozenset({"use", "const", "schedule"})
+"""Items that may stand together without empty lines between them."""
+
+
+def program(tree: Tree[Token]) -> Document:
+    """Lay out a file."""
+    lines: list[Document] = []
+    before = ""
+    for node in _trees(tree):
+        kind = _kind(node)
+        if lines:
+            together = kind == before and kind in _ONE_LINE
+            lines.append(
+                Line(hard=True, blank=Blank.BETWEEN if together else Blank.BEFORE)
+            )
+        lines.append(_laid_out(node))
+        before = kind
+    return (*lines, Line(hard=True, blank=Blank.NONE_LAST)) if lines else ()
+
+
+def _kind(node: Tree[Token]) -> str:
+    """Return the rule of an item, under its documentation."""
+    return node.data if node.data == "file_docs" else _trees(node)[-1].data
+
+
+def _laid_out(node: Node) -> Document:
+    """Lay out what is no expression."""
+    if isinstance(node, Token):
+        return expression(node).document
+    return _FORMS[node.data](node.children)
+
+
+def _trees(tree: Tree[Token]) -> list[Tree[Token]]:
+    return [child for child in tree.children if isinstance(child, Tree)]
+
+
+def _children(node: Node) -> list[Node]:
+    assert isinstance(node, Tree)
+    return node.children
+
+
+def _docs(parts: Sequence[Node]) -> Document:
+    lines: list[Document] = []
+    for part in parts:
+        lines += [Line(hard=True)] if lines else []
+        lines.append(token(tidy(str(part))))
+    return tuple(lines)
+
+
+def _documented(parts: Sequence[Node]) -> Document:
+    """Lay out what may have doc comments: these are lines of their own."""
+    if len(parts) == 1:
+        return _laid_out(parts[0])
+    docs, node = parts
+    # A group, so that a list with such an element breaks.
+    return Group((_laid_out(docs), Line(hard=True), _laid_out(node)))
+
+
+def _plain(parts: Sequence[Node]) -> Document:
+    """Lay out words with spaces between them, but for those before `:` and `;`."""
+    words: list[Document] = []
+    for part in parts:
+        tight = isinstance(part, Token) and part.type in {"COLON", "SEMICOLON"}
+        words += [SPACE] if words and not tight else []
+        words.append(_laid_out(part))
+    return tuple(words)
+
+
+def _type(parts: Sequence[Node]) -> Document:
+    name, *axes = parts
+    return (token(str(name)), *([subscripts(*axes)] if axes else ()))
+
+
+def _parameter(parts: Sequence[Node]) -> Document:
+    """Lay out `mut x: f32[n]`, `x: f32 = 1.0` or a constant's `const X: f32 = 1.0;`."""
+    at = next((n for n, part in enumerate(parts) if _is(part, "ASSIGN")), len(parts))
+    left = _plain(parts[:at])
+    if at == len(parts):
+        return left
+    sign, value, *end = parts[at:]
+    content = assigned(left, token(str(sign)), expression(value))
+    return (content, *map(_laid_out, end))
+
+
+def _is(node: Node, kind: str) -> bool:
+    return isinstance(node, Token) and node.type == kind
+
+
+def _field(parts: Sequence[Node]) -> Document:
+    attributes, *field = parts
+    before = [_laid_out(attribute) for attribute in _children(attributes)]
+    spaced = [word for attribute in before for word in (attribute, SPACE)]
+    return (*spaced, _plain(field))
+
+
+def _attribute(parts: Sequence[Node]) -> Document:
+    at, name, opening, value, closing = parts
+    words = (at, name, opening)
+    inside = expression(value).document
+    return (*(token(str(word)) for word in words), inside, token(str(closing)))
+
+
+def _struct(parts: Sequence[Node]) -> Document:
+    word, name, opening, *fields, closing = parts
+    laid_out = [_laid_out(field) for field in fields if not is_comma(field)]
+    lines: list[Document] = [
+        (field, token(",") if number < len(laid_out) else LastComma())
+        for number, field in enumerate(laid_out, 1)
+    ]
+    braces = block(token(str(opening)), lines, token(str(closing)))
+    return (*_words(word, name), braces)
+
+
+def _words(*words: Node) -> tuple[Document, ...]:
+    return tuple(part for word in words for part in (token(str(word)), SPACE))
+
+
+def _function(parts: Sequence[Node]) -> Document:
+    word, name, *signature, arrow, result, opening, lets, value, closing = parts
+    lines = [_laid_out(let) for let in _children(lets)]
+    lines.append(expression(value).document)
+    return (
+        *_words(word),
+        token(str(name)),
+        _parameters(*signature),
+        SPACE,
+        *_words(arrow),
+        _laid_out(result),
+        SPACE,
+        block(token(str(opening)), lines, token(str(closing))),
+    )
+
+
+def _parameters(opening: Node, inside: Node, closing: Node) -> Document:
+    parameters = [_laid_out(each) for each in _children(inside) if not is_comma(each)]
+    return bracketed(token(str(opening)), parameters, token(str(closing)))
+
+
+def _kernel(parts: Sequence[Node]) -> Document:
+    word, name, *signature = parts[:5]
+    at = 7 if _is(parts[5], "ARROW") else 5
+    opening, *statements, closing = parts[at:]
+    lines = [_laid_out(statement) for statement in statements]
+    return (
+        *_words(word),
+        token(str(name)),
+        _parameters(*signature),
+        SPACE,
+        *(_outputs(*parts[5:7]) if at == 7 else ()),
+        block(token(str(opening)), lines, token(str(closing))),
+    )
+
+
+def _outputs(arrow: Node, outputs: Node) -> Sequence[Document]:
+    """Lay out what no brackets are around: on the line, or below it, one on each."""
+    each = [part for part in _children(outputs) if not is_comma(part)]
+    laid_out = [_laid_out(output) for output in each]
+    if len(each) == 1 and len(_children(each[0])) == 1:
+        return (*_words(arrow), *laid_out, SPACE)
+    inside = Indent((Line(" "), *separated(laid_out, Line(" ")), LastComma()))
+    return (Group((token(str(arrow)), inside, Line(" ", closing=True))),)
+
+
+def _schedule(parts: Sequence[Node]) -> Document:
+    """Lay out a schedule: on a line, or its strategy on one of its own."""
+    word, kernel, *rest, opening, strategy, options, closing = parts
+    content = [*_words(word), token(str(kernel))]
+    while rest:
+        first, second, *rest = rest
+        if _is(first, "DOT"):
+            content += [token(str(first)), token(str(second))]
+        else:
+            guard = condition(expression(second).document)
+            content += [SPACE, token(str(first)), guard]
+    content += [] if _is(parts[2], "WHEN") or _is(parts[4], "WHEN") else [SPACE]
+    inside = (token(str(strategy)), _options(options))
+    return Group((*content, braced(str(opening), inside, str(closing))))
+
+
+def _options(node: Node) -> Document:
+    options = [_laid_out(option) for option in _children(node)]
+    lines = ((Line(" "), option) for option in options)
+    return Group(Indent(tuple(lines)))
+
+
+def _option(parts: Sequence[Node]) -> Document:
+    name, opening, *values, closing = parts
+    numbers = [_laid_out(value) for value in values if not is_comma(value)]
+    return (
+        token(str(name)),
+        bracketed(token(str(opening)), numbers, token(str(closing))),
+    )
+
+
+def _assignment(parts: Sequence[Node]) -> Document:
+    """Lay out `let x[i] = value;` and all that has such a form."""
+    *target, sign, value, end = parts
+    left: list[Document] = []
+    words = list(target)
+    while words:
+        first = words.pop(0)
+        if _is(first, "OPEN_BRACKET"):
+            left.append(subscripts(first, words.pop(0), words.pop(0)))
+        else:
+            left += _target_part(first)
+    content = assigned(tuple(left), token(str(sign)), expression(value))
+    return (content, token(str(end)))
+
+
+def _target_part(node: Node) -> Sequence[Document]:
+    if isinstance(node, Tree):
+        return [_laid_out(member) for member in node.children]
+    spaced = node.type in {"LET", "HOST"}
+    return (token(str(node)), SPACE) if spaced else (token(str(node)),)
+
+
+def _target_member(parts: Sequence[Node]) -> Document:
+    dot, name, *brackets = parts
+    return (
+        token(str(dot)),
+        token(str(name)),
+        *([subscripts(*brackets)] if brackets else ()),
+    )
+
+
+_FORMS: Final[Mapping[str, Callable[[Sequence[Node]], Document]]] = {
+    "file_docs": _docs,
+    "docs": _docs,
+    "documented": _documented,
+    "described": _documented,
+    "use": _plain,
+    "const": _parameter,
+    "struct": _struct,
+    "plain_field": _field,
+    "attribute": _attribute,
+    "function": _function,
+    "local": _assignment,
+    "kernel": _kernel,
+    "schedule": _schedule,
+    "option": _option,
+    "plain_parameter": _parameter,
+    "plain_output": _parameter,
+    "type": _type,
+    "let": _assignment,
+    "host": _assignment,
+    "assignment": _assignment,
+    "target_member": _target_member,
+}

@@ -1,0 +1,95 @@
+"""Small documents that the layout of every construct is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from kerngen.format.document import (
+    Blank,
+    Document,
+    Group,
+    Indent,
+    LastComma,
+    Line,
+    Text,
+)
+
+SPACE = Text(" ")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """An expression: its document, and the group at its end that may break alone.
+
+    `opens` says that the group is a conditional, which may break behind operators, too;
+    what is in brackets may only behind a `=`.
+    """
+
+    document: Document
+    tail: Group | None = None
+    opens: bool = False
+
+    @property
+    def open_tail(self) -> Group | None:
+        """The conditional at its end."""
+        return self.tail if self.opens else None
+
+
+def token(text: str) -> Text:
+    """Return the document of a token."""
+    return Text(text, token=True)
+
+
+def bracketed(
+    opening: Document, elements: Sequence[Document], closing: Document
+) -> Group:
+    """Lay out a list: on a line, or an element on each and a comma after the last."""
+    if not elements:
+        return Group((opening, Line(closing=True), closing))
+    inside = (Line(), *separated(elements, Line(" ")), LastComma())
+    return Group((opening, Indent(inside), Line(closing=True), closing))
+
+
+def separated(elements: Sequence[Document], line: Line) -> Iterator[Document]:
+    """Put a comma and a line like this one between elements."""
+    for number, element in enumerate(elements):
+        if number:
+            yield token(",")
+            yield Line(line.flat, line.hard, blank=line.blank)
+        yield element
+
+
+def parenthesized(opening: Document, content: Document, closing: Document) -> Group:
+    """Lay out what isn't a list: no comma stands after it."""
+    return Group((opening, Indent((Line(), content)), Line(closing=True), closing))
+
+
+def block(opening: Document, lines: Sequence[Document], closing: Document) -> Group:
+    """Lay out lines in braces, each for itself; none leaves the braces together."""
+    if not lines:
+        return Group((opening, Line(closing=True), closing))
+    between = [Line(hard=True, blank=Blank.NONE_FIRST)]
+    between += [Line(hard=True, blank=Blank.BETWEEN) for _ in lines[1:]]
+    inside = tuple(zip(between, lines, strict=True))
+    end = Line(hard=True, closing=True, blank=Blank.NONE_LAST)
+    return Group((opening, Indent(inside), end, closing))
+
+
+def braced(opening: str, content: Document, closing: str) -> Document:
+    """Lay out braces whose lines break with those around them."""
+    inside = Indent((Line(" "), content))
+    return (token(opening), inside, Line(" ", closing=True), token(closing))
+
+
+def condition(expr: Document) -> Group:
+    """Lay out what stands between `if` or `when` and a brace."""
+    return Group((Indent((Line(" "), expr)), Line(" ", closing=True)))
+
+
+def assigned(left: Document, sign: Document, value: Piece) -> Document:
+    """Lay out `left = value`."""
+    content = (SPACE, sign, Indent((Line(" "), value.document)))
+    return (left, Group(content, tail=value.tail, alone=value.document))
