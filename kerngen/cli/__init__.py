@@ -15,6 +15,7 @@ from kerngen import __version__
 from kerngen.cli.bench import bench
 from kerngen.cli.build import build
 from kerngen.cli.check import check
+from kerngen.cli.doctor import doctor
 from kerngen.cli.explain import explain
 from kerngen.cli.fmt import fmt
 from kerngen.cli.layout import layout
@@ -36,5 +37,5 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-for _command in (new, build, check, fmt, show, layout, explain, bench, tune):
+for _command in (new, build, check, fmt, show, layout, explain, bench, tune, doctor):
     main.add_command(_command)

@@ -58,8 +58,16 @@ class Freshness:
         entry = self._entries.get(source)
         return (
             entry is not None
-            and entry.sha256 == texts_hash
             and self._stamps.get(source) == _stamp(entry)
+            and self.is_of(source, texts_hash)
+        )
+
+    def is_of(self, source: str, texts_hash: str) -> bool:
+        """Whether the files are those that some compiler made of these very texts."""
+        entry = self._entries.get(source)
+        return (
+            entry is not None
+            and entry.sha256 == texts_hash
             and all(self._is_intact(path, sha) for path, sha in entry.files.items())
         )
 

@@ -87,7 +87,7 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
     if device is not None:
         load()
         return _open_device(device, owned=False, unchecked=bare)
-    choice = adapter or _choice_of_environment()
+    choice = adapter or choice_of_environment()
     if choice not in (None, *get_args(AdapterChoice)):
         raise NoAdapter(
             f"'{choice}' is no kind of adapter; expected one of "
@@ -97,7 +97,7 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
         return _open_reference(unchecked=bare)
     found, reason = _find_adapter(choice)
     if found is not None:
-        return _open_device(_request(found, limits), owned=True, unchecked=bare)
+        return _open_device(request_device(found, limits), owned=True, unchecked=bare)
     if choice is not None:
         raise NoAdapter(f"No {choice} adapter was found: {reason}.")
     warnings.warn(
@@ -109,7 +109,8 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
     return _open_reference(unchecked=bare)
 
 
-def _choice_of_environment() -> AdapterChoice | None:
+def choice_of_environment() -> AdapterChoice | None:
+    """Return what KERNGEN_ADAPTER says, which may be no choice that there is."""
     value = os.environ.get(VARIABLE, "").strip().lower()
     return cast("AdapterChoice", value) if value else None
 
@@ -124,15 +125,25 @@ def _unchecked_by_environment() -> bool:
 def _find_adapter(choice: AdapterChoice | None) -> tuple[Any, str]:
     """Return the best adapter of the wanted kind, or the reason why there is none."""
     try:
-        # Not at the top: importing kerngen.runtime must stay cheap.
-        adapters: Sequence[Any] = load().gpu.enumerate_adapters_sync()
+        adapters = list_adapters()
     except (ImportError, OSError, RuntimeError) as error:
         return None, f"wgpu does not start: {error}"
-    fitting = [a for a in adapters if choice is None or _kind(a) == choice]
-    if not fitting:
-        names = ", ".join(_name(a) for a in adapters) or "none"
-        return None, f"wgpu lists {names}"
-    return min(fitting, key=_preference), ""
+    best = best_of(adapters, choice)
+    names = ", ".join(adapter_name(adapter) for adapter in adapters) or "none"
+    return best, "" if best else f"wgpu lists {names}"
+
+
+def list_adapters() -> Sequence[Any]:
+    """Return what wgpu finds; raise what it does if it can't even start."""
+    # Not at the top: importing kerngen.runtime must stay cheap.
+    adapters: Sequence[Any] = load().gpu.enumerate_adapters_sync()
+    return adapters
+
+
+def best_of(adapters: Sequence[Any], choice: AdapterChoice | None) -> Any | None:
+    """Return the adapter that `open` takes, if any is of the wanted kind."""
+    fitting = [a for a in adapters if choice is None or adapter_kind(a) == choice]
+    return min(fitting, key=_preference, default=None)
 
 
 def _preference(adapter: Any) -> tuple[int, int]:
@@ -144,16 +155,19 @@ def _rank(order: Sequence[str], value: str) -> int:
     return order.index(value) if value in order else len(order)
 
 
-def _kind(adapter: Any) -> Kind:
+def adapter_kind(adapter: Any) -> Kind:
+    """Return whether it is a GPU, or a CPU that does a GPU's work."""
     return "software" if adapter.info["adapter_type"] == "CPU" else "gpu"
 
 
-def _name(adapter: Any) -> str:
+def adapter_name(adapter: Any) -> str:
+    """Return its name, in its driver's words."""
     info = adapter.info
     return str(info["device"] or info["description"] or "unnamed adapter")
 
 
-def _request(adapter: Any, limits: Mapping[str, int] | None) -> GPUDevice:
+def request_device(adapter: Any, limits: Mapping[str, int] | None) -> GPUDevice:
+    """Open a device with what kernels can use; raise `Error` if the adapter refuses."""
     features = [name for name in FEATURES if name in adapter.features]
     try:
         return adapter.request_device_sync(
@@ -163,7 +177,7 @@ def _request(adapter: Any, limits: Mapping[str, int] | None) -> GPUDevice:
         )
     except (KeyError, RuntimeError) as error:
         raise Error(
-            f"The adapter '{_name(adapter)}' opens no device: {error}"
+            f"The adapter '{adapter_name(adapter)}' opens no device: {error}"
         ) from error
 
 
@@ -188,9 +202,9 @@ def _open_device(device: GPUDevice, *, owned: bool, unchecked: bool) -> Context:
         make_module = None
     backend = GpuBackend(
         cast("Device", device),
-        capabilities(cast("Device", device), _name(device.adapter)),
-        kind=_kind(device.adapter),
-        adapter_name=_name(device.adapter),
+        capabilities(cast("Device", device), adapter_name(device.adapter)),
+        kind=adapter_kind(device.adapter),
+        adapter_name=adapter_name(device.adapter),
         owned=owned,
         make_module=make_module,
     )

@@ -28,6 +28,7 @@ ORDER = [
     "tune",
     "explain",
     "scaffold",
+    "doctor",
     "cli",
 ]
 """A part may import itself and those before it."""
@@ -44,6 +45,7 @@ BESIDES = {
     "jit": {"runtime"},
     "bench": {"runtime", "train"},
     "tune": {"runtime"},
+    "doctor": {"runtime"},
     "cli": {"runtime"},
 }
 """What parts that run kernels may import in addition."""
@@ -66,6 +68,7 @@ THIRD_PARTY = {
     "emit": {"black"},
     "bench": {"kerngen_kernels", "matplotlib", "numpy", "rich"},
     "tune": {"numpy"},
+    "doctor": {"numpy", "kerngen_kernels"},
     "cli": {"click", "rich"},
     "runtime": {"numpy", "wgpu"},
     "batch": {"numpy", "kerngen_kernels"},

@@ -1,0 +1,181 @@
+"""The checks of the self-test: each runs kernels, and says how far off they were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.jit import compile as compile_source
+from kerngen.runtime import Context, FeatureError, f16, f32
+from kerngen_kernels import elementwise, gemv, half, matmul, reduction, softmax
+
+_BOUND: Final = 1e-4
+"""The largest error, relative to the largest value; what is broken is far above it."""
+
+PROBE: Final = """
+struct Inner { a: f32, b: vec3f }
+struct Outer { first: u32, inner: Inner, columns: mat3x2f, tail: f32[3], last: i32 }
+
+kernel in_uniform(p: Outer) -> y: f32[18] {
+    y[i] = if i == 0 { f32(p.first) } else if i == 1 { p.inner.a }
+        else if i < 5 { p.inner.b[i - 2] }
+        else if i < 11 { p.columns[(i - 5) / 2][(i - 5) % 2] }
+        else if i < 14 { p.tail[i - 11] } else { f32(p.last) };
+}
+
+kernel in_storage(p: Outer[n]) -> y: f32[n, 18] {
+    y[e, i] = if i == 0 { f32(p[e].first) } else if i == 1 { p[e].inner.a }
+        else if i < 5 { p[e].inner.b[i - 2] }
+        else if i < 11 { p[e].columns[(i - 5) / 2][(i - 5) % 2] }
+        else if i < 14 { p[e].tail[i - 11] } else { f32(p[e].last) };
+}
+"""
+
+"""Reads the fields of a struct one by one, from either kind of memory."""
+
+_SUBGROUPS: Final = """
+kernel totals(x: f32[m, n]) -> s: f32[m] { s[i] = sum[j] x[i, j]; }
+schedule totals { reduce subgroups(1) }
+"""
+
+
+class Skip(Exception):  # noqa: N818 - it is no error
+    """The adapter has not what a check needs."""
+
+
+class Wrong(Exception):  # noqa: N818 - an error of the adapter's
+    """A kernel gave what it must not."""
+
+
+def _expect(holds: object, otherwise: str) -> None:
+    """Raise `Wrong` unless something holds; asserts may be switched off."""
+    if not holds:
+        raise Wrong(otherwise)
+
+
+def _array(*shape: int) -> NDArray[np.float32]:
+    """Return numbers that f32 holds, the same at every run."""
+    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
+
+
+def _close(got: NDArray[Any], expected: NDArray[Any]) -> str:
+    _expect(got.shape == expected.shape, f"shape {got.shape}, not {expected.shape}")
+    _expect(np.isfinite(got).all(), "values that are not finite")
+    scale = float(np.abs(expected).max(initial=1.0))
+    error = float(np.abs(got - expected).max(initial=0.0)) / scale
+    _expect(error <= _BOUND, f"off by {error:.1e} of the largest value")
+    return f"off by {error:.1e}"
+
+
+def _memory(ctx: Context) -> str:
+    array = _array(1001)
+    _expect(np.array_equal(ctx.tensor(array).numpy(), array), "other bytes came back")
+    return "the same bytes"
+
+
+def _map(ctx: Context) -> str:
+    x = _array(5003)
+    y = elementwise.gelu(ctx.vector(x, f32)).numpy()
+    return _close(y, elementwise.gelu_reference(x.astype(np.float64)))
+
+
+def _reduction(ctx: Context) -> str:
+    x = _array(100_003)
+    total = reduction.sum(ctx.vector(x, f32)).numpy()
+    scale = np.abs(x.astype(np.float64)).sum()
+    return _close(total / scale, x.astype(np.float64).sum() / scale)
+
+
+def _rows(ctx: Context) -> str:
+    x = _array(5, 1030)
+    y = softmax.softmax(ctx.matrix(x, f32)).numpy()
+    return _close(y, softmax.softmax_reference(x.astype(np.float64)))
+
+
+def _products(ctx: Context) -> str:
+    for m, k, n in ((128, 64, 128), (65, 33, 70)):
+        a, b = _array(m, k), _array(k, n)
+        c = matmul.matmul_nn(ctx.matrix(a, f32), ctx.matrix(b, f32)).numpy()
+        error = _close(c, a.astype(np.float64) @ b)
+    return error
+
+
+def _vector_product(ctx: Context) -> str:
+    w, x = _array(70, 300), _array(300)
+    y = gemv.gemv(ctx.matrix(w, f32), ctx.vector(x, f32)).numpy()
+    return _close(y, w.astype(np.float64) @ x)
+
+
+def _halves(ctx: Context) -> str:
+    x = _array(1001).astype(np.float16)
+    try:
+        y = half.widen(ctx.vector(x, f16)).numpy()
+    except FeatureError:
+        raise Skip("the adapter has no f16") from None
+    return _close(y, x.astype(np.float64))
+
+
+def _subgroups(ctx: Context) -> str:
+    x = _array(3, 5000)
+    if "subgroup" not in ctx.device.features:
+        raise Skip("the adapter has no subgroups")
+    totals = compile_source(_SUBGROUPS, name="doctor_subgroups").totals
+    return _close(totals(ctx.matrix(x, f32)).numpy(), x.sum(axis=1, dtype=np.float64))
+
+
+def _numbers() -> tuple[list[float], Any]:
+    """Return a struct's numbers in order, and the struct."""
+    numbers = [float(n) for n in range(3, 18)]
+    module = compile_source(PROBE, name="doctor_layout")
+    pairs = tuple((numbers[5 + 2 * c], numbers[6 + 2 * c]) for c in range(3))
+    inner = module.Inner(a=numbers[1], b=tuple(numbers[2:5]))
+    tail, last = tuple(numbers[11:14]), int(numbers[14])
+    return numbers, module.Outer(int(numbers[0]), inner, pairs, tail, last)
+
+
+def _uniform_layout(ctx: Context) -> str:
+    numbers, value = _numbers()
+    module = compile_source(PROBE, name="doctor_layout")
+    got = module.in_uniform(p=value, ctx=ctx).numpy()[:15]
+    _expect(got.tolist() == numbers, f"read {got.tolist()}, not {numbers}")
+    return "every field where it belongs"
+
+
+def _storage_layout(ctx: Context) -> str:
+    numbers, value = _numbers()
+    module = compile_source(PROBE, name="doctor_layout")
+    got = module.in_storage(ctx.vector([value] * 3, module.Outer)).numpy()[:, :15]
+    _expect(got.tolist() == [numbers] * 3, f"read {got.tolist()}, not {numbers}")
+    return "every field where it belongs"
+
+
+def _timestamps(ctx: Context) -> str:
+    x = ctx.vector(_array(100_000), f32)
+    try:
+        with ctx.timed() as span:
+            y = elementwise.gelu(x)
+    except FeatureError:
+        raise Skip("the adapter has no timestamps") from None
+    seconds = span.seconds
+    _expect(np.isfinite(y.numpy()).all(), "values that are not finite")
+    _expect(0 <= seconds < 60, f"a kernel is said to take {seconds} s")
+    return f"a kernel takes {seconds * 1e6:.0f} us"
+
+
+CHECKS: Final[Mapping[str, Callable[[Context], str]]] = {
+    "upload and download": _memory,
+    "layout of uniform structs": _uniform_layout,
+    "layout of structs in tensors": _storage_layout,
+    "elementwise (gelu)": _map,
+    "reduction (sum)": _reduction,
+    "rows (softmax)": _rows,
+    "products (matmul)": _products,
+    "matrix times vector (gemv)": _vector_product,
+    "f16": _halves,
+    "subgroups": _subgroups,
+    "timestamps": _timestamps,
+}
+"""The checks by what they are about."""

@@ -1,0 +1,73 @@
+"""What a doctor reports: findings in sections, each with its weight and advice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypedDict, final
+
+
+class Status(IntEnum):
+    """How much a finding matters; the greatest of a section is the section's."""
+
+    OK = 0
+    WARNING = 1
+    FAILED = 2
+
+    @property
+    def word(self) -> str:
+        """The status in words, for scripts."""
+        return self.name.lower()
+
+
+class FindingData(TypedDict):
+    """A finding for scripts."""
+
+    status: str
+    text: str
+    advice: list[str]
+
+
+class SectionData(TypedDict):
+    """A section for scripts."""
+
+    title: str
+    status: str
+    findings: list[FindingData]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One sentence or fact, with what to do about it."""
+
+    text: str
+    status: Status = Status.OK
+    advice: tuple[str, ...] = ()
+
+    def as_data(self) -> FindingData:
+        """Return what `json.dumps` takes."""
+        return {
+            "status": self.status.word,
+            "text": self.text,
+            "advice": [*self.advice],
+        }
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Findings about one matter."""
+
+    title: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def status(self) -> Status:
+        """The worst of its findings."""
+        return max((each.status for each in self.findings), default=Status.OK)
+
+    def as_data(self) -> SectionData:
+        """Return what `json.dumps` takes."""
+        findings = [finding.as_data() for finding in self.findings]
+        return {"title": self.title, "status": self.status.word, "findings": findings}

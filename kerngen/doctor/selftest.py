@@ -1,0 +1,45 @@
+"""Kernels on one adapter, held to NumPy; runs in a process of its own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import perf_counter
+from typing import TypedDict
+
+import kerngen.runtime as gpu
+from kerngen.doctor.apart import answer
+from kerngen.doctor.checks import CHECKS, Skip, Wrong
+from kerngen.runtime import Context
+from kerngen.runtime.device import list_adapters, request_device
+
+
+class CheckData(TypedDict):
+    """What became of a check: 'ok', 'failed' or 'skipped', and why."""
+
+    name: str
+    status: str
+    detail: str
+    seconds: float
+
+
+def main() -> None:
+    """Answer with what became of each check on the adapter of a number."""
+    adapter = list_adapters()[int(sys.argv[1])]
+    with gpu.open(request_device(adapter, None)) as ctx:
+        answer([_run(name, check, ctx) for name, check in CHECKS.items()])
+
+
+def _run(name: str, check: Callable[[Context], str], ctx: Context) -> CheckData:
+    started = perf_counter()
+    try:
+        status, detail = "ok", check(ctx)
+    except Skip as skip:
+        status, detail = "skipped", str(skip)
+    except Wrong as wrong:
+        status, detail = "failed", str(wrong)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
+        lines = str(error).strip().splitlines() or [""]
+        status, detail = "failed", f"{type(error).__name__}: {lines[0]}"
+    seconds = round(perf_counter() - started, 3)
+    return {"name": name, "status": status, "detail": detail, "seconds": seconds}
