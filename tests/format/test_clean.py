@@ -1,4 +1,7 @@
-"""The library, and every program in the documentation, has the canonical form."""
+"""The library, and every program in the documentation, has the canonical form.
+
+So have those on the pages of errors.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,11 @@ FILES = [
     *sorted((ROOT / "examples").rglob("*.kern")),
     *sorted((ROOT / "kerngen").rglob("*.kern")),
 ]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "kerngen" / "explain" / "pages").glob("*.md")),
+]
 
 
 def blocks(page: Path) -> Iterator[str]:
