@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kerngen.batch.buffer import Floats, Value
-from kerngen.runtime import Context, ContextError, DtypeError, ShapeError, f32
+from kerngen.runtime import Context, DtypeError, ShapeError, f32
 from kerngen.runtime.arrays import to_memory
+from kerngen.runtime.belonging import of_another_context
 from kerngen.runtime.foreign import as_array
 from kerngen.runtime.shapes import Shape, normalise_shape
 from kerngen.runtime.tensor import is_tensor
@@ -91,10 +92,7 @@ def flat_lengths(
 def check_import(ctx: Context, tensor: Floats) -> None:
     """Refuse tensors of other contexts and of other elements."""
     if tensor.ctx is not ctx:
-        raise ContextError(
-            f"import_buffer: the tensor belongs to {tensor.ctx!r}; expected {ctx!r}. "
-            f"Read it there and upload it here."
-        )
+        raise of_another_context("import_buffer: the tensor", tensor.ctx, ctx)
     if tensor.element is not f32:
         raise DtypeError(
             f"import_buffer: the tensor has {tensor.element.__name__} elements; a batch "

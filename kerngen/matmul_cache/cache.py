@@ -24,7 +24,6 @@ from kerngen.matmul_cache.weights import (
 )
 from kerngen.runtime import (
     Context,
-    ContextError,
     DtypeError,
     LimitError,
     ShapeError,
@@ -32,6 +31,7 @@ from kerngen.runtime import (
     UnknownNameError,
     f32,
 )
+from kerngen.runtime.belonging import of_another_context
 from kerngen.runtime.caches import Cache
 from kerngen.runtime.context import check_context
 from kerngen.runtime.foreign import as_array
@@ -233,10 +233,7 @@ class MatmulCache:
                 f"MatmulCache: x has {x.element.__name__} elements; expected f32."
             )
         if x.ctx is not self._ctx:
-            raise ContextError(
-                f"MatmulCache: x belongs to {x.ctx!r}; the weights are on {self._ctx!r}. "
-                f"Read it there and upload it here."
-            )
+            raise of_another_context("MatmulCache: x", x.ctx, self._ctx)
         plan = self._plan_for(name, weight, x.shape)
         y: Tensor[f32, R] = self._ctx.empty((*x.shape[:-1], weight.n), f32)
         multiply(plan, weight.parts, x, y)

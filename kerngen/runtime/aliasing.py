@@ -40,7 +40,7 @@ def check_overlap(
     one, other = kernel.tensors[i], kernel.tensors[j]
     written = other if one.access == "read" else one
     raise AliasError(
-        f"{kernel.name}: '{one.name}' and '{other.name}' overlap in memory, and "
+        f"{kernel.place}: '{one.name}' and '{other.name}' overlap in memory, and "
         f"'{written.name}' is written. Pass tensors that do not overlap."
     )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from kerngen.runtime.belonging import of_another_context
 from kerngen.runtime.elements import Element
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError
 from kerngen.runtime.fields import is_leaf
@@ -57,13 +58,13 @@ def find_context(kernel: Kernel, tensors: Sequence[object]) -> Context:
             return tensor.ctx
     for spec, tensor in zip(kernel.inputs, tensors, strict=False):
         raise _not_a_tensor(kernel, spec, tensor, f"argument '{spec.name}'")
-    raise ContextError(f"{kernel.name}: no tensor says where to run; pass ctx=.")
+    raise ContextError(f"{kernel.place}: no tensor says where to run; pass ctx=.")
 
 
 def not_a_context(kernel: Kernel, value: object) -> ContextError:
     """Return the error of a `ctx=` that is none."""
     return ContextError(
-        f"{kernel.name}: ctx is a {type(value).__name__}; expected a context, as "
+        f"{kernel.place}: ctx is a {type(value).__name__}; expected a context, as "
         f"kerngen.runtime.open() returns it."
     )
 
@@ -84,7 +85,7 @@ def check_arguments(
 
 def _check_count(kernel: Kernel, what: str, expected: int, actual: int) -> None:
     if actual != expected:
-        raise ShapeError(f"{kernel.name}: expected {expected} {what}, got {actual}.")
+        raise ShapeError(f"{kernel.place}: expected {expected} {what}, got {actual}.")
 
 
 def _check_tensor(
@@ -93,10 +94,7 @@ def _check_tensor(
     if not is_tensor(tensor):
         raise _not_a_tensor(kernel, spec, tensor, role)
     if tensor.ctx is not ctx:
-        raise ContextError(
-            f"{kernel.name}: {role} belongs to {tensor.ctx!r}; expected {ctx!r}. "
-            f"Read it there and upload it here."
-        )
+        raise of_another_context(f"{kernel.place}: {role}", tensor.ctx, ctx)
 
 
 def _not_a_tensor(
@@ -105,7 +103,7 @@ def _not_a_tensor(
     rank = len(spec.axes)
     maker = _MAKERS[rank] if rank < len(_MAKERS) else "tensor"
     return DtypeError(
-        f"{kernel.name}: {role} is a {type(value).__name__}; expected a tensor. "
+        f"{kernel.place}: {role} is a {type(value).__name__}; expected a tensor. "
         f"Make one by ctx.{maker}({spec.name}, {spec.element.__name__})."
     )
 
@@ -144,7 +142,7 @@ def array_shape(kernel: Kernel, spec: TensorSpec, array: ArrayLike) -> Shape:
 
     NumPy would take the members of other structs by their places, so they are refused.
     """
-    role = f"{kernel.name}: argument '{spec.name}'"
+    role = f"{kernel.place}: argument '{spec.name}'"
     shape, element = np.shape(array), spec.element
     if not is_leaf(element):
         actual = getattr(array, "dtype", None)
@@ -173,7 +171,7 @@ def check_out(
         _check_element(kernel, spec, tensor.element, f"out '{spec.name}'")
         if tensor.shape != shape:
             raise ShapeError(
-                f"{kernel.name}: out '{spec.name}' has shape {tensor.shape}; expected "
+                f"{kernel.place}: out '{spec.name}' has shape {tensor.shape}; expected "
                 f"{_show_axes(kernel, spec, signature.dims)}."
             )
 
@@ -187,7 +185,7 @@ def _check_element(
             given = f"{actual.__module__}.{given}"
             expected = f"{spec.element.__module__}.{expected}"
         raise DtypeError(
-            f"{kernel.name}: {role} has {given} elements; expected {expected}."
+            f"{kernel.place}: {role} has {given} elements; expected {expected}."
         )
 
 
@@ -201,7 +199,7 @@ def _match_shape(
     known = dict(lengths)
     if len(shape) != len(spec.axes):
         raise ShapeError(
-            f"{kernel.name}: argument '{spec.name}' has shape {shape} (rank "
+            f"{kernel.place}: argument '{spec.name}' has shape {shape} (rank "
             f"{len(shape)}); expected {_show_axes(kernel, spec, known)} (rank "
             f"{len(spec.axes)})."
         )
@@ -218,7 +216,7 @@ def _match_shape(
             reason = f"{axis} is {length}, and a dim is at most {LONGEST}"
         if length != expected:
             raise ShapeError(
-                f"{kernel.name}: argument '{spec.name}' has shape {shape}; expected "
+                f"{kernel.place}: argument '{spec.name}' has shape {shape}; expected "
                 f"{_show_axes(kernel, spec, known)}: {reason}."
             )
 

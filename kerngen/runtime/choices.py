@@ -58,7 +58,7 @@ def all_dims(kernel: Kernel, given: Dims) -> dict[str, int]:
     expected = (*kernel.dims, *kernel.guard_scalars)
     if set(given) != set(expected) or any(given[dim] < 0 for dim in kernel.dims):
         raise ShapeError(
-            f"{kernel.name}: choices need {', '.join(expected)}, and no dim is "
+            f"{kernel.place}: choices need {', '.join(expected)}, and no dim is "
             f"negative; got {dict(given)}."
         )
     lengths = dict(given)

@@ -16,6 +16,7 @@ from kerngen.runtime.arrays import (
     numpy_shape,
     to_memory,
 )
+from kerngen.runtime.belonging import of_another_context
 from kerngen.runtime.choices import Choice, KernelFunction, all_dims, kernel_of
 from kerngen.runtime.elements import E, Element, check_element
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError
@@ -365,10 +366,7 @@ class Context:
 
     def _check_owned(self, tensor: Tensor[Any, Any]) -> None:
         if tensor.ctx is not self:
-            raise ContextError(
-                f"copy_from: the tensors belong to different contexts, {tensor.ctx!r} "
-                f"and {self!r}. Read the one and upload it to the other."
-            )
+            raise of_another_context("copy_from: a tensor", tensor.ctx, self)
 
 
 def _check_same_shape(source: Sequence[int], target: Sequence[int]) -> None:

@@ -278,6 +278,11 @@ class Kernel:
     """
 
     @cached_property
+    def place(self) -> str:
+        """What errors call it: its name, and the line of its source."""
+        return f"{self.name} ({self.origin})"
+
+    @cached_property
     def inputs(self) -> tuple[TensorSpec, ...]:
         """The tensor parameters."""
         return tuple(spec for spec in self.tensors if spec.access != "write")
@@ -347,7 +352,7 @@ class Kernel:
             return path.read_text(encoding="utf-8")
         except OSError as error:
             raise Error(
-                f"{self.name}: can't read the shader {path} ({error.strerror}). Run "
+                f"{self.place}: can't read the shader {path} ({error.strerror}). Run "
                 f"'kerngen build' again."
             ) from error
 

@@ -105,7 +105,7 @@ class Planner:
             if holds_half(element):
                 held = "has f16 elements" if element is f16 else "holds f16 numbers"
                 raise FeatureError(
-                    f"{kernel.name}: '{name}' {held}; the adapter lacks the feature "
+                    f"{kernel.place}: '{name}' {held}; the adapter lacks the feature "
                     f"'shader-f16'."
                 )
 
@@ -133,7 +133,7 @@ class Planner:
                     if variant.when is None or variant.when(dims):
                         return schedule, variant
         raise LimitError(
-            f"{kernel.name}: no schedule of stage '{stage.name}' fits the adapter, "
+            f"{kernel.place}: no schedule of stage '{stage.name}' fits the adapter, "
             f"which has {info.workgroup_bytes} bytes of workgroup memory, "
             f"{info.invocations} invocations and "
             f"{'subgroups' if info.subgroups else 'no subgroups'}."
@@ -152,7 +152,7 @@ class Planner:
         for name, item in specs:
             if round_up(item.nbytes, STORAGE_ALIGNMENT) > limit:
                 raise LimitError(
-                    f"{kernel.name}: {name} of shape {item.shape} takes {item.nbytes} "
+                    f"{kernel.place}: {name} of shape {item.shape} takes {item.nbytes} "
                     f"bytes; the adapter binds at most {limit}."
                 )
 
@@ -167,18 +167,18 @@ class Planner:
         capabilities = self._capabilities
         if len(dispatch.bindings) > capabilities.storage_buffers:
             raise LimitError(
-                f"{kernel.name}: '{dispatch.wgsl}' binds {len(dispatch.bindings)} "
+                f"{kernel.place}: '{dispatch.wgsl}' binds {len(dispatch.bindings)} "
                 f"tensors; the adapter allows {capabilities.storage_buffers}."
             )
         if dispatch.terms is not None and dispatch.terms(dims) >= MOST_TERMS:
             raise LimitError(
-                f"{kernel.name}: '{dispatch.wgsl}' reduces {dispatch.terms(dims)} terms; "
+                f"{kernel.place}: '{dispatch.wgsl}' reduces {dispatch.terms(dims)} terms; "
                 f"it can count fewer than {MOST_TERMS}."
             )
         most = capabilities.loop_turns
         if dispatch.turns is not None and most and dispatch.turns(dims) > most:
             raise LimitError(
-                f"{kernel.name}: '{dispatch.wgsl}' turns a loop {dispatch.turns(dims)} "
+                f"{kernel.place}: '{dispatch.wgsl}' turns a loop {dispatch.turns(dims)} "
                 f"times, and this adapter silently stops after {most}. Use smaller "
                 f"tensors here, or another adapter."
             )
@@ -205,7 +205,7 @@ class Planner:
             return groups, 1
         if groups > limit * limit:
             raise LimitError(
-                f"{kernel.name}: '{dispatch.wgsl}' needs {groups} workgroups; the "
+                f"{kernel.place}: '{dispatch.wgsl}' needs {groups} workgroups; the "
                 f"adapter runs at most {limit} x {limit}."
             )
         y = -(-groups // limit)

@@ -22,7 +22,7 @@ def derive(kernel: Kernel, lengths: dict[str, int]) -> None:
         value = dim.value(lengths)
         if not 0 <= value <= LONGEST:
             raise ShapeError(
-                f"{kernel.name}: the length '{dim.text}' is {value}; expected 0 to "
+                f"{kernel.place}: the length '{dim.text}' is {value}; expected 0 to "
                 f"{LONGEST}. Got {_known(kernel, lengths)}."
             )
         lengths[dim.name] = value
@@ -37,7 +37,7 @@ def check_ranges(kernel: Kernel, lengths: Mapping[str, int]) -> None:
         (length,) = shape_of((check.extent,), lengths)
         if least < 0 or greatest >= length:
             raise ShapeError(
-                f"{kernel.name}: the subscript '{check.text}' of '{check.tensor}' goes "
+                f"{kernel.place}: the subscript '{check.text}' of '{check.tensor}' goes "
                 f"from {least} to {greatest}, but axis {check.axis} has length "
                 f"{length}. Got {_known(kernel, lengths)}.{_hint(check)}"
             )
@@ -49,7 +49,7 @@ def check_gathers(kernel: Kernel, lengths: Mapping[str, int]) -> None:
         (length,) = shape_of((gather.extent,), lengths)
         if length == 0 and all(shape_of(gather.around, lengths)):
             raise ShapeError(
-                f"{kernel.name}: axis {gather.axis} of '{gather.tensor}' is gathered "
+                f"{kernel.place}: axis {gather.axis} of '{gather.tensor}' is gathered "
                 f"from, and it is empty ({show_axis(kernel, gather.extent, lengths)})."
             )
 

@@ -32,7 +32,7 @@ def prepare(kernel: Kernel, scalars: tuple[Any, ...]) -> tuple[Any, ...]:
 def _normalise(kernel: Kernel, scalars: Sequence[object]) -> tuple[Any, ...]:
     if len(scalars) != len(kernel.scalars):
         raise DtypeError(
-            f"{kernel.name}: expected {len(kernel.scalars)} scalars, got "
+            f"{kernel.place}: expected {len(kernel.scalars)} scalars, got "
             f"{len(scalars)}."
         )
     return tuple(
@@ -45,7 +45,7 @@ def _scalar(kernel: Kernel, spec: ScalarSpec, value: object) -> object:
     try:
         return spec.fit(value)
     except Misfit as misfit:
-        raise misfit.error(spec.name, f"{kernel.name}: scalar argument ") from None
+        raise misfit.error(spec.name, f"{kernel.place}: scalar argument ") from None
 
 
 def check_number(where: str, name: str, value: object) -> float:
@@ -74,11 +74,11 @@ def pack(
         kernel.uniform.pack_values_into(data, offset, values)
     except UniformRangeError as error:
         raise UniformRangeError(
-            f"{kernel.name}: {error} Got {_given(kernel, scalars)}."
+            f"{kernel.place}: {error} Got {_given(kernel, scalars)}."
         ) from error
     except (ArithmeticError, ValueError, TypeError) as error:
         raise UniformRangeError(
-            f"{kernel.name}: the host values can't be computed from "
+            f"{kernel.place}: the host values can't be computed from "
             f"{_given(kernel, scalars)}: {error}."
         ) from error
 

@@ -122,7 +122,9 @@ def test_structs_of_another_order_are_refused() -> None:
     module = loaded(COPIES)
     other = np.dtype([("frame", "<f4", (3, 3)), ("pos", "<f4", (3,))])
     m, v = np.zeros((3, 2, 3), np.float32), np.zeros((3, 4), np.float32)
-    with pytest.raises(gpu.DtypeError, match=r"^f: argument 'p' .* Body\.DTYPE\.$"):
+    with pytest.raises(
+        gpu.DtypeError, match=r"^f \(.*\): argument 'p' .* Body\.DTYPE\.$"
+    ):
         module.f_reference(np.zeros(3, other), m, v)
     with pytest.raises(gpu.DtypeError, match="argument 'p' has dtype None"):
         module.f_reference([], m, v)
@@ -133,7 +135,7 @@ def test_arrays_of_other_components_are_refused() -> None:
     p = np.zeros(3, module.Body.DTYPE)
     for shape in ((3, 3, 2), (3,), (), (3, 6)):
         with pytest.raises(
-            gpu.ShapeError, match=r"^f: argument 'm' .* of a mat2x3f\.$"
+            gpu.ShapeError, match=r"^f \(.*\): argument 'm' .* of a mat2x3f\.$"
         ):
             module.f_reference(p, np.zeros(shape, np.float32), np.zeros((3, 4)))
     with pytest.raises(gpu.ShapeError, match=r"expected \(n=3\)|expected \(n=3,\)"):

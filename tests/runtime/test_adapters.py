@@ -75,7 +75,9 @@ def test_no_schedule_fits(ctx: Context) -> None:
     usual = COUNT.stages[0].schedules[0]
     kernel = with_schedules(COUNT, replace(usual, workgroup_bytes=1 << 30))
     x = ctx.zeros(5, u32)
-    refuse(ctx, LimitError, "count: no schedule of stage 'x' fits", kernel, x)
+    refuse(
+        ctx, LimitError, "count (hand.kern:5): no schedule of stage 'x' fits", kernel, x
+    )
 
 
 def test_guards_see_dims_scalars_and_the_adapter(ctx: Context) -> None:
@@ -123,7 +125,7 @@ def test_too_many_workgroups(ctx: Context) -> None:
     refuse(
         ctx,
         LimitError,
-        "count: 'count' needs 8589934592 workgroups; the adapter runs at most 65535 x",
+        "count (hand.kern:5): 'count' needs 8589934592 workgroups; the adapter runs at most 65535 x",
         kernel,
         x,
     )
@@ -145,7 +147,13 @@ def test_too_many_bindings(ctx: Context) -> None:
         ),
     )
     x = ctx.zeros(1, f32)
-    refuse(ctx, LimitError, "crowd: 'crowd' binds 2000 tensors", kernel, *[x] * 2000)
+    refuse(
+        ctx,
+        LimitError,
+        "crowd (hand.kern:5): 'crowd' binds 2000 tensors",
+        kernel,
+        *[x] * 2000,
+    )
 
 
 def test_webgpu_limits() -> None:
@@ -154,7 +162,7 @@ def test_webgpu_limits() -> None:
         refuse(
             ctx,
             LimitError,
-            "matmul: 'c' of shape (8192, 4097) takes 134250496 bytes; the adapter binds "
+            "matmul (hand.kern:6): 'c' of shape (8192, 4097) takes 134250496 bytes; the adapter binds "
             "at most 134217728.",
             MATMUL,
             a,
@@ -181,7 +189,7 @@ def test_f16_needs_a_feature(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> N
         Planner(poor, planner._shaders),
     )
     y = ctx.zeros(5, f16)
-    refuse(ctx, FeatureError, "doubled: 'x' has f16 elements", DOUBLED, y)
+    refuse(ctx, FeatureError, "doubled (hand.kern:7): 'x' has f16 elements", DOUBLED, y)
 
 
 # ---- shaders
@@ -202,7 +210,7 @@ def test_a_missing_shader(ctx: Context) -> None:
         COUNT, stages=(Stage("x", (Schedule("map", (Variant("", (dispatch,)),)),)),)
     )
     x = ctx.zeros(4, u32)
-    refuse(ctx, Error, "count: can't read the shader", kernel, x)
+    refuse(ctx, Error, "count (hand.kern:5): can't read the shader", kernel, x)
 
 
 def test_a_recording_that_fails_names_its_kernels(ctx: Context) -> None:

@@ -22,7 +22,9 @@ def test_an_array_is_no_tensor() -> None:
 
 
 def test_a_number_is_no_context(ctx: gpu.Context) -> None:
-    with pytest.raises(gpu.ContextError, match="relu: ctx is a int"):
+    with pytest.raises(
+        gpu.ContextError, match=r"relu \(dsl/elementwise.kern:\d+\): ctx is a int"
+    ):
         elementwise.relu(ctx.zeros(3, f32), ctx=NO_CONTEXT)
 
 
@@ -32,3 +34,15 @@ def test_a_numpy_dtype_is_no_element_type(ctx: gpu.Context) -> None:
             make(3, NO_ELEMENT)
     with pytest.raises(gpu.DtypeError, match=r"element type of kerngen\.runtime"):
         ctx.vector([1.0], NO_ELEMENT)
+
+
+def test_contexts_that_look_alike_are_told_apart() -> None:
+    """The text that names both would say the same twice."""
+    with gpu.open(adapter="reference") as one, gpu.open(adapter="reference") as other:
+        x, y = one.zeros(4, f32), other.zeros(4, gpu.f32)
+        with pytest.raises(gpu.ContextError) as caught:
+            elementwise.add(x, y)
+    text = str(caught.value)
+    assert text.startswith("add (dsl/elementwise.kern:")
+    assert "'b' belongs to another Context(reference: NumPy" in text
+    assert text.count("Context(") == 1

@@ -39,7 +39,9 @@ def test_one_tensor_as_two_inputs(ctx: Context) -> None:
 
 def test_out_must_not_be_an_input(ctx: Context) -> None:
     x, y = ctx.zeros(4, f32), ctx.zeros(4, f32)
-    with pytest.raises(AliasError, match=r"axpy: 'y' and 'z' overlap.*'z' is written"):
+    with pytest.raises(
+        AliasError, match=r"axpy \(hand.kern:1\): 'y' and 'z' overlap.*'z' is written"
+    ):
         launch(AXPY, x, y, alpha=1.0, out=(y,))
 
 
@@ -212,7 +214,7 @@ def test_wrong_copies(ctx: Context) -> None:
         x.copy_from(ctx.zeros(4, u32))
     with (
         gpu.open(adapter="reference") as other,
-        pytest.raises(ContextError, match="different contexts"),
+        pytest.raises(ContextError, match="a tensor belongs to Context"),
     ):
         x.copy_from(other.zeros(4, f32))
 
