@@ -52,7 +52,7 @@ def doctor(as_json: bool) -> None:
     sections = [
         versions.section(versions_found),
         variables.section(os.environ),
-        adapters_section(found, inspect_machine()),
+        adapters_section(found, inspect_machine(), variables.choice(os.environ)),
         self_test_section(adapters, tests),
         _generated(),
     ]

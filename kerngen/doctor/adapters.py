@@ -9,6 +9,7 @@ from kerngen.doctor.advice import advice
 from kerngen.doctor.apart import ApartError, ask
 from kerngen.doctor.findings import Finding, Section, Status
 from kerngen.doctor.machine import Machine
+from kerngen.doctor.variables import ADAPTER
 
 if TYPE_CHECKING:
     # These run in processes of their own, and need what may be missing.
@@ -53,10 +54,26 @@ def self_test(number: int) -> list[CheckData]:
     return done
 
 
-def adapters_section(found: ProbeData, machine: Machine) -> Section:
-    """Return the adapters as a section, with what to do where one is missing."""
+def adapters_section(found: ProbeData, machine: Machine, choice: str) -> Section:
+    """Return the adapters as a section, with what to do where one is missing.
+
+    `choice` is the kind that the environment asks for.
+    """
     kinds = {adapter["kind"] for adapter in found["adapters"]}
-    return Section("Adapters", tuple(_findings(found, tuple(advice(machine, kinds)))))
+    to_do = tuple(advice(machine, kinds))
+    findings = (*_findings(found, to_do), *_choices(found["adapters"], choice))
+    return Section("Adapters", findings)
+
+
+def _choices(adapters: Sequence[AdapterData], choice: str) -> Iterator[Finding]:
+    """Yield what there is to say where `open()` takes none of the adapters."""
+    if not adapters or any(adapter["chosen"] for adapter in adapters):
+        return
+    if choice == "reference":
+        yield Finding(f"{ADAPTER}=reference: kernels run in NumPy all the same.")
+    else:
+        text = f"{ADAPTER}={choice}: no adapter is of that kind, and open() fails."
+        yield Finding(text, Status.FAILED, (f"Unset {ADAPTER}.",))
 
 
 def _findings(found: ProbeData, to_do: tuple[str, ...]) -> Iterator[Finding]:

@@ -59,6 +59,11 @@ def variables(environment: Mapping[str, str]) -> dict[str, str | None]:
     return own | set_
 
 
+def choice(environment: Mapping[str, str]) -> str:
+    """Return the kind of adapter that is asked for, if any."""
+    return environment.get(ADAPTER, "").strip().lower()
+
+
 def section(environment: Mapping[str, str]) -> Section:
     """Return them as a section; a value that kerngen refuses is a failure."""
     return Section("Environment", tuple(_findings(environment)))

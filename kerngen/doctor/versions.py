@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Final
 
 from kerngen import __version__
@@ -12,6 +13,10 @@ from kerngen.doctor.findings import Finding, Section, Status
 
 _NEEDED: Final = ("wgpu", "numpy", "black", "click", "lark", "rich", "safetensors")
 _OPTIONAL: Final = ("hypothesis", "ipython", "watchfiles")
+_REQUIREMENT: Final = re.compile(r"([\w-]+)([<>=\d.,]*)")
+"""A requirement without a condition, such as that of an extra."""
+
+_BOUND: Final = re.compile(r"(>=|<)([\d.]+)")
 
 NATIVE: Final = "wgpu-native"
 """The library inside of wgpu; only a process that loads it can tell its version."""
@@ -48,7 +53,39 @@ def _findings(found: Mapping[str, str]) -> Iterator[Finding]:
     system, *rest = there
     yield Finding(system.removeprefix("system "))
     yield Finding(", ".join(rest))
+    wanted = _wanted()
     for name in _NEEDED:
+        needed = f"{name}{wanted.get(name, '')}"
+        advice = (f'Install it: pip install "{needed}"',)
         if not found[name]:
-            advice = (f"Install it: pip install {name}",)
             yield Finding(f"{name} is not installed.", Status.FAILED, advice)
+        elif not fits(found[name], wanted.get(name, "")):
+            text = f"{name} is {found[name]}, and kerngen needs {needed}."
+            yield Finding(text, Status.FAILED, advice)
+
+
+def _wanted() -> dict[str, str]:
+    """Return the versions that kerngen says it needs, where it is installed."""
+    try:
+        lines = requires("kerngen") or []
+    except PackageNotFoundError:
+        return {}
+    plain = (_REQUIREMENT.fullmatch(line) for line in lines)
+    return {found[1]: found[2] for found in plain if found}
+
+
+def fits(version: str, wanted: str) -> bool:
+    """
+    Return whether a version lies within bounds, as far as numbers tell.
+
+    >>> fits("26.10.1", "<27,>=26"), fits("0.31.2", ">=0.32"), fits("1.0rc1", "")
+    (True, False, True)
+    """
+    bounds = [_BOUND.fullmatch(bound) for bound in wanted.split(",")]
+    return all(
+        (_numbers(version) >= _numbers(b[2])) == (b[1] == ">=") for b in bounds if b
+    )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", re.split(r"[a-z+]", version)[0])))

@@ -39,10 +39,12 @@ def compile(  # noqa: A001 - `kerngen.compile` reads as what it does
 
     Raises:
         CompileError: If the program is wrong; its text is the whole report.
-        ValueError: If the name is none.
+        ValueError: If the name is none, or the text can't be one in UTF-8.
     """
     if not name.isidentifier() or iskeyword(name):
         raise ValueError(f"'{name}' can't be the name of a module.")
+    if any("\ud800" <= char <= "\udfff" for char in source):
+        raise ValueError("The text has surrogates, which are no characters.")
     file = Path.cwd() / f"{name}{SUFFIX}"
 
     def read(path: Path, stable: str) -> Source:

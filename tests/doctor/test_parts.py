@@ -5,16 +5,19 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from typing import get_args
+from unittest.mock import Mock
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 import kerngen.runtime as gpu
-from kerngen.doctor import checks, variables
-from kerngen.doctor.adapters import self_test_section
+from kerngen.doctor import checks, variables, versions
+from kerngen.doctor.adapters import adapters_section, self_test_section
 from kerngen.doctor.apart import ApartError, ask
 from kerngen.doctor.checks import CHECKS, Skip, Wrong
 from kerngen.doctor.findings import Status
-from kerngen.doctor.probe import AdapterData
+from kerngen.doctor.machine import Machine
+from kerngen.doctor.probe import AdapterData, ProbeData
 from kerngen.doctor.selftest import CheckData
 from kerngen.runtime import device
 from kerngen_kernels import elementwise, matmul
@@ -85,21 +88,23 @@ def test_checks_fail_where_kernels_are_wrong(
         CHECKS["layout of uniform structs"](ctx)
 
 
+ADAPTER = AdapterData(
+    name="a",
+    driver="",
+    backend="Vulkan",
+    type="CPU",
+    kind="software",
+    chosen=True,
+    why="",
+    features={},
+    limits=dict.fromkeys(device.WEBGPU_LIMITS, 1),
+)
+
+
 def test_only_the_chosen_adapter_can_fail() -> None:
-    adapter = AdapterData(
-        name="a",
-        driver="",
-        backend="Vulkan",
-        type="CPU",
-        kind="software",
-        chosen=True,
-        why="",
-        features={},
-        limits={},
-    )
     check = CheckData(name="c", status="failed", detail="off", seconds=0.0)
     for chosen, status in ((True, Status.FAILED), (False, Status.WARNING)):
-        one: AdapterData = {**adapter, "chosen": chosen}
+        one: AdapterData = {**ADAPTER, "chosen": chosen}
         section = self_test_section([one], [[check]])
         assert section.status is status
         assert section.findings[0].text == "a (Vulkan): c: off"
@@ -125,3 +130,46 @@ def test_values_of_variables(name: str, value: str, status: Status) -> None:
     section = variables.section({name: value})
     assert section.status is status
     assert any(f"{name}={value}: " in finding.text for finding in section.findings)
+
+
+@pytest.mark.parametrize(
+    ("installed", "wanted"),
+    [
+        ("0.32.0", ">=0.32"),
+        ("26.10.1", "<27,>=26"),
+        ("27", "<27,>=26"),
+        ("0.31.9", ">=0.32"),
+        ("2.0.0rc1", ">=2.0"),
+        ("1.9+cpu", ">=2.0"),
+        ("2.13.0+cpu", ">=2.0"),
+    ],
+)
+def test_versions_fit_as_pip_says(installed: str, wanted: str) -> None:
+    expected = SpecifierSet(wanted).contains(installed.partition("rc")[0])
+    assert versions.fits(installed, wanted) is expected
+
+
+def test_old_and_missing_packages_are_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs = ["wgpu>=0.32", "numpy>=2.0", 'ipython>=8.12; extra == "notebook"']
+    monkeypatch.setattr(versions, "requires", Mock(return_value=needs))
+    found = {**versions.versions("29"), "wgpu": "0.31.0", "numpy": "", "ipython": "1"}
+    section = versions.section(found)
+    failed = [f for f in section.findings if f.status is Status.FAILED]
+    assert [f.text for f in failed] == [
+        "wgpu is 0.31.0, and kerngen needs wgpu>=0.32.",
+        "numpy is not installed.",
+    ]
+    assert failed[0].advice == ('Install it: pip install "wgpu>=0.32"',)
+    assert versions.section(versions.versions("29")).status is Status.OK
+
+
+def test_a_choice_that_no_adapter_is_fails() -> None:
+    adapter: AdapterData = {**ADAPTER, "chosen": False}
+    found = ProbeData(error="", native="29", adapters=[adapter])
+    machine = Machine(system="linux")
+    section = adapters_section(found, machine, "gpu")
+    assert section.status is Status.FAILED
+    assert (
+        "KERNGEN_ADAPTER=gpu: no adapter is of that kind" in section.findings[-1].text
+    )
+    assert adapters_section(found, machine, "reference").status is Status.OK

@@ -125,6 +125,15 @@ def test_a_wrong_program_raises_its_report() -> None:
     assert str(pickle.loads(pickle.dumps(caught.value))) == report
 
 
+def test_hostile_texts_are_refused() -> None:
+    with pytest.raises(ValueError, match="surrogates"):
+        kerngen.compile("// \ud800")
+    for text in ("\0", "\x1b[31m", "kernel " * 500, "\N{RIGHT-TO-LEFT OVERRIDE}"):
+        with pytest.raises(kerngen.CompileError) as caught:
+            kerngen.compile(text)
+        assert {*"\0\x1b\N{RIGHT-TO-LEFT OVERRIDE}"}.isdisjoint(str(caught.value))
+
+
 def test_a_missing_file_hides_no_other_fault() -> None:
     with pytest.raises(kerngen.CompileError) as caught:
         kerngen.compile(f'use "missing.kern";\n{WRONG}kernel')

@@ -18,7 +18,9 @@ kernel product(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] {
 }
 
 schedule product when m <= 4 { gemv rows(4) }
-schedule product when adapter.workgroup_bytes >= 32768 { gemm tile(128, 128, 16) micro(8, 16) }
+schedule product when adapter.workgroup_bytes >= 32768 {
+    gemm tile(128, 128, 16) micro(8, 16)
+}
 ```
 
 A guard compares dims and integer scalars, with arithmetic, `and`, `or` and `not`. It may ask the adapter: `adapter.workgroup_bytes`, `adapter.invocations`, `adapter.subgroups` and `adapter.f16`.
