@@ -12,6 +12,7 @@ import runpy
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -90,16 +91,27 @@ def _ls(session: Session, words: Words) -> int:
     return _process(session, ["ls", *words])
 
 
+def _pip(session: Session, words: Words) -> int:
+    """Do what an editable install is for: let the reader's own package be found."""
+    if words[:2] == ["install", "-e"]:
+        project = tomllib.loads((session.folder / "pyproject.toml").read_text("utf-8"))
+        folders = project["tool"]["hatch"]["build"]["dev-mode-dirs"]
+        sys.path[:0] = [str(session.folder / folder) for folder in folders]
+    session.output = None
+    return 0
+
+
 RUN: Final[Mapping[str, Callable[[Session, Words], int]]] = {
     "kerngen": _kerngen,
     "python": _python,
     "pytest": _pytest,
     "cat": _cat,
     "ls": _ls,
+    "pip": _pip,
 }
 """The commands that are run; `tests.docs.judges` runs `cd` itself."""
 
-ELSEWHERE: Final = frozenset({"git", "pip", "python3", "source"})
+ELSEWHERE: Final = frozenset({"git", "mypy", "pyright", "python3", "source"})
 """Commands that set up a reader's machine: a test has no business with them."""
 
 
