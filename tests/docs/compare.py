@@ -12,7 +12,7 @@ def is_shown(output: str, shown: str, *, figures: bool = False) -> bool:
     """Compare an output with what a page shows of it.
 
     `...` stands for any text, of several lines, too.  Where the `figures` differ from run
-    to run, each number stands for any other.
+    to run, each number stands for any other, and lines sorted by them have no order.
     """
     if figures:
         output, shown = _without_numbers(output), _without_numbers(shown)
@@ -25,4 +25,5 @@ def _trimmed(text: str) -> str:
 
 
 def _without_numbers(text: str) -> str:
-    return re.sub(r"[ \t]+", " ", _NUMBER.sub("#", text))
+    text = re.sub(r"[ \t]+", " ", _NUMBER.sub("#", text))
+    return "\n".join(sorted(_trimmed(text).splitlines()))

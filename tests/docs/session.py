@@ -92,7 +92,7 @@ def session(folder: Path) -> Generator[Session]:
     """Work in a folder; what was imported from there is forgotten at the end."""
     before, paths = Path.cwd(), list(sys.path)
     os.chdir(folder)
-    sys.path.insert(0, str(folder))
+    sys.path.insert(0, "")  # the working directory, whichever it is
     try:
         with warnings.catch_warnings():
             yield Session(folder)
