@@ -22,6 +22,7 @@ from kerngen.cli.layout import layout
 from kerngen.cli.new import new
 from kerngen.cli.show import show
 from kerngen.cli.tune import tune
+from kerngen.cli.verify import verify
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -37,5 +38,17 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-for _command in (new, build, check, fmt, show, layout, explain, bench, tune, doctor):
+for _command in (
+    new,
+    build,
+    check,
+    fmt,
+    show,
+    layout,
+    explain,
+    bench,
+    tune,
+    verify,
+    doctor,
+):
     main.add_command(_command)

@@ -17,6 +17,7 @@ import pytest
 
 from kerngen.runtime import Context
 from kerngen.runtime.kernel import Kernel
+from kerngen.verify.guarded import PATTERNS, Guarded
 from tests.language import test_meaning
 from tests.language.cases import CASES, Array, Arrays, Inputs
 from tests.language.cases import Case as Construct
@@ -24,7 +25,6 @@ from tests.language.cases import Case as Construct
 from .cases import Case, standard_kernels
 from .domains import Dims
 from .generated import built
-from .guarded import PATTERNS, Guarded
 from .ways import Way, some, ways
 
 Run: TypeAlias = Callable[[Context], Iterable[Array]]

@@ -14,6 +14,8 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context
+from kerngen.runtime.gpu import GPUDevice
+from kerngen.runtime.native import MakeModule, unchecked_modules
 from tests.language import test_meaning
 from tests.language.cases import CASES, Inputs
 from tests.language.cases import Case as Construct
@@ -21,7 +23,6 @@ from tests.language.cases import Case as Construct
 from .cases import Case
 from .domains import Dims
 from .generated import built
-from .guarded import unchecked
 from .subscripts import Instrumented, InstrumentedDevice
 from .test_guards import AWKWARD, FAULTY, SINGLE, Fault, faulty, sizes
 from .test_guards import WAYS as ALL
@@ -43,6 +44,13 @@ FAULTS = (
     Fault("of parts", "least.reduce", "parts[g", "parts[99u+g", "parts[99u+g"),
 )
 """What is to be noted, each with a part of it."""
+
+
+def unchecked(device: GPUDevice) -> MakeModule:
+    """What makes shader modules that don't check either what they touch."""
+    make = unchecked_modules(device)
+    assert not isinstance(make, str), make
+    return make
 
 
 @pytest.fixture(scope="module")

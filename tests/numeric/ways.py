@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any, final
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, f16
 from kerngen.runtime.hostmath import ceil_div
-from kerngen.runtime.kernel import Kernel, Schedule, Stage, Variant
+from kerngen.runtime.kernel import Kernel, Schedule, Variant
+from kerngen.verify.ways import choices, forced
 
 from .approx import Arithmetic
 from .cases import Arrays, Case, Scalars
@@ -62,22 +63,7 @@ class Way:
     @cached_property
     def kernel(self) -> Kernel:
         """The kernel, with no choice left but among the variants of other stages."""
-        stages = self.case.kernel.stages
-        only = replace(self.schedule, variants=(replace(self.variant, when=None),))
-        after = self.stage + self.schedule.covers
-        chosen = {
-            **leading(stages, 0, self.stage),
-            self.stage: only,
-            **leading(stages, after, len(stages)),
-        }
-        forced = (
-            replace(
-                stage,
-                schedules=(replace(chosen[n], when=None),) if n in chosen else (),
-            )
-            for n, stage in enumerate(stages)
-        )
-        return replace(self.case.kernel, stages=tuple(forced))
+        return forced(self.case.kernel, self.stage, self.schedule, self.variant)
 
     @property
     def schedules(self) -> tuple[Schedule, ...]:
@@ -169,31 +155,10 @@ def _nearby(sizes: Dims) -> Iterator[Dims]:
         yield {d: int(rng.integers(n + 20)) for d, n in sizes.items()}
 
 
-def leading(stages: Sequence[Stage], start: int, end: int) -> dict[int, Schedule]:
-    """Schedules by stage that lead from one to another; those without a guard first."""
-    found = _leading(stages, start, end)
-    assert found is not None, f"nothing leads from stage {start} to {end}"
-    return found
-
-
-def _leading(
-    stages: Sequence[Stage], start: int, end: int
-) -> dict[int, Schedule] | None:
-    if start >= end:
-        return {} if start == end else None
-    for schedule in reversed(stages[start].schedules):
-        rest = _leading(stages, start + schedule.covers, end)
-        if rest is not None:
-            return {start: schedule, **rest}
-    return None
-
-
 def ways(case: Case) -> Iterator[Way]:
     """Every way to run a kernel."""
-    for number, stage in enumerate(case.kernel.stages):
-        for schedule in {s.strategy: s for s in stage.schedules}.values():
-            for variant in schedule.variants:
-                yield Way(case, number, schedule, variant)
+    for number, schedule, variant in choices(case.kernel):
+        yield Way(case, number, schedule, variant)
 
 
 def run_reference(

@@ -26,6 +26,7 @@ ORDER = [
     "jit",
     "bench",
     "tune",
+    "verify",
     "explain",
     "scaffold",
     "doctor",
@@ -45,6 +46,7 @@ BESIDES = {
     "jit": {"runtime"},
     "bench": {"runtime", "train"},
     "tune": {"runtime"},
+    "verify": {"runtime"},
     "doctor": {"runtime"},
     "cli": {"runtime"},
 }
@@ -68,6 +70,7 @@ THIRD_PARTY = {
     "emit": {"black"},
     "bench": {"kerngen_kernels", "matplotlib", "numpy", "rich"},
     "tune": {"numpy"},
+    "verify": {"hypothesis", "numpy", "rich"},
     "doctor": {"numpy", "kerngen_kernels"},
     "cli": {"click", "rich"},
     "runtime": {"numpy", "wgpu"},

@@ -5,7 +5,7 @@ a pattern.  A binding starts where the runtime says, but ends only with the zone
 an adapter that checks bounds would hide an access beyond the usual end.  So outputs,
 temporaries and scratch are guarded like arguments, and up to the last element: their
 padding is part of the zone behind.  Shaders have no runtime checks either, as by
-`open(unchecked=True)`.
+`open(unchecked=True)`, where the version of wgpu is one that can leave them out.
 
 - A store outside shows as a spoilt pattern: `Guarded.check`.
 - A load from outside that matters gives other bits under another pattern: `PATTERNS`.
@@ -14,11 +14,10 @@ padding is part of the zone behind.  Shaders have no runtime checks either, as b
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, final
-from unittest.mock import patch
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +27,11 @@ from kerngen.runtime.gpu import COPY_DST, COPY_SRC, STORAGE, Descriptor, GPUDevi
 from kerngen.runtime.native import MakeModule, unchecked_modules
 from kerngen.runtime.storage import Lease
 
-BEFORE = 4096
+BEFORE: Final = 4096
 """Bytes of the zone before a buffer: a multiple of every alignment of a binding."""
 
-BEHIND = 1 << 17
-"""Bytes of the zone behind: at the sizes of the tests, more than a tile reaches over."""
+BEHIND: Final = 1 << 17
+"""Bytes of the zone behind: at the sizes that are drawn, more than a tile reaches over."""
 
 
 @final
@@ -49,7 +48,7 @@ class Pattern:
         return self.word + self.step * number
 
 
-PATTERNS = (
+PATTERNS: Final = (
     Pattern("not a number", 0x7FC12300, step=1),
     Pattern("infinity", 0x7F800000),
     Pattern("minus infinity", 0xFF800000),
@@ -144,7 +143,10 @@ class GuardedDevice:
         self.limits = device.limits
         self.features = device.features
         self.queue = _Queue(device.queue)
-        self.create_shader_module = unchecked(device)
+        make = unchecked_modules(device)
+        self.create_shader_module: MakeModule = (
+            device.create_shader_module if isinstance(make, str) else make
+        )
         self.create_bind_group_layout = device.create_bind_group_layout
         self.create_pipeline_layout = device.create_pipeline_layout
         self.create_compute_pipeline = device.create_compute_pipeline
@@ -187,13 +189,6 @@ class GuardedDevice:
         return np.split(data, ends[:-1])
 
 
-def unchecked(device: GPUDevice) -> MakeModule:
-    """What makes shader modules that don't check either what they touch."""
-    make = unchecked_modules(device)
-    assert not isinstance(make, str), make
-    return make
-
-
 def _exposed(resource: Mapping[str, Any]) -> Descriptor:
     buffer = resource["buffer"]
     if isinstance(buffer, GuardedBuffer):
@@ -209,18 +204,17 @@ class Leased:
     nbytes: int
     buffer: GuardedBuffer
 
-    def check(self, found: NDArray[np.uint8], what: str) -> None:
-        """Fail if a byte of the pattern has changed."""
+    def fault(self, found: NDArray[np.uint8]) -> str:
+        """Say which byte of the pattern has changed first; empty if none has."""
         intact = np.full(found.size // 4, self.buffer.word, np.uint32)
         same = found == intact.view(np.uint8)
         # Uploads are in words, so the last one may go beyond the last half.
         stop = BEFORE + max(self.nbytes, self.buffer.uploaded)
         same[BEFORE:stop] = True
-        if not same.all():
-            at = int(np.argmin(same)) - BEFORE
-            raise AssertionError(
-                f"{what}: something wrote at byte {at} of a buffer of {self.nbytes}"
-            )
+        if same.all():
+            return ""
+        at = int(np.argmin(same)) - BEFORE
+        return f"something wrote at byte {at} of a buffer of {self.nbytes}"
 
 
 @final
@@ -239,7 +233,7 @@ class Guarded:
     def under(self, pattern: Pattern) -> Generator[None]:
         """Guard by this pattern, and note every buffer, for the length of a block."""
         backend: Any = self.ctx.backend
-        memory = backend._memory
+        memory = backend._memory  # noqa: SLF001 - temporaries are leased there alone
         original = memory.lease
 
         def lease(nbytes: int, least: int = 0) -> Lease[Any]:
@@ -249,12 +243,37 @@ class Guarded:
 
         self.leased.clear()
         self.device.start(pattern)
-        with ExitStack() as stack:
-            stack.enter_context(patch.object(memory, "lease", lease))
+        memory.lease = lease
+        try:
             yield
+        finally:
+            memory.lease = original
+
+    def fault(self) -> str:
+        """Say which pattern of the last block is spoilt; empty if none is."""
+        if not self.leased:
+            return ""
+        found = self.device.read([leased.buffer for leased in self.leased])
+        pairs = zip(self.leased, found, strict=True)
+        return next(filter(None, (each.fault(data) for each, data in pairs)), "")
 
     def check(self, what: str) -> None:
         """Fail if any pattern of the last block is spoilt."""
-        found = self.device.read([leased.buffer for leased in self.leased])
-        for leased, data in zip(self.leased, found, strict=True):
-            leased.check(data, what)
+        fault = self.fault()
+        if fault:
+            raise AssertionError(f"{what}: {fault}")
+
+
+@contextmanager
+def guarded() -> Generator[Guarded]:
+    """Open a context with guard zones on the adapter that `kerngen.runtime.open` finds.
+
+    Raises the runtime's errors where there is none.
+    """
+    with gpu.open() as ctx:
+        device = ctx.device
+        own = device.adapter.request_device_sync(required_features=[*device.features])
+        try:
+            yield Guarded(own)
+        finally:
+            own.destroy()

@@ -1,0 +1,378 @@
+"""Expressions of typed kernels: their meaning over a whole domain at once.
+
+This is the language's own definition, read off the typed kernel: no stages, no fusion, no
+shader.  Every index is an array of its values, shaped such that arrays of a domain
+broadcast against each other; a reduction puts its indices before those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias, assert_never, final
+
+import numpy as np
+
+from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.geometry import GEOMETRY
+from kerngen.ir.nodes import (
+    Affine,
+    At,
+    Binary,
+    BuiltinCall,
+    Cast,
+    Clamped,
+    Constant,
+    ConstRef,
+    Construct,
+    DimValue,
+    Expr,
+    Extent,
+    Field,
+    Function,
+    FunctionCall,
+    Index,
+    IndexValue,
+    Load,
+    LocalValue,
+    Part,
+    Path,
+    Reduce,
+    Select,
+    Subscript,
+    Swizzle,
+    Unary,
+    UniformValue,
+)
+from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
+from kerngen.ir.walk import children
+from kerngen.verify import number, vectors
+from kerngen.verify.functions import (
+    INTEGER_OPERATORS,
+    convert,
+    of_floats,
+    of_integers,
+    wrap,
+)
+from kerngen.verify.number import Array, Number
+
+Contents: TypeAlias = "Number | Mapping[str, Contents]"
+"""What a tensor or parameter holds: numbers, or of a struct the contents of each field.
+
+The axes of a tensor come first, then those of fixed arrays, then components.
+"""
+
+_RELATIONS: Final[Mapping[str, np.ufunc]] = {
+    "==": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+_REDUCTIONS: Final[Mapping[str, Callable[[Number, int], Number]]] = {
+    "sum": number.total,
+    "prod": number.product,
+    "max": number.highest,
+    "min": number.lowest,
+}
+_JOINS: Final[Mapping[str, np.ufunc]] = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+}
+_LIMITS: Final = {Scalar.I32: (-(2**31), 2**31 - 1), Scalar.U32: (0, 2**32 - 1)}
+
+
+@final
+@dataclass(frozen=True)
+class Scope:
+    """Where an expression stands: its indices, its locals, and how deep in reductions."""
+
+    indices: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    rank: int = 0
+    locals: Mapping[str, Number] = field(default_factory=dict[str, Number])
+
+
+@final
+@dataclass(frozen=True)
+class Evaluator:
+    """Computes expressions of one call; `contents` are those of tensors and parameters."""
+
+    functions: Mapping[str, Function]
+    lengths: Mapping[str, int]
+    contents: Mapping[str, Contents]
+
+    def length(self, extent: Extent) -> int:
+        """Return the length of an axis."""
+        return extent if isinstance(extent, int) else self.lengths[extent]
+
+    def of(self, expr: Expr, scope: Scope) -> Number:
+        """Return the value of an expression at every point of its domain."""
+        match expr:
+            case Constant(value=value, type=type_) | ConstRef(value=value, type=type_):
+                return _literal(value, type_)
+            case IndexValue(index=index):
+                return number.known(scope.indices[index.name])
+            case DimValue(name=name):
+                return number.known(np.asarray(self.lengths[name], np.int64))
+            case UniformValue(name=name, path=path):
+                return self._read(self.contents[name], (), path, scope)
+            case LocalValue(name=name):
+                return scope.locals[name]
+            case Load(tensor=tensor, subscripts=subscripts, path=path):
+                return self._read(self.contents[tensor.name], subscripts, path, scope)
+            case Swizzle(operand=operand, components=components):
+                places = ["xyzw".index(c) for c in components]
+                taken: Any = places if len(places) > 1 else places[0]
+                return self.of(operand, scope)[..., taken]
+            case Part():
+                return self._part(expr, scope)
+            case Construct():
+                return self._construct(expr, scope)
+            case Unary():
+                return self._unary(expr, scope)
+            case Binary():
+                return self._binary(expr, scope)
+            case Select():
+                return self._select(expr, scope)
+            case Cast(operand=operand, type=type_):
+                given = self.of(operand, scope)
+                return convert(given, scalar_of(operand.type), scalar_of(type_))
+            case BuiltinCall():
+                return self._builtin(expr, scope)
+            case FunctionCall():
+                return self._call(expr, scope)
+            case Reduce():
+                return self._reduce(expr, scope)
+            case _:
+                assert_never(expr)
+
+    # Reads
+
+    def _read(
+        self,
+        contents: Contents,
+        subscripts: tuple[Subscript, ...],
+        path: Path,
+        scope: Scope,
+    ) -> Number:
+        places = list(subscripts)
+        for step in path:
+            match step:
+                case Field(name):
+                    assert isinstance(contents, Mapping)
+                    contents = contents[name]
+                case At(place=place):
+                    places.append(place)
+        assert isinstance(contents, Number)
+        if not places:
+            return contents
+        taken = [self._place(p, scope) for p in places]
+        return _taken(contents, taken, [isinstance(p, Clamped) for p in places])
+
+    def _place(self, place: Subscript, scope: Scope) -> Number:
+        match place:
+            case IndexValue():
+                return self.of(place, scope)
+            case Affine(value=value) | Clamped(value=value):
+                return self.of(value, scope)
+            case _:
+                assert_never(place)
+
+    def _part(self, expr: Part, scope: Scope) -> Number:
+        """Return a component of a vector or a column of a matrix."""
+        whole, place = self.of(expr.operand, scope), self._place(expr.at.place, scope)
+        inner = len(vectors.components(expr.operand.type))
+        at = np.clip(place.value, 0, expr.at.length - 1)
+        around = np.broadcast_shapes(at.shape, whole.value.shape[:-inner])
+        at = np.broadcast_to(at, around).reshape(*around, *(1,) * inner)
+
+        def take(part: Array) -> Array:
+            spread = np.broadcast_to(part, (*around, *part.shape[-inner:]))
+            return np.take_along_axis(spread, at, -inner).squeeze(-inner)
+
+        found = whole.map(take)
+        doubt = place.unsure.reshape(*place.unsure.shape, *(1,) * (inner - 1))
+        return _doubted(found, doubt)
+
+    def _construct(self, expr: Construct, scope: Scope) -> Number:
+        parts = [self.of(part, scope) for part in expr.parts]
+        if not isinstance(expr.type, Vector):
+            return vectors.stacked(parts, -2)
+        wide = [
+            value if isinstance(part.type, Vector) else value[..., None]
+            for part, value in zip(expr.parts, parts, strict=True)
+        ]
+        if len(wide) == 1:
+            width = expr.type.width
+            return wide[0].map(
+                lambda x: np.broadcast_to(x, (*x.shape[:-1], width)),
+            )
+        return vectors.concatenated(wide)
+
+    # Operators
+
+    def _unary(self, expr: Unary, scope: Scope) -> Number:
+        operand, scalar = self.of(expr.operand, scope), scalar_of(expr.type)
+        if expr.op == "not":
+            return number.unsure_where(~operand.value, operand.unsure)
+        if scalar is Scalar.F32:
+            return number.negate(operand)
+        value = -operand.value if expr.op == "-" else ~operand.value
+        return number.unsure_where(wrap(value, scalar), operand.unsure)
+
+    def _binary(self, expr: Binary, scope: Scope) -> Number:
+        a, b = expr.left.type, expr.right.type
+        left, right = self.of(expr.left, scope), self.of(expr.right, scope)
+        ranks = {len(vectors.components(a)), len(vectors.components(b))}
+        if expr.op == "*" and 2 in ranks and 0 not in ranks:
+            return vectors.multiplied(left, right, a, b)
+        left, right = vectors.widened(left, a, b), vectors.widened(right, b, a)
+        return _operation(expr.op, left, right, scalar_of(a))
+
+    def _select(self, expr: Select, scope: Scope) -> Number:
+        condition = self.of(expr.condition, scope)
+        then, other = self.of(expr.then, scope), self.of(expr.otherwise, scope)
+        condition = vectors.widened(condition, Scalar.BOOL, expr.type)
+        return number.choose(condition, then, other)
+
+    # Calls
+
+    def _builtin(self, expr: BuiltinCall, scope: Scope) -> Number:
+        given = [self.of(argument, scope) for argument in expr.arguments]
+        first = expr.arguments[0].type
+        if expr.builtin in GEOMETRY:
+            return vectors.of_geometry(expr.builtin, given, first)
+        assert expr.builtin in BUILTINS
+        wide = [
+            vectors.widened(value, argument.type, _widest(expr))
+            for value, argument in zip(given, expr.arguments, strict=True)
+        ]
+        if scalar_of(first) is Scalar.F32:
+            return of_floats(expr.builtin, wide)
+        return of_integers(expr.builtin, wide, scalar_of(first))
+
+    def _call(self, expr: FunctionCall, scope: Scope) -> Number:
+        function = self.functions[expr.function]
+        values = (self.of(argument, scope) for argument in expr.arguments)
+        names = (parameter.name for parameter in function.parameters)
+        own = dict(zip(names, values, strict=True))
+        for local, value in function.lets:
+            own[local.name] = self.of(value, replace(scope, locals=own))
+        return self.of(function.body, replace(scope, locals=own))
+
+    # Reductions
+
+    def _reduce(self, expr: Reduce, scope: Scope) -> Number:
+        extents = tuple(self.length(index.extent) for index in expr.indices)
+        axes, rank = len(extents), len(extents) + scope.rank
+        inner = replace(
+            scope, indices={**scope.indices, **grid(expr.indices, extents, rank)}
+        )
+        body = self.of(expr.body, replace(inner, rank=rank))
+        parts = len(vectors.components(expr.body.type))
+
+        def spread(part: Array) -> Array:
+            missing = rank + parts - part.ndim
+            whole = part.reshape(*(1,) * missing, *part.shape)
+            return np.broadcast_to(whole, (*extents, *whole.shape[axes:]))
+
+        terms, scalar = body.map(spread), scalar_of(expr.type)
+        if scalar is Scalar.F32:
+            return _REDUCTIONS[expr.kind](terms, axes)
+        over = tuple(range(axes))
+        start: dict[str, Any] = {}
+        if expr.kind in {"max", "min"}:
+            start["initial"] = _LIMITS[scalar][expr.kind == "min"]
+        value = _JOINS[expr.kind].reduce(terms.value, axis=over, **start)
+        return number.unsure_where(wrap(value, scalar), terms.unsure.any(over))
+
+
+def grid(
+    indices: tuple[Index, ...], extents: tuple[int, ...], rank: int
+) -> dict[str, Array]:
+    """Return the values of indices that are the first axes of a domain."""
+    return {
+        index.name: np.arange(extent, dtype=np.int64).reshape(
+            *(1,) * axis, extent, *(1,) * (rank - axis - 1)
+        )
+        for axis, (index, extent) in enumerate(zip(indices, extents, strict=True))
+    }
+
+
+def _literal(value: float, type_: Scalar) -> Number:
+    if type_ is Scalar.F32:
+        return number.real(value)
+    return number.known(np.asarray(value, number.dtype_of(type_)))
+
+
+def _widest(expr: BuiltinCall) -> ValueType:
+    types = (argument.type for argument in expr.arguments)
+    return next((t for t in types if isinstance(t, Vector)), expr.type)
+
+
+def _taken(contents: Number, places: list[Number], clamps: list[bool]) -> Number:
+    """Return the elements at places, clamped where the language says so."""
+    shape = contents.value.shape
+    around = np.broadcast_shapes(*(p.value.shape for p in places))
+    if 0 in shape[: len(places)] or 0 in around:
+        whole = (*around, *shape[len(places) :])
+        never = np.full(whole, np.inf)
+        return Number(np.zeros(whole, contents.value.dtype), never, never)
+    key: list[Array] = []
+    for place, length, clamped in zip(places, shape, clamps, strict=False):
+        outside = (place.value < 0) | (place.value >= length)
+        assert clamped or not outside.any(), "the host checks these subscripts"
+        key.append(np.clip(place.value, 0, length - 1))
+    found = contents[tuple(key)]
+    doubts = [p.unsure for p in places if p.error.any()]
+    if not doubts:
+        return found
+    doubt = np.asarray(sum(doubt.astype(np.int64) for doubt in doubts) > 0)
+    inner = found.value.ndim - len(around)
+    return _doubted(found, doubt.reshape(*doubt.shape, *(1,) * inner))
+
+
+def _doubted(found: Number, doubt: Array) -> Number:
+    """Return numbers that nothing is known of where there is a doubt."""
+    if not doubt.any():
+        return found
+    error = np.where(doubt, np.inf, found.error)
+    return Number(found.value, error, np.where(doubt, np.inf, found.size))
+
+
+def _operation(op: str, left: Number, right: Number, scalar: Scalar) -> Number:
+    """Apply an operator to numbers, component by component."""
+    if op in {"and", "or"}:
+        return _logic(op, left, right)
+    if op in _RELATIONS:
+        if scalar is Scalar.F32:
+            return number.compare(left, right, _RELATIONS[op])
+        answer = _RELATIONS[op](left.value, right.value)
+        return number.unsure_where(answer, left.unsure | right.unsure)
+    if scalar is Scalar.F32:
+        return number.FLOAT_OPERATORS[op](left, right)
+    value = INTEGER_OPERATORS[op](left.value, right.value)
+    return number.unsure_where(wrap(value, scalar), left.unsure | right.unsure)
+
+
+def _logic(op: str, left: Number, right: Number) -> Number:
+    """Join truth values: one that is known may decide."""
+    stop = op == "or"
+    decided = (~left.unsure & (left.value == stop)) | (
+        ~right.unsure & (right.value == stop)
+    )
+    answer = (left.value | right.value) if stop else (left.value & right.value)
+    unsure = (left.unsure | right.unsure) & ~decided
+    return number.unsure_where(np.where(decided, stop, answer), unsure)
+
+
+def chains(expr: Expr) -> tuple[tuple[Extent, ...], ...]:
+    """Return the extents of reductions that lie in each other, from the outside in."""
+    inner = tuple(chain for child in children(expr) for chain in chains(child))
+    if isinstance(expr, Reduce):
+        own = tuple(index.extent for index in expr.indices)
+        inner = tuple((*own, *chain) for chain in inner or ((),))
+    return tuple(dict.fromkeys(inner))

@@ -1,0 +1,111 @@
+"""What may be wrong with a call, and how results are held to what they should be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.ir.memory import MemoryType
+from kerngen.verify.contents import leaves
+from kerngen.verify.number import Number
+
+
+@final
+@dataclass(frozen=True)
+class Fault:
+    """Something wrong, in words; of a wrong value also where it is, and what it is.
+
+    `result` counts the tensors that a call returns.
+    """
+
+    kind: str
+    text: str
+    result: int = 0
+    path: str = ""
+    place: tuple[int, ...] = ()
+    got: float = 0.0
+    expected: float = 0.0
+    bound: float = 0.0
+
+
+@final
+class WrongError(Exception):
+    """A call went wrong."""
+
+    def __init__(self, fault: Fault) -> None:
+        """Say how."""
+        super().__init__(fault.text)
+        self.fault = fault
+
+
+@final
+@dataclass(slots=True)
+class Tally:
+    """What was seen of one way to run a kernel.
+
+    `worst` is the largest error as a part of its bound; `known` counts the elements that
+    a bound could be given for.
+    """
+
+    cases: int = 0
+    elements: int = 0
+    known: int = 0
+    worst: float = 0.0
+
+    def note(self, want: Number, off: NDArray[Any]) -> None:
+        """Count one array of numbers."""
+        bounded = np.isfinite(want.error)
+        self.elements += bounded.size
+        self.known += int(bounded.sum())
+        rounded = bounded & (want.error > 0)
+        if rounded.any():
+            share = off[rounded] / want.error[rounded]
+            self.worst = max(self.worst, float(share.max()))
+
+
+def compare(
+    name: str,
+    memory: MemoryType,
+    want: Sequence[Number],
+    got: NDArray[Any],
+    tally: Tally,
+    result: int,
+) -> None:
+    """Hold a tensor to what it should be; raise WrongError with the worst element."""
+    for (path, _, column), number in zip(leaves(memory, got), want, strict=True):
+        if column.shape != number.value.shape:
+            text = f"{name}{path} has shape {column.shape}, not {number.value.shape}"
+            raise WrongError(Fault("value", text, result, path))
+        with np.errstate(all="ignore"):
+            off = np.abs(column.astype(np.float64) - number.value)
+        wrong = np.isfinite(number.error) & ~(off <= number.error)
+        if wrong.any():
+            raise WrongError(_worst(name + path, path, number, column, wrong, result))
+        tally.note(number, off)
+
+
+def _worst(
+    name: str,
+    path: str,
+    want: Number,
+    got: NDArray[Any],
+    wrong: NDArray[Any],
+    result: int,
+) -> Fault:
+    with np.errstate(all="ignore"):
+        off = np.abs(got.astype(np.float64) - want.value)
+        excess = np.where(wrong, np.where(np.isnan(off), np.inf, off), -1.0)
+    flat = int(np.argmax(excess - np.where(wrong, want.error, 0.0)))
+    place = tuple(map(int, np.unravel_index(flat, got.shape))) if got.shape else ()
+    value, expected, bound = got[place], want.value[place], want.error[place]
+    at = f"[{', '.join(map(str, place))}]" if place else ""
+    within = f" within {float(bound):.3g}" if bound else ""
+    shown = f"{float(expected):.9g}" if got.dtype.kind == "f" else str(int(expected))
+    text = f"{name}{at} is {value}, not {shown}{within}"
+    return Fault(
+        "value", text, result, path, place, float(value), float(expected), float(bound)
+    )

@@ -1,0 +1,191 @@
+"""What a call of a kernel means: its statements in order, each over its whole domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.ir.memory import Leaf
+from kerngen.ir.nodes import (
+    At,
+    Field,
+    Function,
+    IndexValue,
+    Kernel,
+    Role,
+    Statement,
+    Subscript,
+    reach,
+)
+from kerngen.ir.types import Scalar
+from kerngen.runtime.kernel import Kernel as RuntimeKernel
+from kerngen.runtime.scalars import prepare
+from kerngen.runtime.struct import UniformStruct
+from kerngen.verify import number
+from kerngen.verify.contents import blank, contents_of, flat
+from kerngen.verify.evaluate import Contents, Evaluator, Scope, chains, grid
+from kerngen.verify.number import Number
+from kerngen.verify.vectors import components
+
+_SLAB: Final = 1 << 19
+"""Points of a domain that are computed at once."""
+
+
+@final
+@dataclass(frozen=True)
+class Subject:
+    """A kernel, as the checker typed it, and as the runtime knows it."""
+
+    kernel: Kernel
+    functions: Mapping[str, Function]
+    runtime: RuntimeKernel
+
+
+@final
+@dataclass
+class Call:
+    """One call: the lengths of all dims, and what every tensor and parameter holds."""
+
+    subject: Subject
+    lengths: Mapping[str, int]
+    contents: dict[str, Contents] = field(default_factory=dict[str, Contents])
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """What computes expressions in the state at hand."""
+        return Evaluator(self.subject.functions, self.lengths, self.contents)
+
+    def bind(self, arrays: Sequence[NDArray[Any]], scalars: Sequence[Any]) -> None:
+        """Take the arguments, and make the outputs."""
+        kernel = self.subject.kernel
+        inputs = [t for t in kernel.tensors if t.role is not Role.OUTPUT]
+        for tensor, array in zip(inputs, arrays, strict=True):
+            self.contents[tensor.name] = contents_of(tensor.memory, array)
+        evaluator = self.evaluator
+        for tensor in kernel.tensors:
+            if tensor.role is Role.OUTPUT:
+                shape = tuple(map(evaluator.length, tensor.extents))
+                self.contents[tensor.name] = blank(tensor.memory, shape)
+        for parameter, value in zip(kernel.parameters, scalars, strict=True):
+            given = _structured(value) if isinstance(value, UniformStruct) else value
+            array = np.asarray(given)
+            self.contents[parameter.name] = contents_of(parameter.memory, array)
+        self._bind_hosts(scalars)
+
+    def _bind_hosts(self, scalars: Sequence[Any]) -> None:
+        """Take what the host computes in double, rounded once."""
+        kernel, runtime = self.subject.kernel, self.subject.runtime
+        if not kernel.hosts:
+            return
+        dims = (self.lengths[dim] for dim in kernel.lengths)
+        values = runtime.hosts(*dims, *prepare(runtime, tuple(scalars)))
+        for host, value in zip(kernel.hosts, values[-len(kernel.hosts) :], strict=True):
+            self.contents[host.name] = (
+                number.real(value)
+                if host.type is Scalar.F32
+                else number.known(np.asarray(value, np.int64))
+            )
+
+    def execute(self, statement: Statement) -> None:
+        """Run a statement over its whole domain, as if at once."""
+        tensor = statement.target
+        if tensor.role is Role.LET:
+            self.contents[tensor.name] = self._value(statement)
+            return
+        value = self._value(statement)
+        contents, key = _target(statement, self.contents[tensor.name])
+        leaf = reach(tensor.memory, statement.path)
+        assert isinstance(leaf, Leaf)
+        kept = number.to_half(value) if leaf.is_half else value
+        # Contents may be seen by lets, which keep what they were computed from.
+        for part, new in zip(_parts(contents), _parts(kept), strict=True):
+            part[key] = new
+
+    def _value(self, statement: Statement) -> Number:
+        """Compute a statement's value at every point, some rows of its domain at a time."""
+        evaluator = self.evaluator
+        extents = tuple(evaluator.length(index.extent) for index in statement.indices)
+        inner = components(statement.value.type)
+        cost = max(
+            (prod(map(evaluator.length, c)) for c in chains(statement.value)), default=1
+        )
+        points = prod(extents[1:]) * max(cost, 1)
+        rows = max(_SLAB // max(points, 1), 1)
+        rank = len(extents)
+        values = grid(statement.indices, extents, rank)
+        if not extents:
+            return _spread(evaluator.of(statement.value, Scope()), inner)
+        first = statement.indices[0].name
+        slabs: list[Number] = []
+        for start in range(0, max(extents[0], 1), rows):
+            some = values[first][start : start + rows]
+            scope = Scope({**values, first: some}, rank)
+            found = evaluator.of(statement.value, scope)
+            slabs.append(_spread(found, (len(some), *extents[1:], *inner)))
+        if len(slabs) == 1:
+            return slabs[0]
+        return number.joined(slabs, lambda parts: np.concatenate(parts, 0))
+
+
+def _spread(found: Number, shape: tuple[int, ...]) -> Number:
+    return found.map(lambda part: np.broadcast_to(part, shape).copy())
+
+
+def _parts(contents: Number) -> tuple[NDArray[Any], ...]:
+    return contents.value, contents.error, contents.size
+
+
+def _target(statement: Statement, contents: Contents) -> tuple[Number, tuple[Any, ...]]:
+    """Return the numbers that a statement writes some of, and which."""
+    key: list[Any] = [slice(None)] * statement.target.rank
+    for step in statement.path:
+        match step:
+            case Field(name):
+                assert isinstance(contents, Mapping)
+                contents = contents[name]
+            case At(place=place):
+                key.append(_place(place))
+    assert isinstance(contents, Number)
+    if statement.component:
+        key += [..., "xyzw".index(statement.component)]
+    return contents, tuple(key)
+
+
+def _place(place: Subscript) -> int | slice:
+    """Return which element of a fixed array is written: all of them by an index."""
+    if isinstance(place, IndexValue):
+        return slice(None)
+    constant = Evaluator({}, {}, {}).of(place.value, Scope())
+    return int(constant.value)
+
+
+def _structured(value: UniformStruct) -> NDArray[Any]:
+    return np.frombuffer(value.pack(), type(value).DTYPE).reshape(())
+
+
+def meaning(
+    subject: Subject,
+    lengths: Mapping[str, int],
+    arrays: Sequence[NDArray[Any]],
+    scalars: Sequence[Any],
+) -> list[list[Number]]:
+    """Return what a call must give: of each tensor that changes, then of each output.
+
+    The numbers of a tensor are in the order of `contents.leaves`.
+    """
+    call = Call(subject, lengths)
+    with np.errstate(all="ignore"):
+        call.bind(arrays, scalars)
+        for statement in subject.kernel.body:
+            call.execute(statement)
+    return [[*flat(call.contents[name])] for name in _written(subject.kernel)]
+
+
+def _written(kernel: Kernel) -> Iterator[str]:
+    for role in (Role.UPDATE, Role.OUTPUT):
+        yield from (tensor.name for tensor in kernel.tensors if tensor.role is role)

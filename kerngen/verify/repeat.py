@@ -1,0 +1,113 @@
+"""One call again: what the programs that `kerngen verify` prints are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.runtime.elements import Element
+from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.struct import Struct
+from kerngen.source.reading import read_source
+from kerngen.source.text import Source
+from kerngen.syntax.library import Library
+from kerngen.verify.campaign import REFERENCE, reference_way
+from kerngen.verify.guarded import PATTERNS, guarded
+from kerngen.verify.meaning import Subject
+from kerngen.verify.sizes import Fitting
+from kerngen.verify.subjects import subjects
+from kerngen.verify.trial import Given, bits, launch, refer, written
+from kerngen.verify.ways import ways
+
+Run: TypeAlias = Callable[..., list[NDArray[Any]]]
+
+
+class OutsideError(Exception):
+    """A kernel wrote outside of its tensors."""
+
+
+@contextmanager
+def kernel(
+    file: str, name: str, schedule: str, *, arrangement: str = "apart"
+) -> Generator[Run]:
+    """Yield what runs a kernel of a `.kern` file one way, on the adapter at hand.
+
+    `schedule` is a stage, a strategy and a variant, as `kerngen verify` prints them.  The
+    function takes arrays, then scalars, and returns the tensors that change, then the
+    outputs.  It raises OutsideError if the kernel writes anywhere else.
+    """
+    path = Path(file).resolve()
+    origin = path.parent.parent
+    files = [each.relative_to(origin).as_posix() for each in path.parent.glob("*.kern")]
+    own = path.relative_to(origin).as_posix()
+    library = Library(lambda wanted: _read(origin, wanted), files)
+    with subjects(library, [own]) as found:
+        subject = next(each for each in found[own] if each.kernel.name == name)
+        yield _runner(subject, schedule, arrangement)
+
+
+def _read(origin: Path, name: str) -> Source:
+    return read_source(origin / name, name, name)
+
+
+def _runner(subject: Subject, schedule: str, arrangement: str) -> Run:
+    way = next(
+        (way for way in ways(subject.runtime) if str(way) == schedule), None
+    ) or reference_way(subject)
+    fitting = Fitting(subject, way)
+
+    def run(*arguments: Any) -> list[NDArray[Any]]:
+        given = _given(subject.runtime, arguments, arrangement)
+        if schedule == REFERENCE:
+            return refer(fitting.kernel, given)
+        with guarded() as device:
+            results: list[NDArray[Any]] = []
+            for pattern in PATTERNS:
+                with device.under(pattern):
+                    again = launch(device.ctx, fitting, way, given)
+                if fault := device.fault():
+                    raise OutsideError(f"{fault}, amid {pattern.name}")
+                results = results or again
+                for tensor, one, other in zip(
+                    written(subject), results, again, strict=True
+                ):
+                    if bits(tensor.memory, one) != bits(tensor.memory, other):
+                        raise OutsideError(f"{tensor.name} has other bits each time")
+            return results
+
+    return run
+
+
+def _given(kernel: Kernel, arguments: tuple[Any, ...], arrangement: str) -> Given:
+    """Return arguments as a call has them; structs come as their bytes."""
+    count = len(kernel.inputs)
+    arrays = tuple(
+        _records(spec.element, value) if isinstance(value, tuple) else value
+        for spec, value in zip(kernel.inputs, arguments[:count], strict=True)
+    )
+    scalars = tuple(
+        (
+            spec.element.unpack(value)
+            if issubclass(spec.element, Struct) and isinstance(value, bytes)
+            else value
+        )
+        for spec, value in zip(kernel.scalars, arguments[count:], strict=True)
+    )
+    sizes: dict[str, int] = {}
+    for spec, array in zip(kernel.inputs, arrays, strict=True):
+        pairs = zip(spec.axes, np.shape(array), strict=False)
+        sizes |= {axis: length for axis, length in pairs if isinstance(axis, str)}
+    sizes |= kernel.guards(scalars)
+    return Given(tuple(sizes.items()), arrays, scalars, arrangement)
+
+
+def _records(element: type[Element], value: Any) -> NDArray[Any]:
+    """Return an array of structs, given its bytes and its shape."""
+    data, shape = value
+    records: NDArray[Any] = data.view(element.DTYPE).reshape(shape)
+    return records

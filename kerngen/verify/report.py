@@ -1,0 +1,131 @@
+"""What `kerngen verify` found: as a table with counterexamples, and as data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from kerngen.verify.campaign import Result, Verdict
+from kerngen.verify.snippet import snippet
+
+_STYLES: Mapping[Verdict, str] = {
+    Verdict.HELD: "green",
+    Verdict.WRONG: "bold red",
+    Verdict.NOT_RUN: "yellow",
+    Verdict.UNCALLED: "yellow",
+}
+
+
+def table_of(results: Sequence[Result]) -> Table:
+    """Return one row for each way to run each kernel."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("kernel")
+    table.add_column("schedule")
+    for name in ("calls", "known", "worst error"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("")
+    last = ""
+    for result in results:
+        tally, style = result.tally, _STYLES[result.verdict]
+        known = f"{tally.known / tally.elements:.0%}" if tally.elements else ""
+        worst = f"{tally.worst:.2f} of bound" if tally.worst else "exact"
+        table.add_row(
+            escape(result.kernel if result.kernel != last else ""),
+            escape(result.schedule),
+            str(tally.cases or ""),
+            known,
+            worst if tally.cases else "",
+            f"[{style}]{result.verdict.value}[/]{escape(_why(result))}",
+        )
+        last = result.kernel
+    return table
+
+
+def _why(result: Result) -> str:
+    if result.why:
+        return f": {result.why}"
+    found = result.counterexample
+    return f": {found.fault.text}" if found else ""
+
+
+def print_counterexample(console: Console, result: Result) -> None:
+    """Print how a way went wrong, and the program that repeats it."""
+    found = result.counterexample
+    assert found is not None
+    sizes = ", ".join(f"{name} = {length}" for name, length in found.given.sizes)
+    console.print(
+        f"\n[bold red]wrong:[/] {escape(result.file)}: {escape(result.kernel)}, "
+        f"{escape(result.schedule)}" + (f", with {sizes}" if sizes else "")
+    )
+    console.print(f"  {escape(found.fault.text)}")
+    console.print("  This repeats it:\n")
+    for line in snippet(result, result.file).splitlines():
+        console.print(escape(f"    {line}".rstrip()), soft_wrap=True, highlight=False)
+
+
+def summary(results: Sequence[Result], seed: int) -> str:
+    """Return how much was run, and what came out, on one line."""
+    counts = Counter(result.verdict for result in results)
+    kernels = len({(result.file, result.kernel) for result in results})
+    calls = sum(result.tally.cases for result in results)
+    shown = ", ".join(
+        f"{counts[each]} {each.value}" for each in Verdict if counts[each]
+    )
+    return (
+        f"{_count(kernels, 'kernel')}, {_count(len(results), 'way')} to run them, "
+        f"{_count(calls, 'call')}: {shown or 'nothing run'} (seed {seed})."
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    if noun == "way":
+        return f"{number} ways" if number != 1 else "1 way"
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def data_of(results: Sequence[Result], seed: int, adapter: str) -> dict[str, Any]:
+    """Return all that was found, as JSON has it."""
+    return {
+        "adapter": adapter,
+        "seed": seed,
+        "results": [_row(result) for result in results],
+    }
+
+
+def _row(result: Result) -> dict[str, Any]:
+    tally = result.tally
+    row: dict[str, Any] = {
+        "file": result.file,
+        "kernel": result.kernel,
+        "stage": result.stage,
+        "strategy": result.strategy,
+        "variant": result.variant,
+        "verdict": result.verdict.value,
+        "calls": tally.cases,
+        "elements": tally.elements,
+        "known": tally.known,
+        "worst": tally.worst,
+        "why": result.why,
+    }
+    found = result.counterexample
+    if found is not None:
+        row["counterexample"] = {
+            "kind": found.fault.kind,
+            "text": found.fault.text,
+            "sizes": dict(found.given.sizes),
+            "got": _finite(found.fault.got),
+            "expected": _finite(found.fault.expected),
+            "bound": found.fault.bound,
+            "code": snippet(result, result.file),
+        }
+    return row
+
+
+def _finite(value: float) -> float | str:
+    """Return a number as JSON can have it: what is not finite as a word."""
+    return value if value - value == 0 else str(value)

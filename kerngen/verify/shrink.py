@@ -1,0 +1,101 @@
+"""A counterexample made plainer: as many of its numbers as can be become 0 or 1."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from kerngen.ir.memory import MemoryType
+from kerngen.verify.contents import leaves
+from kerngen.verify.trial import Given
+from kerngen.verify.values import Array, cloned
+
+Fails: TypeAlias = Callable[[Given], bool]
+
+_SECONDS: Final = 5.0
+
+
+def plainer(given: Given, memories: Sequence[MemoryType], fails: Fails) -> Given:
+    """Return a call that fails too, with plainer arguments."""
+    deadline = time.monotonic() + _SECONDS
+    if given.arrangement != "apart":
+        given = _first(given, [replace(given, arrangement="apart")], fails)
+    for n in range(len(given.scalars)):
+        if type(given.scalars[n]) is float:
+            tried = (_with_scalar(given, n, value) for value in (0.0, 1.0))
+            given = _first(given, tried, fails)
+    if given.arrangement == "the same":
+        return given
+    for number in range(len(given.arrays)):
+        for candidate in _all_alike(given, number, memories[number]):
+            if fails(candidate):
+                given = candidate
+                break
+        given = _zeroed(given, number, memories[number], fails, deadline)
+    return given
+
+
+def _first(given: Given, tried: Iterator[Given] | list[Given], fails: Fails) -> Given:
+    return next((each for each in tried if fails(each)), given)
+
+
+def _with_scalar(given: Given, n: int, value: float) -> Given:
+    scalars = (*given.scalars[:n], value, *given.scalars[n + 1 :])
+    return replace(given, scalars=scalars)
+
+
+def _with_array(given: Given, number: int, array: Array) -> Given:
+    arrays = (*given.arrays[:number], array, *given.arrays[number + 1 :])
+    return replace(given, arrays=arrays)
+
+
+def _all_alike(given: Given, number: int, memory: MemoryType) -> Iterator[Given]:
+    """Yield the call with every number of an array 0, then 1; then without fractions."""
+    for value in (0, 1):
+        array = cloned(memory, given.arrays[number])
+        for _, _, part in leaves(memory, array):
+            part[...] = value
+        yield _with_array(given, number, array)
+    array = cloned(memory, given.arrays[number])
+    for _, _, part in leaves(memory, array):
+        if part.dtype.kind == "f":
+            part[...] = np.rint(part)
+    yield _with_array(given, number, array)
+
+
+def _zeroed(
+    given: Given, number: int, memory: MemoryType, fails: Fails, deadline: float
+) -> Given:
+    """Set numbers to 0, half of them at a time, then ever fewer."""
+    for leaf in range(len(list(leaves(memory, given.arrays[number])))):
+        size = max(_flat(given.arrays[number], memory, leaf).size // 2, 1)
+        while True:
+            for start in range(0, _flat(given.arrays[number], memory, leaf).size, size):
+                if time.monotonic() > deadline:
+                    return given
+                array = cloned(memory, given.arrays[number])
+                part = _part(array, memory, leaf)
+                flat = part.reshape(-1).copy()
+                if not flat[start : start + size].any():
+                    continue
+                flat[start : start + size] = 0
+                part[...] = flat.reshape(part.shape)
+                candidate = _with_array(given, number, array)
+                if fails(candidate):
+                    given = candidate
+            if size == 1:
+                break
+            size //= 2
+    return given
+
+
+def _part(array: Array, memory: MemoryType, leaf: int) -> Array:
+    return list(leaves(memory, array))[leaf][2]
+
+
+def _flat(array: Array, memory: MemoryType, leaf: int) -> Array:
+    return _part(array, memory, leaf).reshape(-1)

@@ -1,0 +1,129 @@
+"""Lengths of calls: which to try, and how to mend those that a kernel refuses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+
+from kerngen.ir.nodes import Extent
+from kerngen.runtime.errors import ShapeError
+from kerngen.runtime.hostmath import ceil_div
+from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.ranges import check_gathers, check_ranges, derive, shape_of
+from kerngen.verify.evaluate import chains
+from kerngen.verify.meaning import Subject
+from kerngen.verify.ways import Way
+
+Sizes: TypeAlias = tuple[tuple[str, int], ...]
+"""The lengths of a call by dim, and its integer scalars that decide lengths."""
+
+MOST_WORK: Final = 1 << 16
+"""Points of a domain, with the terms of the sums in it, that an oracle computes."""
+LONGEST: Final = 5000
+_AWKWARD: Final = (0, 1, 2, 3, 4, 5, 7, 8, 13, 16, 31, 64, 67, 131)
+_STEPS: Final = (1, 4, 128)
+_MOST: Final = (LONGEST, 1024, 256, 64, 16, 8)
+_LADDER: Final = (1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 18, 20, 32, 64)
+_SMALL: Final = (0, 1, 2, 3, 4)
+_TRIES: Final = 400
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Fitting:
+    """What lengths suit one way to run a kernel."""
+
+    subject: Subject
+    way: Way
+    _mended: dict[Sizes, Sizes | None] = field(default_factory=dict[Sizes, Any])
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel as the runtime knows it."""
+        return self.way.original
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is to be chosen: dims, then integer scalars that decide lengths."""
+        return (*self.kernel.dims, *self.kernel.guard_scalars)
+
+    @cached_property
+    def domains(self) -> tuple[tuple[Extent, ...], ...]:
+        """The extents of each statement, with those of the reductions in it."""
+        return tuple(
+            (*(index.extent for index in statement.indices), *chain)
+            for statement in self.subject.kernel.body
+            for chain in chains(statement.value) or ((),)
+        )
+
+    @cached_property
+    def telling(self) -> tuple[int, ...]:
+        """Lengths where schedules change what they do, and their neighbours."""
+        text = f"{self.way.schedule.strategy}_{self.way.schedule.invocations}"
+        edges = {int(digits) for digits in re.findall(r"\d+", text)} | {64, 256}
+        near = {n + by for n in edges for by in (-1, 0, 1) if n > 1}
+        return tuple(sorted({*_AWKWARD, *(n for n in near if n <= 1025)}))
+
+    def lengths(self, sizes: Sizes) -> dict[str, int] | None:
+        """Return all lengths of a call that the kernel takes, None of one that it refuses."""
+        lengths = dict(sizes)
+        try:
+            derive(self.kernel, lengths)
+            check_ranges(self.kernel, lengths)
+            check_gathers(self.kernel, lengths)
+        except (ShapeError, ArithmeticError):
+            return None
+        return lengths
+
+    def suits(self, sizes: Sizes) -> bool:
+        """Whether a call of these lengths can be made and checked, this way."""
+        lengths = self.lengths(sizes)
+        if lengths is None or not self.way.takes(lengths):
+            return False
+        return self.cost(lengths) <= MOST_WORK
+
+    def cost(self, lengths: Mapping[str, int]) -> int:
+        """Return the points and terms that the dearest statement has, or tensor."""
+
+        def length(extent: str | int) -> int:
+            return extent if isinstance(extent, int) else lengths[extent]
+
+        body = (prod(map(length, domain)) for domain in self.domains)
+        tensors = (prod(shape_of(t.axes, lengths)) for t in self.kernel.tensors)
+        return max((*body, *tensors), default=1)
+
+    def near(self, sizes: Sizes) -> Sizes | None:
+        """Return the sizes, changed until they suit; None if nothing like them does."""
+        if sizes not in self._mended:
+            self._mended[sizes] = next(filter(self.suits, self.candidates(sizes)), None)
+        return self._mended[sizes]
+
+    def candidates(self, sizes: Sizes) -> Iterator[Sizes]:
+        """Yield sizes ever less like the given ones."""
+        yield sizes
+        dims, under = self.kernel.dims, dict(sizes)
+        for most in _MOST:
+            under = {n: min(v, most) if n in dims else v for n, v in sizes}
+            for step in _STEPS:
+                for least in (0, 1):
+                    yield tuple(
+                        (n, max(ceil_div(v, step), least) * step if n in dims else v)
+                        for n, v in under.items()
+                    )
+        rng = np.random.default_rng(0)
+        for turn in range(_TRIES):
+            yield tuple(
+                (name, value if rng.random() < 0.5 else self._any(rng, name, turn))
+                for name, value in under.items()
+            )
+
+    def _any(self, rng: np.random.Generator, name: str, turn: int) -> int:
+        if name not in self.kernel.dims:
+            return int(rng.choice(_SMALL))
+        return int(rng.choice(_LADDER) * (1 if turn % 2 else rng.integers(1, 9)))

@@ -1,0 +1,188 @@
+"""One call run one way: amid guard zones, twice, and held to its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+
+from kerngen.ir.memory import MemoryType
+from kerngen.ir.nodes import Role, Tensor
+from kerngen.runtime import Context
+from kerngen.runtime import Tensor as DeviceTensor
+from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.ranges import shape_of
+from kerngen.verify.contents import leaves
+from kerngen.verify.draw import twins
+from kerngen.verify.fault import Fault, Tally, WrongError, compare
+from kerngen.verify.guarded import PATTERNS, Guarded
+from kerngen.verify.meaning import Subject, meaning
+from kerngen.verify.number import Number
+from kerngen.verify.sizes import Fitting, Sizes
+from kerngen.verify.values import Array
+from kerngen.verify.ways import Way
+
+AnyTensor: TypeAlias = DeviceTensor[Any, Any]
+
+_ALIGNED: Final = 64
+"""Elements that tensors in one buffer are apart, so that some can be bound in place."""
+
+
+@final
+@dataclass(frozen=True)
+class Given:
+    """The arguments of a call, and how its tensors lie in memory."""
+
+    sizes: Sizes
+    arrays: tuple[Array, ...]
+    scalars: tuple[Any, ...]
+    arrangement: str = "apart"
+    turn: int = 0
+
+
+@final
+@dataclass(frozen=True)
+class Trial:
+    """Tries calls of one kernel, one way."""
+
+    guarded: Guarded
+    fitting: Fitting
+    tally: Tally
+
+    @property
+    def subject(self) -> Subject:
+        """The kernel."""
+        return self.fitting.subject
+
+    def check(self, given: Given) -> None:
+        """Run a call and hold it to its meaning; raise WrongError if it is wrong.
+
+        Lets through what the runtime raises of a call that it refuses.
+        """
+        want = self.meaning(given)
+        first = self.run(given, PATTERNS[given.turn])
+        self.compare(want, first)
+        if given.turn % 2 == 0:
+            self._check_again(given, first)
+        self.tally.cases += 1
+
+    def _check_again(self, given: Given, first: Sequence[Array]) -> None:
+        """Run a call amid other memory, and hold it to the bits of the first run."""
+        again = self.run(given, PATTERNS[given.turn - 1])
+        tensors = written(self.subject)
+        for tensor, one, other in zip(tensors, first, again, strict=True):
+            if bits(tensor.memory, one) != bits(tensor.memory, other):
+                text = (
+                    f"{tensor.name} has other bits when it runs again amid other memory"
+                )
+                raise WrongError(Fault("bits", text))
+
+    def meaning(self, given: Given) -> list[list[Number]]:
+        """Return what a call must give."""
+        lengths = self.fitting.lengths(given.sizes)
+        assert lengths is not None
+        return meaning(self.subject, lengths, given.arrays, given.scalars)
+
+    def compare(self, want: list[list[Number]], got: Sequence[Array]) -> None:
+        """Hold results to what they should be."""
+        for n, tensor in enumerate(written(self.subject)):
+            compare(tensor.name, tensor.memory, want[n], got[n], self.tally, n)
+
+    def run(self, given: Given, pattern: Any) -> list[Array]:
+        """Run a call amid a pattern; raise WrongError if it touches that."""
+        with self.guarded.under(pattern):
+            results = launch(self.guarded.ctx, self.fitting, self.fitting.way, given)
+        fault = self.guarded.fault()
+        if fault:
+            raise WrongError(Fault("outside", f"{fault}, of {given.arrangement}"))
+        return results
+
+    def refer(self, given: Given) -> None:
+        """Hold the NumPy reference to the meaning."""
+        want = self.meaning(given)
+        self.compare(want, refer(self.fitting.kernel, given))
+        self.tally.cases += 1
+
+
+def bits(memory: MemoryType, array: Array) -> list[bytes]:
+    """Return the bits of every number, without what lies between them."""
+    return [part.tobytes() for _, _, part in leaves(memory, array)]
+
+
+def written(subject: Subject) -> Iterator[Tensor]:
+    """Yield the tensors that a call changes, then its outputs."""
+    for role in (Role.UPDATE, Role.OUTPUT):
+        yield from (each for each in subject.kernel.tensors if each.role is role)
+
+
+def launch(ctx: Context, fitting: Fitting, way: Way, given: Given) -> list[Array]:
+    """Return what a device makes of a call: the changed tensors, then the outputs."""
+    kernel = way.kernel
+    tensors = _tensors(ctx, fitting, given)
+    out: tuple[AnyTensor | None, ...] = kernel.no_out
+    if given.arrangement == "given":
+        lengths = fitting.lengths(given.sizes)
+        assert lengths is not None
+        out = tuple(
+            ctx.empty(shape_of(spec.axes, lengths), spec.element)
+            for spec in kernel.outputs
+        )
+    made = kernel.launch(ctx, tuple(tensors), given.scalars, out)
+    pairs = zip(kernel.inputs, tensors, strict=True)
+    changed = [tensor for spec, tensor in pairs if spec.access == "update"]
+    return [tensor.numpy() for tensor in (*changed, *made)]
+
+
+def _tensors(ctx: Context, fitting: Fitting, given: Given) -> list[AnyTensor]:
+    specs = fitting.kernel.inputs
+    if given.arrangement == "together":
+        return _together(ctx, fitting, given)
+    made = [
+        ctx.tensor(array, spec.element)
+        for array, spec in zip(given.arrays, specs, strict=True)
+    ]
+    if given.arrangement == "the same":
+        for first, second in twins(fitting, given.arrays):
+            made[second] = made[first]
+    return made
+
+
+def _together(ctx: Context, fitting: Fitting, given: Given) -> list[AnyTensor]:
+    """Return tensors of which all of one element type are views of one buffer."""
+    made: dict[int, AnyTensor] = {}
+    specs = fitting.kernel.inputs
+    for element in dict.fromkeys(spec.element for spec in specs):
+        own = [n for n, spec in enumerate(specs) if spec.element is element]
+        inner = getattr(element, "shape", ())
+        flat = [given.arrays[n].reshape(-1, *inner) for n in own]
+        starts: list[int] = []
+        pieces: list[Array] = []
+        end = 0
+        for piece in flat:
+            gap = -end % _ALIGNED
+            pieces += [np.zeros((gap, *inner), piece.dtype), piece]
+            starts.append(end + gap)
+            end += gap + len(piece)
+        whole = ctx.tensor(np.concatenate(pieces), element)
+        for n, start, piece in zip(own, starts, flat, strict=True):
+            shape = given.arrays[n].shape
+            outer = shape[: len(shape) - len(inner)]
+            made[n] = whole[start : start + len(piece)].reshape(outer)
+    return [made[n] for n in range(len(specs))]
+
+
+def refer(kernel: Kernel, given: Given) -> list[Array]:
+    """Return what the NumPy reference makes of a call."""
+    arrays = [array.copy() for array in given.arrays]
+    names = (spec.name for spec in kernel.scalars)
+    result: Any = kernel.reference(
+        *arrays, **dict(zip(names, given.scalars, strict=True))
+    )
+    pairs = zip(kernel.inputs, arrays, strict=True)
+    changed = [array for spec, array in pairs if spec.access == "update"]
+    outputs: list[Any] = []
+    if result is not None:
+        outputs = [*result] if isinstance(result, tuple) else [result]
+    return [np.asarray(each) for each in (*changed, *outputs)]
