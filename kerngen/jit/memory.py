@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import final
 
 from kerngen.compiler import CompiledModule
-from kerngen.emit.module_name import module_name
+from kerngen.emit.module_name import module_name, module_path
 from kerngen.runtime.kernel import Kernel
 from kerngen.runtime.kernel_html import is_kernel_function, kernel_html, module_html
 
@@ -103,9 +103,10 @@ def install(package: str, compiled: Iterable[CompiledModule]) -> KernelModule:
     """
     module: ModuleType | None = None
     for each in compiled:
-        source = PurePosixPath(each.module.path)
-        parts = (package, *source.parent.parts, module_name(source.name))
-        module = _import(".".join(parts), _Loader(each, f"<{package}>"))
+        # Where its module would lie below the package's folder: imports say the same.
+        path = PurePosixPath(module_path("", each.module.path)).with_suffix("")
+        name = ".".join((package, *path.parts))
+        module = _import(name, _Loader(each, f"<{package}>"))
     assert isinstance(module, KernelModule), "there is something to import"
     return module
 

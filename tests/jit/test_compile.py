@@ -80,7 +80,10 @@ def test_a_name_is_a_name() -> None:
             kerngen.compile(AXPY, name=name)
 
 
-@pytest.mark.parametrize("used", ["lights.kern", "../lights.kern", "deep/lights.kern"])
+@pytest.mark.parametrize(
+    "used",
+    ["lights.kern", "../lights.kern", "deep/lights.kern", "../../a/b/lights.kern"],
+)
 def test_a_file_takes_along_what_it_uses(
     used: str, tmp_path: Path, ctx: gpu.Context
 ) -> None:
