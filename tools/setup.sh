@@ -63,7 +63,8 @@ install_project() {
     make_venv
     cmp -s pyproject.toml "$stamp" && return
     say "Installing kerngen[$extras] ..."
-    "$VENV/bin/python" -m pip install -qq --disable-pip-version-check \
+    # Python compiles what it imports; of PyTorch and its like that is little.
+    "$VENV/bin/python" -m pip install -qq --disable-pip-version-check --no-compile \
         -e ".[$extras]" >&2
     cp pyproject.toml "$stamp"
 }

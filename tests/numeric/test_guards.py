@@ -167,7 +167,7 @@ def hold_ways(
             hold(guarded, run, f"{way} of about {lengths}")
 
 
-@pytest.mark.parametrize("way", list(some(WAYS, most=12)))
+@pytest.mark.parametrize("way", list(some(WAYS, most=8)))
 def test_nothing_is_touched_outside(guarded: Guarded, way: Way) -> None:
     hold_ways(guarded, [way])
 

@@ -20,8 +20,8 @@ from .cases import Case, standard_kernels
 from .domains import Dims
 from .generated import built, with_generic_schedules
 from .oracles import ORACLES
-from .tolerance import SERIAL, expect, reference_arithmetic
-from .ways import Way, run_reference, ways
+from .tolerance import SERIAL, expect, reference_arithmetic, shader_arithmetic
+from .ways import Way, run_kernel, run_reference, some, ways
 
 CASES = standard_kernels()
 WAYS = [way for case in CASES for way in ways(case)]
@@ -106,9 +106,32 @@ def hold_to_oracle(ctx: Context, way: Way, how: settings) -> None:
     check()
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("way", list(some(WAYS, most=12)))
 def test_schedule(ctx: Context, way: Way) -> None:
     hold_to_oracle(ctx, way, few(way.case))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_as_called(ctx: Context, case: Case) -> None:
+    """With all choices left to the runtime, as users call it."""
+    sums = [each for way in ways(case) for each in way.summations]
+    arithmetic = shader_arithmetic(lambda n: max(each.depth(n) for each in sums))
+    longest = min((each.longest for each in sums if each.longest), default=5000)
+
+    @settings(quick, max_examples=1)
+    @example(lengths=fixed(case, 132), seed=2)
+    @given(lengths=sizes(case), seed=SEEDS)
+    def check(lengths: Dims, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        dims = {dim: min(length, longest) for dim, length in lengths.items()}
+        scalars = case.scalars(rng)
+        arrays = case.arrays(rng, case.domain.fit(dims))
+        actual = run_kernel(ctx, case.kernel, arrays, scalars)
+        expected = expect(case.oracle, arithmetic, arrays, scalars)
+        for want, got in zip(expected, actual, strict=True):
+            want.check(got, str(case))
+
+    check()
 
 
 @pytest.mark.nightly

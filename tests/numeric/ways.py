@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, final
 
 import numpy as np
@@ -31,22 +30,36 @@ TRIES = 20
 
 
 def some(several: Iterable[Way], most: int) -> Iterator[Any]:
-    """Mark as nightly all ways but the first few by each strategy and variant.
+    """Mark as nightly all ways but a few by each strategy and variant.
 
-    Schedules of a strategy that differ by their options count together.
+    Schedules of a strategy that differ by their options count together.  The few are
+    spread over the kernels; of neighbours the one with the fewest stages is taken.
 
     What those tests hold depends on how a strategy writes shaders, little on the kernel.
     """
-    seen: Counter[tuple[str, str]] = Counter()
-    for way in several:
-        kind = way.schedule.strategy.split("_")[0], way.variant.name
-        seen[kind] += 1
-        marks = [pytest.mark.nightly] if seen[kind] > most else []
+    listed = list(several)
+    kinds: dict[tuple[str, str], list[Way]] = {}
+    for way in listed:
+        kinds.setdefault(way.kind, []).append(way)
+    kept = {
+        min(part, key=lambda way: len(way.case.kernel.stages))
+        for kind in kinds.values()
+        for part in _parts(kind, most)
+    }
+    for way in listed:
+        marks = [] if way in kept else [pytest.mark.nightly]
         yield pytest.param(way, marks=marks, id=str(way))
 
 
+def _parts(several: Sequence[Way], most: int) -> Iterator[Sequence[Way]]:
+    """Cut a list in parts of about the same length, none of them empty."""
+    number = min(len(several), most)
+    cuts = [at * len(several) // number for at in range(number + 1)]
+    return (several[start:stop] for start, stop in pairwise(cuts))
+
+
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Way:
     """The choice of `variant` of `schedule` for stage number `stage`."""
 
@@ -59,6 +72,11 @@ class Way:
         """Kernel, stage, strategy and variant."""
         stage = self.case.kernel.stages[self.stage].name
         return f"{self.case}.{stage} {self.schedule.strategy} {self.variant.name}"
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """Strategy, whatever its options, and variant."""
+        return self.schedule.strategy.split("_")[0], self.variant.name
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -124,16 +142,19 @@ class Way:
         self, ctx: Context, arrays: Arrays, scalars: Mapping[str, float]
     ) -> tuple[NDArray[Any], ...]:
         """What the device gives: the changed tensors, then the outputs."""
-        specs = self.case.kernel.tensors
-        tensors = {name: ctx.tensor(array) for name, array in arrays.items()}
-        outputs = self.kernel.launch(
-            ctx,
-            tuple(tensors.values()),
-            tuple(scalars.values()),
-            tuple(None for spec in specs if spec.access == "write"),
-        )
-        changed = [tensors[spec.name] for spec in specs if spec.access == "update"]
-        return tuple(tensor.numpy() for tensor in (*changed, *outputs))
+        return run_kernel(ctx, self.kernel, arrays, scalars)
+
+
+def run_kernel(
+    ctx: Context, kernel: Kernel, arrays: Arrays, scalars: Mapping[str, float]
+) -> tuple[NDArray[Any], ...]:
+    """What the device gives: the changed tensors, then the outputs."""
+    tensors = {name: ctx.tensor(array) for name, array in arrays.items()}
+    outputs = kernel.launch(
+        ctx, tuple(tensors.values()), tuple(scalars.values()), kernel.no_out
+    )
+    changed = [tensors[spec.name] for spec in kernel.tensors if spec.access == "update"]
+    return tuple(tensor.numpy() for tensor in (*changed, *outputs))
 
 
 def folded(size: int, most: int) -> int:

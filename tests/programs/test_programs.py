@@ -10,7 +10,7 @@ import pytest
 from .campaign import COUNTS, campaign, rare
 from .trial import Trial
 
-PARTS = 4
+PARTS = 2
 PROGRAMS = 125
 
 MANY_PARTS = 16

@@ -13,7 +13,9 @@ import sys
 import sysconfig
 import venv
 import zipfile
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -24,6 +26,10 @@ from tests.project.tree import ROOT
 pytestmark = pytest.mark.xdist_group("typing")
 
 PROGRAMS = Path(__file__).parent / "typing"
+FILES = ("right.py", "wrong.py")
+
+Lines: TypeAlias = Mapping[str, list[int]]
+"""Numbers of lines, by file."""
 
 
 def run(*command: str | Path, cwd: Path, code: int = 0) -> str:
@@ -86,7 +92,7 @@ def programs(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the programs and the package that they need besides."""
     del python  # one folder for each, so that no checker's cache is shared
     folder = tmp_path_factory.mktemp("programs")
-    for name in ("right.py", "wrong.py"):
+    for name in FILES:
         shutil.copy(PROGRAMS / name, folder)
     command = (sys.executable, "-m", "kerngen.cli", "build")
     run(*command, PROGRAMS / "pair.kern", "--out", folder / "made", cwd=folder)
@@ -113,12 +119,12 @@ def marked_lines(file: Path) -> list[int]:
     return [number for number, line in enumerate(lines, 1) if "# error" in line]
 
 
-def mypy_errors(python: Path, programs: Path, file: str) -> list[int]:
+def mypy_errors(python: Path, programs: Path) -> Lines:
     """The lines that mypy rejects."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "mypy", "--strict", "--no-error-summary"),
-            *("--output", "json", "--python-executable", python, file),
+            *("--output", "json", "--python-executable", python, *FILES),
         ],
         check=False,
         cwd=programs,
@@ -126,12 +132,15 @@ def mypy_errors(python: Path, programs: Path, file: str) -> list[int]:
         text=True,
     )
     found = [json.loads(line) for line in done.stdout.splitlines()]
-    assert all(error["file"] == file for error in found), done.stdout
     assert done.returncode == bool(found), done.stderr
-    return sorted({error["line"] for error in found if error["severity"] == "error"})
+    return lines_by_file(
+        (error["file"], error["line"])
+        for error in found
+        if error["severity"] == "error"
+    )
 
 
-def pyright_errors(python: Path, programs: Path, file: str) -> list[int]:
+def pyright_errors(python: Path, programs: Path) -> Lines:
     """The lines that pyright rejects, counted from 1."""
     command = ("basedpyright", "--outputjson", "--pythonpath", str(python))
     done = subprocess.run(
@@ -143,28 +152,27 @@ def pyright_errors(python: Path, programs: Path, file: str) -> list[int]:
     )
     report = json.loads(done.stdout)
     assert report["summary"]["filesAnalyzed"] > 2
-    found = report["generalDiagnostics"]
-    assert {Path(one["file"]).name for one in found} <= {"right.py", "wrong.py"}, found
-    return sorted(
-        {
-            one["range"]["start"]["line"] + 1
-            for one in found
-            if Path(one["file"]).name == file
-        }
+    return lines_by_file(
+        (Path(one["file"]).name, one["range"]["start"]["line"] + 1)
+        for one in report["generalDiagnostics"]
     )
 
 
-def test_mypy(python: Path, programs: Path) -> None:
-    assert mypy_errors(python, programs, "right.py") == []
+def lines_by_file(found: Iterable[tuple[str, int]]) -> Lines:
+    """The lines found, each once, of the programs; they must be of nothing else."""
+    lines: dict[str, set[int]] = {file: set() for file in FILES}
+    for file, line in found:
+        lines[file].add(line)
+    return {file: sorted(several) for file, several in lines.items()}
+
+
+@pytest.mark.parametrize("errors", [mypy_errors, pyright_errors])
+def test_what_is_wrong_is_rejected(
+    python: Path, programs: Path, errors: Callable[[Path, Path], Lines]
+) -> None:
     expected = marked_lines(PROGRAMS / "wrong.py")
     assert len(expected) > 40
-    assert mypy_errors(python, programs, "wrong.py") == expected
-
-
-def test_pyright(python: Path, programs: Path) -> None:
-    assert pyright_errors(python, programs, "right.py") == []
-    expected = marked_lines(PROGRAMS / "wrong.py")
-    assert pyright_errors(python, programs, "wrong.py") == expected
+    assert errors(python, programs) == {"right.py": [], "wrong.py": expected}
 
 
 RUN_ON_REFERENCE = """
