@@ -12,7 +12,6 @@ from kerngen.runtime.context import Context
 from kerngen.runtime.errors import (
     ArgumentError,
     CheckedShadersWarning,
-    Error,
     NoAdapter,
     ReferenceFallbackWarning,
 )
@@ -99,7 +98,11 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
     if found is not None:
         return _open_device(request_device(found, limits), owned=True, unchecked=bare)
     if choice is not None:
-        raise NoAdapter(f"No {choice} adapter was found: {reason}.")
+        others = " or ".join(each for each in get_args(AdapterChoice) if each != choice)
+        raise NoAdapter(
+            f"No {choice} adapter was found: {reason}. {VARIABLE}={others} asks for "
+            f"another, and so does open(adapter=...)."
+        )
     warnings.warn(
         f"No adapter was found ({reason}): kernels run as their NumPy reference, slowly. "
         f"{_INSTALL}.",
@@ -167,7 +170,7 @@ def adapter_name(adapter: Any) -> str:
 
 
 def request_device(adapter: Any, limits: Mapping[str, int] | None) -> GPUDevice:
-    """Open a device with what kernels can use; raise `Error` if the adapter refuses."""
+    """Open a device with what kernels can use; raise NoAdapter if it refuses."""
     features = [name for name in FEATURES if name in adapter.features]
     try:
         return adapter.request_device_sync(
@@ -176,7 +179,7 @@ def request_device(adapter: Any, limits: Mapping[str, int] | None) -> GPUDevice:
             required_limits=None if limits is None else dict(limits),
         )
     except (KeyError, RuntimeError) as error:
-        raise Error(
+        raise NoAdapter(
             f"The adapter '{adapter_name(adapter)}' opens no device: {error}"
         ) from error
 

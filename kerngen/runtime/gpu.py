@@ -6,6 +6,7 @@ enter through `device.py`, by a cast; everything else comes from a device.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NewType, Protocol, TypeAlias
 
@@ -231,6 +232,10 @@ _RAISED_BY_WGPU = frozenset(
 """What wgpu raises besides classes of its own: exactly these, none derived from them."""
 
 
+_LOST = re.compile(r"device (?:is |was )?lost|lost (?:the )?device", re.IGNORECASE)
+"""What wgpu's texts say of it; no name has the space of those words."""
+
+
 def translate(error: Exception, aim: str) -> Error:
     """Return an error of ours for what wgpu raised; `aim` is what it was 'to do'.
 
@@ -242,8 +247,14 @@ def translate(error: Exception, aim: str) -> Error:
     if not of_wgpu:
         raise error
     text = str(error)
-    if "lost" in text.lower():
-        return DeviceLost(f"The device is lost; it was {aim}: {text}")
+    if _LOST.search(text):
+        return DeviceLost(
+            f"The device is lost; it was {aim}. Open a new context and upload again. "
+            f"{text}"
+        )
     if kind.__name__ == "GPUOutOfMemoryError":
-        return OutOfMemoryError(f"The device has too little memory {aim}: {text}")
+        return OutOfMemoryError(
+            f"The device has too little memory {aim}. Drop tensors, or work on smaller "
+            f"ones; other programs may use it, too. {text}"
+        )
     return ValidationError(f"The adapter refused {aim}: {text}")

@@ -15,12 +15,13 @@ from kerngen.runtime.backend import AnyTensor, Bytes, Kind
 from kerngen.runtime.caches import Counted
 from kerngen.runtime.choices import Choice
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.errors import ContextError, FeatureError
+from kerngen.runtime.endings import Ending, closed, forked, lost, remember
+from kerngen.runtime.errors import DeviceLost, FeatureError
 from kerngen.runtime.gpu import Buffer, Device, GPUBuffer, GPUDevice, translate
 from kerngen.runtime.launch import Launcher
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.memory import Memory
-from kerngen.runtime.native import MakeModule, tick_seconds
+from kerngen.runtime.native import MakeModule, tick_seconds, wait
 from kerngen.runtime.plan import Capabilities
 from kerngen.runtime.planner import Planner
 from kerngen.runtime.profile import Profile
@@ -68,12 +69,14 @@ class GpuBackend:
         self.limits = Limits(pooled_bytes=_POOLED_BYTES[kind])
         self._device = device
         self._owned = owned
-        self._closed = False
+        self._ended: Ending | None = None
+        self._readings = 0
         self._lock = RLock()
         self._timestamps = capabilities.timestamps
         self.unchecked = make_module is not None
         self._shaders = Shaders(device, self.counters, make_module)
         self._assemble(capabilities)
+        remember(self)
 
     def _assemble(self, capabilities: Capabilities) -> None:
         device, counters, limits = self._device, self.counters, self.limits
@@ -94,9 +97,7 @@ class GpuBackend:
             counters=counters,
             limits=limits,
         )
-        self._transfers = Transfers(
-            device.queue, self._memory, self._recorder, counters
-        )
+        self._transfers = Transfers(device, self._memory, self._recorder, counters)
         self._planner = Planner(capabilities, self._shaders)
         self._launcher = Launcher(
             planner=self._planner,
@@ -129,34 +130,29 @@ class GpuBackend:
 
     def lease(self, nbytes: int, least: int = 0) -> Lease[Buffer]:
         """Return padded storage for `nbytes`, with any contents and room for `least`."""
-        with self._lock:
-            self._check_open()
+        with self._open():
             return self._memory.lease(nbytes, least)
 
     def wrap(self, buffer: GPUBuffer, offset: int, nbytes: int) -> Lease[Buffer]:
         """Return a lease of a caller's buffer."""
-        with self._lock:
-            self._check_open()
+        with self._open():
             return self._memory.wrap(buffer, offset, nbytes)
 
     def hand_out(self, lease: Lease[Buffer]) -> GPUBuffer:
         """Return the buffer of a lease, with all recorded work on it submitted."""
-        with self._lock:
-            self._check_open()
+        with self._open():
             if lease.block.used_in == self._recorder.serial:
                 self._recorder.submit()
             return self._memory.hand_out(lease)
 
     def clear(self, lease: Lease[Buffer], offset: int, nbytes: int) -> None:
         """Fill a range of a lease with zeros."""
-        with self._lock:
-            self._check_open()
+        with self._open():
             self._transfers.clear(lease, offset, nbytes)
 
     def upload(self, lease: Lease[Buffer], offset: int, data: Bytes) -> None:
         """Write `data` at `offset` bytes of a lease."""
-        with self._lock:
-            self._check_open()
+        with self._open():
             self._transfers.upload(lease, offset, data)
 
     def download(self, lease: Lease[Buffer], offset: int, nbytes: int) -> Bytes:
@@ -165,7 +161,7 @@ class GpuBackend:
             return np.empty(0, np.uint8)
         reading = self._begin_read(lease, offset, nbytes)
         with self._abandoning(reading):
-            reading.promise.sync_wait()
+            wait(self._device, reading.promise)
         return self._end_read(reading)
 
     async def download_async(
@@ -181,8 +177,7 @@ class GpuBackend:
 
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:
         """Copy the elements of a tensor to another of the same size."""
-        with self._lock:
-            self._check_open()
+        with self._open():
             self._transfers.copy(source, target)
 
     def launch(
@@ -195,9 +190,13 @@ class GpuBackend:
     ) -> tuple[AnyTensor, ...]:
         """Check the arguments, record the kernel and return its outputs."""
         with self._lock:
-            if self._closed:
+            if self._ended is not None:
                 self._check_open()
-            return self._launcher.launch(ctx, kernel, tensors, scalars, out)
+            try:
+                return self._launcher.launch(ctx, kernel, tensors, scalars, out)
+            except DeviceLost:
+                self._end(lost)
+                raise
 
     def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
         """Return what a launch would run for some dims."""
@@ -205,15 +204,13 @@ class GpuBackend:
 
     def submit(self) -> None:
         """Submit what is recorded."""
-        with self._lock:
-            self._check_open()
+        with self._open():
             self._recorder.submit()
 
     @contextmanager
     def batch(self) -> Generator[None, None, None]:
         """Hold back submission until the end of a block; calls made before an error count."""
-        with self._lock:
-            self._check_open()
+        with self._open():
             self._recorder.held += 1
             try:
                 yield
@@ -225,8 +222,7 @@ class GpuBackend:
     @contextmanager
     def timed(self) -> Generator[Span, None, None]:
         """Time what a block records, as one compute pass between two timestamps."""
-        with self._lock:
-            self._check_open()
+        with self._open():
             self._check_timestamps("timed")
             span, stamps = Span(), Stamps(Slots(self._device, 1))
             self._recorder.begin_timed(stamps)
@@ -242,15 +238,14 @@ class GpuBackend:
     def profile(self) -> Generator[Profile, None, None]:
         """Time every dispatch that is recorded in a block, apart."""
         tracer, profile = Tracer(self._device), Profile(self.adapter_name)
-        with self._lock:
-            self._check_open()
+        with self._open():
             self._check_timestamps("profile")
             self._recorder.begin_profile(tracer)
         try:
             yield profile
         finally:
             with self._lock:
-                if not self._closed:
+                if self._ended is None:
                     self._recorder.end_profile()
             profile.finish(tracer.read())
 
@@ -268,14 +263,16 @@ class GpuBackend:
 
     def trim(self) -> None:
         """Free the memory that no tensor uses."""
-        with self._lock:
-            self._check_open()
+        with self._open():
             self._memory.trim()
 
     def close(self) -> None:
-        """Submit what is recorded and free everything; closing twice is fine."""
+        """Submit what is recorded and free everything; closing twice is fine.
+
+        What other threads are reading they still get.
+        """
         with self._lock:
-            if self._closed:
+            if self._ended is not None:
                 return
             self._recorder.check_untimed("its context")
             try:
@@ -284,16 +281,40 @@ class GpuBackend:
                     # Its profile ends without a device to read from.
                     self._recorder.tracer.read()
             finally:
-                self._closed = True
-                self._memory.trim()
-                self._bind_groups.clear()
-                if self._owned:
-                    self._device.destroy()
+                self._end(closed)
 
-    def _begin_read(self, lease: Lease[Buffer], offset: int, nbytes: int) -> Reading:
+    def leave_behind(self) -> None:
+        """Refuse all calls: the device's threads are not in this process."""
+        self._ended = self._ended or forked
+        self._lock = RLock()
+
+    def _end(self, how: Ending) -> None:
+        """Refuse calls from now on, and hold on to nothing of the device."""
+        self._ended = how
+        self._recorder.lose()
+        self._memory.trim()
+        self._bind_groups.clear()
+        self._launcher.plans.clear()
+        if self._owned or how is lost:
+            self._shaders.cache.clear()
+        self._let_go()
+
+    @contextmanager
+    def _open(self) -> Generator[None, None, None]:
+        """Lock a context that is open; it ends if its device is lost meanwhile."""
         with self._lock:
             self._check_open()
-            return self._transfers.begin_read(lease, offset, nbytes)
+            try:
+                yield
+            except DeviceLost:
+                self._end(lost)
+                raise
+
+    def _begin_read(self, lease: Lease[Buffer], offset: int, nbytes: int) -> Reading:
+        with self._open():
+            reading = self._transfers.begin_read(lease, offset, nbytes)
+            self._readings += 1
+            return reading
 
     @contextmanager
     def _abandoning(self, reading: Reading) -> Generator[None, None, None]:
@@ -303,16 +324,31 @@ class GpuBackend:
         except BaseException as error:
             with self._lock:
                 self._memory.readbacks.discard(reading.block)
+                self._finish_reading()
             if isinstance(error, Exception):
-                raise translate(error, "to read a tensor") from error
+                with self._open():
+                    raise translate(error, "to read a tensor") from error
             raise
 
     def _end_read(self, reading: Reading) -> Bytes:
         data = reading.finish()
         with self._lock:
             self._transfers.end_read(reading)
+            self._finish_reading()
         return data
 
+    def _finish_reading(self) -> None:
+        self._readings -= 1
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Destroy a device of ours that nobody can use any more.
+
+        Reads that other threads wait for are served first: wgpu would forget them.
+        """
+        if self._ended is not None and self._owned and not self._readings:
+            self._device.destroy()
+
     def _check_open(self) -> None:
-        if self._closed:
-            raise ContextError("The context is closed.")
+        if self._ended is not None:
+            raise self._ended()

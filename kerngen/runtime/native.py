@@ -6,25 +6,41 @@ signature would end the process.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from operator import attrgetter
-from typing import Any, Protocol, final
+from typing import Any, Literal, Protocol, final
 
 from kerngen.runtime.c_types import parse_together
-from kerngen.runtime.gpu import BindGroup, ComputePass, Device, Pipeline, ShaderModule
+from kerngen.runtime.endings import forked, lost
+from kerngen.runtime.gpu import (
+    BindGroup,
+    ComputePass,
+    Device,
+    Pipeline,
+    Promise,
+    ShaderModule,
+)
 
 TESTED = {(0, 32): 29}
 """The versions of wgpu, each with the major version of its library."""
 
 _NO_CHECKS = 0
+
+_PATIENCE = 0.5
+"""How many seconds pass before a wait looks whether its device is still there."""
+
 _handle = attrgetter("_internal")
 """What the library knows an object of wgpu by; no public name leads to it."""
 
 _NATIVE = "wgpu.backends.wgpu_native"
 _API = f"{_NATIVE}._api"
+
+
+_loaded_by: dict[Literal["process"], int] = {}
 
 
 class MakeModule(Protocol):
@@ -36,7 +52,13 @@ class MakeModule(Protocol):
 
 
 def load() -> Any:
-    """Return wgpu, with the types parsed that it would parse one by one."""
+    """Return wgpu, with the types parsed that it would parse one by one.
+
+    Raises ContextError in a process that was forked from one that has it loaded: its
+    instance has lost its threads, and would wait for them for ever.
+    """
+    if _loaded_by.setdefault("process", os.getpid()) != os.getpid():
+        raise forked()
     wgpu = import_module("wgpu")
     # The backend loads at the first use of `wgpu.gpu`, not with wgpu itself.
     import_module("wgpu.backends.auto")
@@ -132,6 +154,25 @@ def tick_seconds(device: Device) -> float:
         return 1e-9
     lib: Any = import_module(_API).lib
     return float(lib.wgpuQueueGetTimestampPeriod(_handle(device.queue))) * 1e-9
+
+
+def wait(device: Device, promise: Promise) -> None:
+    """Wait for a promise; raise DeviceLost if its device is destroyed meanwhile.
+
+    wgpu has a thread for each device that keeps promises; it ends with the device, and
+    `promise.sync_wait` would wait for ever.
+    """
+    if not _untested(device):
+        kept = attrgetter("_thread_event")(promise)
+        while not kept.wait(_PATIENCE) and not _destroyed(device):
+            pass
+        if _destroyed(device):
+            raise lost()
+    promise.sync_wait()
+
+
+def _destroyed(device: Device) -> bool:
+    return attrgetter("_poller")(device) is None
 
 
 def _untested(device: Device) -> str:

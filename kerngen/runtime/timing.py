@@ -19,6 +19,7 @@ from kerngen.runtime.gpu import (
     Encoder,
     translate,
 )
+from kerngen.runtime.native import wait
 
 Ticks: TypeAlias = NDArray[np.uint64]
 """The begin and the end of each pass, in the device's ticks."""
@@ -67,6 +68,7 @@ class Slots:
     def __init__(self, device: Device, passes: int) -> None:
         """Make room for `passes` passes."""
         size = passes * _BYTES
+        self._device = device
         try:
             self._queries = device.create_query_set(type="timestamp", count=2 * passes)
             self._resolved = device.create_buffer(
@@ -104,7 +106,7 @@ class Slots:
         if self._ticks is None:
             memory, size = self._readable, self.taken * _BYTES
             try:
-                memory.map_async("READ_NOSYNC", 0, size).sync_wait()
+                wait(self._device, memory.map_async("READ_NOSYNC", 0, size))
                 view = memory.read_mapped(0, size, copy=False)
                 self._ticks = np.frombuffer(view, np.uint64).reshape(-1, 2).copy()
                 memory.unmap()

@@ -13,8 +13,9 @@ import numpy as np
 
 from kerngen.runtime.backend import AnyTensor, Bytes
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.gpu import Buffer, Promise, Queue, translate
+from kerngen.runtime.gpu import Buffer, Device, Promise, translate
 from kerngen.runtime.memory import Memory
+from kerngen.runtime.native import wait
 from kerngen.runtime.recorder import Recorder
 from kerngen.runtime.shapes import round_up
 from kerngen.runtime.storage import Block, Lease
@@ -46,10 +47,11 @@ class Transfers:
     """Uploads, reads and copies; needs the context's lock throughout."""
 
     def __init__(
-        self, queue: Queue, memory: Memory, recorder: Recorder, counters: Counters
+        self, device: Device, memory: Memory, recorder: Recorder, counters: Counters
     ) -> None:
         """Work on a device's memory."""
-        self._queue = queue
+        self._device = device
+        self._queue = device.queue
         self._memory = memory
         self._recorder = recorder
         self._counters = counters
@@ -96,7 +98,7 @@ class Transfers:
     def read(self, lease: Lease[Buffer], offset: int, nbytes: int) -> Bytes:
         """Return a range, waiting for it."""
         reading = self.begin_read(lease, offset, nbytes)
-        reading.promise.sync_wait()
+        wait(self._device, reading.promise)
         data = reading.finish()
         self.end_read(reading)
         return data

@@ -1,0 +1,63 @@
+"""How a context ends: closed, with its device, or left behind by a fork.
+
+Whatever ended it, each later call says so at once, and says what to do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+from weakref import WeakSet
+
+from kerngen.runtime.errors import ContextError, DeviceLost, Error
+
+Ending: TypeAlias = Callable[[], Error]
+"""Makes the error of a call that comes after the end."""
+
+
+class Forkable(Protocol):
+    """What a fork leaves without the threads of its device."""
+
+    def leave_behind(self) -> None:
+        """Refuse all calls from now on; called in the new process, in its only thread."""
+        ...
+
+
+def closed() -> Error:
+    """Return the error of a call to a context that was closed."""
+    return ContextError("The context is closed.")
+
+
+def lost() -> Error:
+    """Return the error of a call to a context whose device is lost."""
+    return DeviceLost(
+        "The context's device is lost, and with it what its tensors held. Open a new "
+        "context and upload again."
+    )
+
+
+def forked() -> Error:
+    """Return the error of a call to a context in a process that was forked from its own."""
+    return ContextError(
+        "The process was forked from one that has contexts open, and no device works on "
+        "both sides of a fork. Open contexts in each process, and start processes by "
+        "multiprocessing.get_context('spawn')."
+    )
+
+
+_alive: WeakSet[Forkable] = WeakSet()
+
+
+def remember(backend: Forkable) -> None:
+    """Have a backend left behind when this process forks, while it lives."""
+    _alive.add(backend)
+
+
+def _leave_behind() -> None:
+    for backend in list(_alive):
+        backend.leave_behind()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_leave_behind)

@@ -1,0 +1,255 @@
+"""Devices that are lost, memory that is not there, processes that fork: said, not hung."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kerngen.runtime as gpu
+from kerngen.runtime import Context, Matrix, f32
+from kerngen.runtime.gpu import STORAGE, translate
+from kerngen.runtime.native import wait
+from kerngen.runtime.pool import Pool
+from kerngen.runtime.transfer import Reading
+from kerngen_kernels import elementwise, matmul
+from tests.conftest import open_software_context
+from tests.runtime.kernels import internals
+
+from .test_contexts import adapters
+
+Use = Callable[[Context, Matrix[f32]], object]
+
+
+def batch(ctx: Context, x: Matrix[f32]) -> None:
+    with ctx.batch():
+        matmul.matmul_nn(x, x)
+
+
+def timed(ctx: Context, x: Matrix[f32]) -> None:
+    with ctx.timed():
+        matmul.matmul_nn(x, x)
+
+
+def profile(ctx: Context, x: Matrix[f32]) -> None:
+    with ctx.profile():
+        matmul.matmul_nn(x, x)
+
+
+USES: dict[str, Use] = {
+    "read": lambda _, x: x.numpy(),
+    "read_async": lambda _, x: asyncio.run(x.read_async()),
+    "zeros": lambda ctx, _: ctx.zeros(4, f32),
+    "vector": lambda ctx, _: ctx.vector([1.0], f32),
+    "call": lambda _, x: matmul.matmul_nn(x, x),
+    "another": lambda _, x: elementwise.tanh(x.reshape(9)),
+    "submit": lambda ctx, _: ctx.submit(),
+    "copy": lambda _, x: x.copy_from(x[:].reshape((3, 3))),
+    "upload": lambda _, x: x.copy_from(np.ones((3, 3))),
+    "clear": lambda _, x: x.clear(),
+    "buffer": lambda _, x: x.buffer,
+    "batch": batch,
+    "timed": timed,
+    "profile": profile,
+    "trim": lambda ctx, _: ctx.trim(),
+}
+
+
+def sizes_of_caches(ctx: Context) -> dict[str, int]:
+    """Entries of caches, and free bytes of pools, by name."""
+    caches: dict[str, Any] = {**ctx.caches}
+    return {
+        name: cache.free_bytes if isinstance(cache, Pool) else len(cache)
+        for name, cache in caches.items()
+    }
+
+
+@pytest.mark.parametrize("first", ["read", "read_async", "another", "batch", "submit"])
+def test_once_a_device_is_lost_every_use_says_so(first: str) -> None:
+    ctx = open_software_context()
+    x = ctx.matrix(np.eye(3), f32)
+    matmul.matmul_nn(x, x)
+    ctx.device.destroy()
+    for name in (first, *USES):
+        with pytest.raises(gpu.DeviceLost, match="Open a new context"):
+            USES[name](ctx, x)
+    assert sizes_of_caches(ctx) == dict.fromkeys(ctx.caches, 0)
+    assert repr(x) == "Tensor(f32[3, 3], software)"
+    ctx.close()
+    with pytest.raises(gpu.DeviceLost):
+        x.numpy()
+    with open_software_context() as again:
+        y = again.matrix(np.eye(3), f32)
+        np.testing.assert_array_equal(matmul.matmul_nn(y, y).numpy(), np.eye(3))
+        with pytest.raises(gpu.ContextError):
+            matmul.matmul_nn(y, x)
+
+
+def start_reading(x: Matrix[f32]) -> Reading:
+    backend: Any = x.ctx.backend
+    reading: Reading = backend._begin_read(x.lease, x.offset, x.nbytes)
+    return reading
+
+
+def test_a_device_that_is_lost_while_a_read_waits() -> None:
+    ctx = open_software_context()
+    backend: Any = ctx.backend
+    reading = start_reading(ctx.zeros((1000, 1000), f32))
+    ctx.device.destroy()
+    with pytest.raises(gpu.DeviceLost), backend._abandoning(reading):
+        wait(backend._device, reading.promise)
+    with pytest.raises(gpu.DeviceLost):
+        ctx.zeros(1, f32)
+
+
+def test_a_context_that_is_closed_while_a_read_waits() -> None:
+    ctx = open_software_context()
+    device, backend = ctx.device, internals(ctx)
+    reading = start_reading(ctx.matrix(np.eye(100), f32))
+    ctx.close()
+    wait(device, reading.promise)
+    assert backend._end_read(reading).view(np.float32).sum() == 100
+    with pytest.raises(Exception, match="lost"):
+        device.create_buffer(size=16, usage=STORAGE)
+
+
+class Fails:
+    """A device of which one method fails as wgpu does."""
+
+    def __init__(self, device: Any, method: str, error: Exception) -> None:
+        self._device = device
+        self._method = method
+        self._error = error
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self._method:
+            raise self._error
+        return getattr(self._device, name)
+
+
+@pytest.mark.parametrize("name", ["lost", "device_lost", "lost_device"])
+def test_the_name_of_a_kernel_loses_no_device(name: str) -> None:
+    wgpu: Any = import_module("wgpu")
+    text = f"Validation Error\n  In wgpuDeviceCreateBindGroup, label = '{name}'"
+    error = translate(wgpu.GPUValidationError(text), "to try")
+    assert type(error) is gpu.ValidationError
+
+
+@pytest.mark.parametrize(
+    ("part", "method", "use"),
+    [
+        ("_memory", "create_buffer", "zeros"),
+        ("_bind_groups", "create_bind_group", "call"),
+        ("_recorder", "create_command_encoder", "call"),
+    ],
+)
+def test_memory_that_runs_out_anywhere(
+    monkeypatch: pytest.MonkeyPatch, part: str, method: str, use: str
+) -> None:
+    wgpu: Any = import_module("wgpu")
+    with open_software_context() as ctx:
+        x = ctx.matrix(2 * np.eye(3), f32)
+        owner: Any = getattr(internals(ctx), part)
+        full = wgpu.GPUOutOfMemoryError("Not enough memory left.")
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, "_device", Fails(owner._device, method, full))
+            with pytest.raises(gpu.OutOfMemoryError, match="Drop tensors") as caught:
+                USES[use](ctx, x)
+            assert isinstance(caught.value, MemoryError)
+        np.testing.assert_array_equal(matmul.matmul_nn(x, x).numpy(), 4 * np.eye(3))
+
+
+def test_an_adapter_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    wgpu: Any = import_module("wgpu")
+    adapter, *_ = wgpu.gpu.enumerate_adapters_sync()
+
+    def gone(_self: object, **_: object) -> None:
+        raise RuntimeError("Request device failed: the adapter is gone")
+
+    kind: Any = type(adapter)
+    monkeypatch.setattr(kind, "request_device_sync", gone)
+    with pytest.raises(gpu.NoAdapter, match=r"opens no device: .* gone"):
+        gpu.open(adapter="software")
+
+
+def test_a_missing_adapter_says_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    adapters(monkeypatch, "CPU")
+    monkeypatch.setenv("KERNGEN_ADAPTER", "gpu")
+    with pytest.raises(gpu.NoAdapter, match="KERNGEN_ADAPTER=software or reference"):
+        gpu.open()
+
+
+FORK = """
+import os, sys, warnings
+warnings.simplefilter("ignore")
+import faulthandler
+import kerngen.runtime as gpu
+from kerngen.runtime import f32
+from kerngen_kernels import elementwise
+ctx = gpu.open(adapter="software")
+x = ctx.vector([-1.0, 1.0], f32)
+elementwise.relu(x).numpy()
+if os.fork() == 0:
+    faulthandler.dump_traceback_later(30, exit=True)
+    for use in (
+        x.numpy, ctx.submit, lambda: elementwise.relu(x), lambda: ctx.zeros(9999, f32),
+        lambda: gpu.open(adapter="software"),
+    ):
+        try:
+            use()
+        except gpu.ContextError as error:
+            assert "get_context('spawn')" in str(error)
+        else:
+            os._exit(3)
+    ctx.close()
+    assert gpu.open(adapter="reference").kind == "reference"
+    os._exit(7)
+_, status = os.wait()
+assert elementwise.relu(x).numpy().tolist() == [0, 1]
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+def test_a_forked_process_is_told_and_does_not_hang() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORK], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 7, done.stderr
+
+
+EXIT = """
+import threading
+import kerngen.runtime as gpu
+from kerngen.runtime import f32
+from kerngen_kernels import matmul
+ctx = gpu.open(adapter="software")
+x = ctx.zeros((300, 300), f32)
+def work():
+    y = x
+    while True:
+        y = matmul.matmul_nn(y, x)
+        ctx.submit()
+threading.Thread(target=work, daemon=True).start()
+with ctx.batch():
+    y = matmul.matmul_nn(x, x)
+matmul.matmul_nn(y, x)
+print("end", flush=True)
+"""
+
+
+def test_an_interpreter_ends_with_work_in_flight() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", EXIT],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
