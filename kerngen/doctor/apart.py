@@ -38,7 +38,7 @@ def ask(module: str, *arguments: str, timeout: float) -> Any:
             timeout=timeout,
         )
     except subprocess.TimeoutExpired:
-        raise ApartError(f"did not end within {timeout:.0f} s") from None
+        raise ApartError(f"did not end within {timeout:g} s") from None
     answers = [x for x in done.stdout.splitlines() if x.startswith(_MARK)]
     if done.returncode == 0 and answers:
         return json.loads(answers[-1].removeprefix(_MARK))
