@@ -6,9 +6,14 @@ the shaders where they lie.
 
 from __future__ import annotations
 
+import ast
 import inspect
-from collections.abc import Iterator
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from types import FunctionType, ModuleType
+from typing import final
 
 from kerngen.runtime.choices import kernel_of
 from kerngen.runtime.errors import Error
@@ -18,6 +23,10 @@ from kerngen.runtime.struct import Struct, UniformStruct
 
 _EQUATIONS = "::\n\n"
 """What the equations come after in a generated docstring."""
+
+_DIM = re.compile(r"""\bd\[['"](\w+)['"]\]""")
+_DIM_NAME = r"\1"
+"""How conditions read a dim, and how it is shown."""
 
 
 def is_kernel_function(value: object) -> bool:
@@ -36,13 +45,14 @@ def is_kernel_module(module: ModuleType) -> bool:
 def kernel_html(function: FunctionType) -> str:
     """Return the markup of a function: equations, signature, layout and shaders."""
     kernel = kernel_of(function)
+    shaders = _Shaders(kernel, _conditions(function.__module__))
     return element(
         "div",
         element("b", function.__name__),
         f" {kernel.origin}",
         *_about(function),
         *_uniform(kernel.uniform),
-        *(_stage(kernel, stage) for stage in kernel.stages if stage.schedules),
+        *(shaders.stage(stage) for stage in kernel.stages if stage.schedules),
     ).text
 
 
@@ -94,23 +104,48 @@ def _layout(struct: type[Struct | UniformStruct]) -> Iterator[Html]:
     )
 
 
-def _stage(kernel: Kernel, stage: Stage) -> Html:
-    schedules = (_schedule(kernel, schedule) for schedule in stage.schedules)
-    return folded(f"Stage {stage.name}", *schedules)
+@final
+@dataclass(frozen=True, slots=True)
+class _Shaders:
+    """The stages of a kernel; `conditions` are its module's lambdas by their lines."""
+
+    kernel: Kernel
+    conditions: Mapping[int, str]
+
+    def stage(self, stage: Stage) -> Html:
+        return folded(f"Stage {stage.name}", *map(self._schedule, stage.schedules))
+
+    def _schedule(self, schedule: Schedule) -> Html:
+        shaders = [
+            self._shader(dispatch, self._when(variant.when))
+            for variant in schedule.variants
+            for dispatch in variant.dispatches
+        ]
+        title = f"{schedule.strategy}{self._when(schedule.when)}"
+        return _indented(folded(title, *shaders))
+
+    def _shader(self, dispatch: Dispatch, condition: str) -> Html:
+        try:
+            text = self.kernel.shader(dispatch)
+        except Error as error:
+            text = str(error)
+        return _indented(folded(f"{dispatch.wgsl}{condition}", code(text)))
+
+    def _when(self, condition: Callable[..., bool] | None) -> str:
+        line = condition.__code__.co_firstlineno if condition else 0
+        text = self.conditions.get(line, "")
+        return f" when {_DIM.sub(_DIM_NAME, text)}" if text else ""
 
 
-def _schedule(kernel: Kernel, schedule: Schedule) -> Html:
-    dispatches = [each for v in schedule.variants for each in v.dispatches]
-    unique = {dispatch.wgsl: dispatch for dispatch in dispatches}
-    shaders = (_shader(kernel, each) for each in unique.values())
-    indent = 'style="margin-left: 1em"'
-    return element("div", folded(schedule.strategy, *shaders), attributes=indent)
+def _indented(child: Html) -> Html:
+    return element("div", child, attributes='style="margin-left: 1em"')
 
 
-def _shader(kernel: Kernel, dispatch: Dispatch) -> Html:
+def _conditions(module: str) -> Mapping[int, str]:
+    """Return the bodies of a module's lambdas by their lines; nothing without its text."""
     try:
-        text = kernel.shader(dispatch)
-    except Error as error:
-        text = str(error)
-    indent = 'style="margin-left: 1em"'
-    return element("div", folded(dispatch.wgsl, code(text)), attributes=indent)
+        tree = ast.parse(inspect.getsource(sys.modules[module]))
+    except (KeyError, OSError, TypeError):
+        return {}
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Lambda))
+    return {node.lineno: ast.unparse(node.body) for node in nodes}

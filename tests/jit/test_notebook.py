@@ -71,9 +71,13 @@ def test_kernels_are_shown(notebook: Notebook) -> None:
     assert "matmul_nt(a: Matrix[f32], b: Matrix[f32], *, " in html
     assert "<td>0</td><td>4</td><td>m: u32</td>" in html
     assert "<summary>gemm</summary>" in html
+    assert "<summary>gemv when m == 1</summary>" in html
+    assert "<summary>matmul.matmul_nt.gemm when k % 16 == 0 and " in html
     assert "@compute @workgroup_size(" in html
     made = kerngen.compile("kernel one(x: f32[n]) -> y: f32[n] { y[i] = x[i]; }")
-    assert "@compute @workgroup_size(" in notebook.shown(made.one)["text/html"]
+    html = notebook.shown(made.one)["text/html"]
+    assert "@compute @workgroup_size(" in html
+    assert "<summary>kernels.one.map when n % 4 == 0</summary>" in html
 
 
 def test_what_is_not_generated_is_shown_as_ever(notebook: Notebook) -> None:
