@@ -18,6 +18,8 @@ _INTRODUCED: Final[Mapping[Place, str]] = {
     "constant": "A constant is made of literals and other constants.",
 }
 
+_MOST_SUGGESTED: Final = 30
+
 
 def _definition_remedy(env: Environment, name: str) -> str:
     """Say how a value gets its definition before its use."""
@@ -54,7 +56,10 @@ def report_unknown(
         )
         return
     else:
-        remedy = did_you_mean(closest(name, [*scope.names(), *env.later]))
+        # Comparing takes time, and nobody minds the hints of so many.
+        few = len(env.reported) < _MOST_SUGGESTED
+        known = [*scope.names(), *env.later] if few else []
+        remedy = did_you_mean(closest(name, known))
         if name in foreign.VALUES:
             remedy = f"Write {foreign.VALUES[name]}."
         if not remedy and env.current.in_let and len(name) == 1:

@@ -9,12 +9,18 @@ from typing import Final
 LONGEST: Final = 200
 """Longer names are not compared: that takes time, and they are no slips of the pen."""
 
+MOST: Final = 100
+"""Of more names, only so many are compared: those that begin alike, and are as long."""
+
 
 def closest(name: str, known: Iterable[str]) -> str:
     """Return the known name that is most like one that is not, or nothing."""
     if len(name) > LONGEST:
         return ""
     names = [other for other in known if len(other) <= LONGEST]
+    if len(names) > MOST:
+        names = [other for other in names if other[:1].lower() == name[:1].lower()]
+        names = sorted(names, key=lambda other: abs(len(other) - len(name)))[:MOST]
     alike = [other for other in names if other.lower() == name.lower()]
     matches = alike or get_close_matches(name, names, n=1, cutoff=0.6)
     return matches[0] if matches else ""
