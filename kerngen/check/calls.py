@@ -15,6 +15,7 @@ from kerngen.check.literals import flexible
 from kerngen.check.remedies import conversion
 from kerngen.check.scope import one_line
 from kerngen.check.unknown_calls import (
+    is_tensor_of_numbers,
     is_whole_tensor,
     reduced_by,
     report_unknown_function,
@@ -44,8 +45,10 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | N
     if name in ex.env.functions:
         return _function(ex, node, ex.env.functions[name])
     lone_reduction = name in REDUCTIONS and len(node.arguments) < 2
-    of_tensors = any(is_whole_tensor(ex, argument) for argument in node.arguments)
-    if name in GEOMETRY and not of_tensors:
+    sums = name in foreign.REDUCTIONS and any(
+        is_tensor_of_numbers(ex, argument) for argument in node.arguments
+    )
+    if name in GEOMETRY and not sums:
         return check_geometry(ex, node, GEOMETRY[name])
     if name in BUILTINS and not lone_reduction:
         return _builtin(ex, node, BUILTINS[name], want)

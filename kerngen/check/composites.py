@@ -125,7 +125,11 @@ def _remedy(
     if scalar_of(left) is not scalar_of(right) and isinstance(right, Vector):
         wanted = Vector(scalar_of(left), right.width)
         return f"Convert one side: '{wanted.spelling}({one_line(other[0].text)})'."
-    return ""
+    if isinstance(left, Vector) and isinstance(right, Vector):
+        letters = "xyzw"[: min(left.width, right.width)]
+        wider = text if left.width > right.width else one_line(other[0].text)
+        return f"Take as many components of the wider one: '{wider}.{letters}'."
+    return "Take the components that are meant, as in 'v.x'."
 
 
 def check_geometry(ex: Expressions, node: ast.Call, function: Geometry) -> Expr | None:
@@ -176,7 +180,7 @@ def _report(
 ) -> None:
     like = next((v.type for v in values if isinstance(v.type, Vector)), None)
     scalars = [n for n, value in enumerate(values) if not is_composite(value.type)]
-    remedy = ""
+    remedy = f"Pass {accepted}, or convert what is given."
     if like is not None and scalars:
         text = one_line(node.arguments[scalars[0]].span.text)
         remedy = composite_conversion(text, values[scalars[0]].type, like)

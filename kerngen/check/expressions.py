@@ -314,7 +314,7 @@ class Expressions:
         if condition is None or then is None or otherwise is None:
             return None
         sides = (node.then, then), (node.otherwise, otherwise)
-        if not self._one_type("if", node, *sides):
+        if not self._one_type("if", node, *sides, want=want):
             return None
         return self.finish(Select(condition, then, otherwise, then.type), node.span)
 

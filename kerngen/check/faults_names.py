@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from kerngen.source.diagnostic import Related
+from kerngen.source.similar import did_you_mean
 from kerngen.source.text import Span
 from kerngen.source.worded import Worded, WordedBeside, WordedNear, counted
 
@@ -55,7 +56,11 @@ class UnknownType(Worded):
     @property
     def remedy(self) -> str:
         """Where the type is known, or what could be meant."""
-        return self.where or (self.suggestion and f"Did you mean '{self.suggestion}'?")
+        return (
+            self.where
+            or did_you_mean(self.suggestion)
+            or f"Use one of the language's own, or declare 'struct {self.name} {{ ... }}'."
+        )
 
 
 @final

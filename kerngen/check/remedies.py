@@ -65,7 +65,8 @@ def unification(
         node, wanted = (a, b_type) if a_type is Scalar.BOOL else (b, a_type)
         return conversion(node, Scalar.BOOL, wanted)
     for (node, _), (_, other) in ((left, right), (right, left)):
-        if other.is_integer and whole_literal(node) is not None:
+        fits = other.is_integer and want is not Scalar.F32
+        if fits and whole_literal(node) is not None:
             return f"Write '{whole_literal(node)}'."
     if want is not None and want.is_integer and want in (a_type, b_type):
         node = b if a_type is want else a

@@ -66,7 +66,9 @@ def _report_unknown(env: Environment, scope: Scope, node: ast.Assignment) -> Non
     """Record a misspelt target; what was meant then counts as written."""
     name = node.name
     suggestion = closest(name.name, scope.names())
-    env.written.add(suggestion)
+    # Whatever was meant is not missed: with nothing alike, it may be any output.
+    outputs = (t.name for t in env.tensors if t.role is Role.OUTPUT)
+    env.written.update((suggestion,) if suggestion else outputs)
     env.reported.add(name.name)
     remedy = did_you_mean(suggestion)
     if not remedy:

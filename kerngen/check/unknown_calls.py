@@ -13,7 +13,7 @@ from kerngen.check.types import HALVES, report_cast_to_half
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.operators import is_composite
-from kerngen.ir.types import CASTS, COMPOSITES
+from kerngen.ir.types import CASTS, COMPOSITES, Scalar
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.syntax import ast, foreign
 
@@ -25,6 +25,16 @@ def is_whole_tensor(ex: Expressions, node: ast.Expr) -> bool:
     """Whether an argument is a tensor by its bare name, as elsewhere it may be."""
     symbol = ex.scope.get(node.name) if isinstance(node, ast.Name) else None
     return isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0
+
+
+def is_tensor_of_numbers(ex: Expressions, node: ast.Expr) -> bool:
+    """Whether an argument is a whole tensor, and its elements have no components."""
+    symbol = ex.scope.get(node.name) if isinstance(node, ast.Name) else None
+    return (
+        is_whole_tensor(ex, node)
+        and isinstance(symbol, TensorSymbol)
+        and isinstance(symbol.tensor.element, Scalar)
+    )
 
 
 def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
@@ -77,7 +87,10 @@ def reduced_by(ex: Expressions, node: ast.Call) -> foreign.Reduced:
     """Read off what `mean(x)`, `mean(x[i])` or `mean(x[i, j])` reduces: a last axis."""
     if not node.arguments:
         return foreign.Reduced()
-    argument = node.arguments[0]
+    argument = next(
+        (part for part in node.arguments if isinstance(part, ast.Subscript)),
+        node.arguments[0],
+    )
     subscripts: tuple[ast.Expr, ...] = ()
     if isinstance(argument, ast.Subscript):
         subscripts = argument.subscripts

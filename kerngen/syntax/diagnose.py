@@ -155,7 +155,10 @@ def _foreign_operator(mistake: Mistake) -> Diagnostic | None:
     for length in range(_LONGEST_OPERATOR, 0 if alone else 1, -1):
         for start in range(max(at - length + 1, 0), at + 1):
             found = text[start : start + length]
-            if instead := foreign.OPERATORS.get(found):
+            instead = foreign.OPERATORS.get(found)
+            if found == "=>" and mistake.kind == "GREATER":
+                instead = "'='"
+            if instead:
                 span = Span(mistake.source, start, start + len(found))
                 return habits.ForeignSpelling(span=span, found=found, instead=instead)
     return None
@@ -173,12 +176,13 @@ def _directive(mistake: Mistake) -> Diagnostic | None:
 def _foreign_word(mistake: Mistake) -> Diagnostic | None:
     here = Lexeme(mistake.span.text, mistake.span.start)
     in_parentheses = mistake.opening is not None and mistake.opening.text == "("
+    in_brackets = mistake.opening is not None and mistake.opening.text == "["
     in_value = mistake.follows_value
     inside = foreign.EXPRESSION_WORDS if in_value else foreign.PARAMETER_WORDS
     introduced = mistake.text_before(2) in _INTRODUCE or mistake.kind == "CHARACTER"
     for lexeme in filter(None, (None if introduced else mistake.before, here)):
         instead = foreign.WORDS.get(lexeme.text, "")
-        if in_parentheses:
+        if in_parentheses or (in_value and not in_brackets):
             instead = inside.get(lexeme.text, instead)
         if instead:
             span = mistake.lexeme_span(lexeme)
@@ -197,6 +201,11 @@ def _assign_or_compare(mistake: Mistake) -> Diagnostic | None:
         in_value = mistake.opening is not None and mistake.opening.text != "{"
         compares = in_value or "if" in (x.text for x in mistake.statement())
         remedy_ = "To compare, write '=='."
+        if mistake.item == "fn" and not in_value:
+            return habits.AssignmentInExpression(
+                span=mistake.span,
+                remedy="In a function, a value gets its name by 'let': 'let y = ...;'.",
+            )
         if _is_open_target(mistake):
             remedy_ = "Close the '[' before it."
         if not compares and mistake.item != "schedule":

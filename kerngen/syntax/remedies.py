@@ -16,6 +16,8 @@ _Condition: TypeAlias = Callable[[Mistake], bool]
 _TYPE = re.compile(r"\s*\w+\s*(?:\[[^\[\]]*\])?")
 _PARAMETER = re.compile(r"\s*(?:mut\s+)?\w+\s*:")
 _STATEMENT = re.compile(r"\w+\s*(?:\[[^\[\]]*\]\s*)?[-+*/]?=(?!=)")
+_FIELD = re.compile(r"\s*\w+\s*:")
+_ASSIGNED = re.compile(r"\s*(?::\s*\w+\s*)?=(?!=)")
 _CASTS = frozenset({*TYPES, "f32", "i32", "u32"})
 _CLOSING = frozenset({"CLOSE_PAREN", "CLOSE_BRACKET"})
 _OPERATORS = frozenset(
@@ -59,7 +61,13 @@ def _closes_nothing(mistake: Mistake) -> bool:
 def _value_is_missing(mistake: Mistake) -> bool:
     """Whether an operator has nothing behind it."""
     is_operator = mistake.text_before(1) in _OPERATORS
-    return "FLOAT" in mistake.accepts and is_operator and mistake.kind in _ENDS
+    ends = mistake.kind in _ENDS or mistake.span.text in _OPERATORS
+    return "FLOAT" in mistake.accepts and is_operator and ends
+
+
+def _names_a_field(mistake: Mistake) -> bool:
+    """Whether a brace opens what looks like a literal of a struct."""
+    return _FIELD.match(mistake.source.text, mistake.span.end) is not None
 
 
 def _begins(mistake: Mistake) -> bool:
@@ -175,6 +183,12 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "Outputs follow '->', each with a name: '-> y: f32[n]'.",
     ),
     (
+        lambda m: m.text_before(1) == "->"
+        and m.kind == "OPEN_PAREN"
+        and m.item == "fn",
+        "A function returns one value, whose type stands without parentheses.",
+    ),
+    (
         lambda m: m.text_before(1) == "->" and m.kind == "OPEN_PAREN",
         "Outputs stand without parentheses: '-> y: f32[m], z: f32[n]'.",
     ),
@@ -231,12 +245,28 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "An attribute begins with '@', as in '@size(16) mass: f32'.",
     ),
     (
+        lambda m: m.item == "struct" and m.text_before(2) == "@",
+        "An attribute has its value in parentheses: '@align(16)'.",
+    ),
+    (
+        lambda m: m.item == "struct" and m.accepts_only("OPEN_BRACE"),
+        "Fields stand in braces: 'struct Body { mass: f32 }'.",
+    ),
+    (
         lambda m: m.item == "struct" and m.kind in {"SEMICOLON", "NAME", "AT"},
         "Fields are separated by ','.",
     ),
     (
         lambda m: m.item == "fn" and m.kind in ITEMS | {"CLOSE_BRACE", "$END"},
         "A function ends with its value, as in '{ x * 2.0 }'.",
+    ),
+    (
+        lambda m: m.kind == "COMMA" and m.item == "use",
+        "A 'use' takes one file: write another one for the next.",
+    ),
+    (
+        lambda m: m.kind == "COMMA" and m.text_before(1) in {",", "(", "["},
+        "Remove it: nothing stands before it.",
     ),
     (
         lambda m: m.kind == "COMMA" and "SEMICOLON" in m.accepts,
@@ -255,6 +285,10 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "A 'let' ends with ';'; a product is written with '*'.",
     ),
     (
+        lambda m: m.kind == "OPEN_BRACE" and m.follows_value and _names_a_field(m),
+        "A struct is written member by member, as in 'p[i].mass = 1.0;'.",
+    ),
+    (
         lambda m: m.kind == "OPEN_BRACE" and m.follows_value,
         "An element is read with brackets, as in 'x[i]'.",
     ),
@@ -263,8 +297,33 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "The axes of a tensor stand in brackets: 'f32[n]'.",
     ),
     (
+        lambda m: m.kind == "LESS" and m.accepts_only("OPEN_PAREN"),
+        "There are no type parameters: write the types out, one item for each.",
+    ),
+    (
+        lambda m: m.item == "fn" and m.accepts_only("OPEN_PAREN"),
+        "A function is written 'fn name(x: f32) -> f32 { ... }'.",
+    ),
+    (
+        lambda m: m.item == "fn" and m.kind == "ASSIGN" and "COMMA" in m.accepts,
+        "Only the parameters of a kernel have defaults.",
+    ),
+    (
+        lambda m: m.kind == "ASSIGN" and "OPEN_BRACE" in m.accepts,
+        "An output has no default: the kernel writes it.",
+    ),
+    (
+        lambda m: m.kind == "SEMICOLON" and "OPEN_BRACE" in m.accepts,
+        "Remove it: the body follows.",
+    ),
+    (
         lambda m: m.item == "kernel" and m.accepts_only("OPEN_PAREN"),
         "A kernel is written 'kernel name(x: f32[n]) -> y: f32[n] { ... }'.",
+    ),
+    (
+        lambda m: _in_file(m)
+        and _ASSIGNED.match(m.source.text, m.span.end) is not None,
+        "Outside kernels, write a constant: 'const A: f32 = 1.0;'.",
     ),
     (
         _in_file,
