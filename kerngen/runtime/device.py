@@ -54,8 +54,10 @@ WEBGPU_LIMITS: Mapping[str, int] = {
 
 _TYPES = ("DiscreteGPU", "IntegratedGPU", "unknown", "CPU")
 _BACKENDS = ("Metal", "D3D12", "Vulkan")
+_DOCTOR = "'kerngen doctor' says what is missing"
 _INSTALL = (
-    "Debian and Ubuntu have a software adapter: apt-get install mesa-vulkan-drivers"
+    f"{_DOCTOR}. Debian and Ubuntu have a software adapter: apt-get install "
+    f"mesa-vulkan-drivers"
 )
 
 LLVMPIPE_TURNS = 65_500
@@ -101,7 +103,7 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
         others = " or ".join(each for each in get_args(AdapterChoice) if each != choice)
         raise NoAdapter(
             f"No {choice} adapter was found: {reason}. {VARIABLE}={others} asks for "
-            f"another, and so does open(adapter=...)."
+            f"another, and so does open(adapter=...); {_DOCTOR}."
         )
     warnings.warn(
         f"No adapter was found ({reason}): kernels run as their NumPy reference, slowly. "
