@@ -60,12 +60,12 @@ def test_without_adapters_numpy_is_announced(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("KERNGEN_ADAPTER", raising=False)
     adapters(monkeypatch)
     with pytest.warns(
-        gpu.ReferenceFallbackWarning, match="kerngen doctor.*mesa-vulkan"
+        gpu.ReferenceFallbackWarning, match=r"kerngen doctor.*mesa-vulkan"
     ):
         ctx = gpu.open()
     assert ctx.kind == "reference"
     with pytest.raises(
-        NoAdapter, match="No software adapter was found.*kerngen doctor"
+        NoAdapter, match=r"No software adapter was found.*kerngen doctor"
     ):
         gpu.open(adapter="software")
 
