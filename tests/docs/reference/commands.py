@@ -27,6 +27,23 @@ Exit status: 0 done, 1 your input or a check failed, 2 wrong usage. A terminal g
 """
 
 
+BESIDE: Final = {
+    "new": ("`cargo new`", "a project", ""),
+    "build": ("`cargo build`, `futhark`", "the generated package", ""),
+    "check": ("`cargo check`, `ruff check`", "", ""),
+    "fmt": ("`cargo fmt`, `black`", "the sources, formatted", ""),
+    "show": ("Compiler Explorer", "", ""),
+    "layout": ("`pahole`", "", ""),
+    "explain": ("`rustc --explain`, `ruff rule`", "", ""),
+    "verify": ("a test suite by hypothesis, made for you", "", "yes"),
+    "watch": ("`cargo watch`", "what `build` writes, at each save", ""),
+    "doctor": ("`brew doctor`", "", "tests all it finds"),
+    "bench": ("`futhark bench`, pytest-benchmark", "with `--json`, `--plot`", "yes"),
+    "tune": ("`futhark autotune`", "with `--out`, a file of schedules", "yes"),
+}
+"""What a command is like elsewhere, what it writes, and whether it runs kernels."""
+
+
 def page() -> str:
     """Return the page in Markdown."""
     parts = [_INTRODUCTION, _overview()]
@@ -38,10 +55,12 @@ def page() -> str:
 
 def _overview() -> str:
     rows = [
-        (f"[`kerngen {name}`](#kerngen-{name})", _summary(command))
+        (f"[`kerngen {name}`](#kerngen-{name})", _summary(command), *BESIDE[name])
         for name, command in main.commands.items()
     ]
-    return table(("command", "what it does"), rows)
+    return table(
+        ("command", "what it does", "is like", "writes", "needs an adapter"), rows
+    )
 
 
 def _summary(command: click.Command) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, cast
 
+import kerngen
 import kerngen.runtime as gpu
 from tests.docs.reference.table import listed, table
 
@@ -19,7 +22,7 @@ Made from the docstrings of `kerngen.runtime`, which are also what `help()` show
 import kerngen.runtime as gpu
 ```
 
-Everything that generated modules and your own programs use is here: contexts, tensors, element types and errors.
+Everything that generated modules and your own programs use is here: contexts, tensors, element types and errors. At the end: `kerngen.compile` and `kerngen.load`, which make modules without files.
 """
 
 CLASSES: Final = (
@@ -38,6 +41,9 @@ INTERNAL: Final = frozenset(
     {"finish", "check_watches", "lease", "binding", "direct", "signature"}
 )
 """Members without an underscore that are the runtime's own affair all the same."""
+
+
+_SECTION: Final = re.compile(r"^(\w+:)\n((?: {4}.*\n?)+)", re.MULTILINE)
 
 
 class _Bare(str):
@@ -73,6 +79,14 @@ def _parts() -> Iterator[str]:
         yield from _class(class_)
     yield from _types()
     yield from _errors()
+    yield "## Without files\n"
+    yield "`import kerngen`, with the compiler: [Notebooks](../notebooks.md) shows how.\n"
+    for name, function in (("compile", kerngen.compile), ("load", kerngen.load)):
+        yield f"### `{name}{_signature(function)}`\n"
+        yield f"{_doc(function)}\n"
+    for made in (kerngen.KernelModule, kerngen.CompileError):
+        yield f"### `{made.__name__}`\n"
+        yield f"{_doc(made)}\n"
 
 
 def _class(class_: type) -> Iterator[str]:
@@ -156,4 +170,10 @@ def _annotation(written: object) -> object:
 def _doc(what: object) -> str:
     text = inspect.getdoc(what)
     assert text, what
-    return text
+    return _SECTION.sub(_listed_section, text)
+
+
+def _listed_section(section: re.Match[str]) -> str:
+    """Return a section such as `Raises:` with each entry as an element of a list."""
+    entries = re.sub(r"^(?=\S)", "- ", textwrap.dedent(section[2]), flags=re.MULTILINE)
+    return f"{section[1]}\n\n{entries}"
