@@ -18,7 +18,7 @@ def new(path: Path, name: str | None) -> None:
     """Make a project in PATH, a new or an empty folder; '.' is the one you are in.
 
     It has a kernel, a test of it, settings for kerngen, mypy, pyright and pytest, and a
-    workflow for GitHub.
+    workflow for GitHub.  If there is git, and no repository around it, it is one.
     """
     from kerngen.cli.build import build_sources
     from kerngen.cli.console import reporting
@@ -27,6 +27,7 @@ def new(path: Path, name: str | None) -> None:
     from kerngen.scaffold.project import (
         SOURCE,
         NotEmptyError,
+        begin_history,
         out_of,
         refuse_what_is_there,
         write_project,
@@ -41,6 +42,7 @@ def new(path: Path, name: str | None) -> None:
         raise click.ClickException(f"{error}{hint * (name is None)}") from None
     with reporting(sys.stderr):
         write_project(folder, project, __version__)
+        begin_history(folder)
         out = out_of(folder, project)
         build_sources(select(None, Project(folder / SOURCE, out)), out, None)
     click.echo(f"Project '{project.name}' is in '{path}'. Next:\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -55,6 +57,22 @@ def write_project(folder: Path, name: ProjectName, version: str) -> None:
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8", newline="\n")
+
+
+def begin_history(folder: Path) -> None:
+    """Make a git repository of a folder, unless it lies in one, or there is no git."""
+    inside = _git("-C", str(folder), "rev-parse", "--is-inside-work-tree")
+    if not inside:
+        _git("init", "--quiet", str(folder))
+
+
+def _git(*words: str) -> bool:
+    """Run git, if there is one; return whether it succeeded."""
+    git = shutil.which("git")
+    if git is None:
+        return False
+    done = subprocess.run([git, *words], capture_output=True, check=False)  # noqa: S603
+    return done.returncode == 0
 
 
 def out_of(folder: Path, name: ProjectName) -> Path:

@@ -103,6 +103,19 @@ def test_the_folder_one_is_in(
     assert (here / "generated" / "here" / "layers.py").is_file()
 
 
+def test_it_is_a_repository_where_there_is_none(
+    kerngen: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kerngen("new", "first")
+    ignored = ("git", "-C", "first", "check-ignore", ".hypothesis/x", "a/__pycache__/x")
+    assert len(subprocess.check_output(ignored).split()) == 2
+    kerngen("new", "first/inner")
+    assert not Path("first/inner/.git").exists()
+    monkeypatch.setenv("PATH", "")
+    kerngen("new", "second")
+    assert not Path("second/.git").exists()
+
+
 def test_a_folder_with_something_in_it_is_left_as_it_is(
     kerngen: Run, tmp_path: Path
 ) -> None:
