@@ -274,8 +274,8 @@ class LengthReads(Worded):
     place: str
     what: str
     remedy: str = (
-        "The host computes it before the kernel runs, from dims, scalars, constants "
-        "and hosts."
+        "The host computes it before the kernel runs, from dims ('n' in 'x: f32[n]'), "
+        "integer scalars, constants and hosts."
     )
 
 

@@ -111,13 +111,18 @@ class LiteralRange(Worded):
     code: ClassVar[str] = "KG0306"
     rule: ClassVar[str] = "A constant fits its type."
     says: ClassVar[str] = "{value} does not fit '{type}', which holds {low} to {high}."
-    advice: ClassVar[str] = "{remedy}"
+    advice: ClassVar[str] = "{instead}"
 
     value: str
     type: str
     low: str
     high: str
-    remedy: str = "Write a value that lies between these."
+    remedy: str = ""
+
+    @property
+    def instead(self) -> str:
+        """What may be meant, or what fits."""
+        return self.remedy or "Write a value that lies between these."
 
 
 @final

@@ -142,7 +142,11 @@ class LengthExpressions(FreeMixing):
             case ValueSymbol(value=value):
                 return value
             case None:
-                report_unknown(self.env, self.scope, node)
+                remedy = (
+                    "Use a dim of the inputs, or take the length as a scalar: "
+                    f"'{node.name}: u32'."
+                )
+                report_unknown(self.env, self.scope, node, remedy)
             case FaultySymbol(kind=kind) if kind != "an output":
                 pass
             case IndexSymbol():

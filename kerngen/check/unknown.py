@@ -62,9 +62,10 @@ def report_unknown(
         remedy = did_you_mean(closest(name, known))
         if name in foreign.VALUES:
             remedy = f"Write {foreign.VALUES[name]}."
+        remedy = remedy or otherwise
         if not remedy and env.current.in_let and len(name) == 1:
             written = f"'let {env.current.target}[{name} < n] = ...;'"
             remedy = f"An index stands on the left, with its range: {written}."
-        remedy = remedy or otherwise or _INTRODUCED[env.place]
+        remedy = remedy or _INTRODUCED[env.place]
         env.faults.add(UnknownName(span=node.span, name=name, remedy=remedy))
     env.reported.add(name)

@@ -208,12 +208,26 @@ def _assign_or_compare(mistake: Mistake) -> Diagnostic | None:
             )
         if _is_open_target(mistake):
             remedy_ = "Close the '[' before it."
+        elif _begins_branch(mistake):
+            remedy_ = "A branch is a value alone: leave out all up to the '='."
+            compares = True
         if not compares and mistake.item != "schedule":
             remedy_ = "To compare, write '=='; each target has a statement of its own."
         return habits.AssignmentInExpression(span=mistake.span, remedy=remedy_)
     if mistake.kind == "EQUAL" and "ASSIGN" in mistake.accepts:
         return habits.ComparisonAsStatement(span=mistake.span)
     return None
+
+
+def _begins_branch(mistake: Mistake) -> bool:
+    """Whether just a target stands between a brace inside of a value and this."""
+    if mistake.opening is None or mistake.opening.text != "{":
+        return False
+    at = mistake.preceding.index(mistake.opening)
+    between = [lexeme.text for lexeme in mistake.preceding[at + 1 :]]
+    is_target = len(between) == 1 or (between[1:2] == ["["] and between[-1] == "]")
+    is_branch = "if" in (x.text for x in mistake.preceding[:at])
+    return is_branch and is_target and "=" not in between
 
 
 def _is_open_target(mistake: Mistake) -> bool:

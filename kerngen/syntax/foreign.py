@@ -79,6 +79,8 @@ WORDS = {
     "parallel": _LOOP,
     "loop": _LOOP,
     "while": "a reduction or an index in place of a loop",
+    **dict.fromkeys(("break", "continue"), "the condition in the value: " + _CHOICE),
+    **dict.fromkeys(("pass", "discard"), "nothing: remove it"),
     "switch": _CHOICE,
     "match": _CHOICE,
     "where": _CHOICE,

@@ -10,7 +10,14 @@ import re
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import habits
-from kerngen.syntax.foreign import FUNCTIONS, REDUCTIONS, TYPES, VALUES, Reduced
+from kerngen.syntax.foreign import (
+    FUNCTIONS,
+    MODULES,
+    REDUCTIONS,
+    TYPES,
+    VALUES,
+    Reduced,
+)
 from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.mistake import Mistake
 from kerngen.syntax.wording import VALUE_STARTS
@@ -26,6 +33,9 @@ _INDEX = re.compile(r"\s*\[\s*(\w+)\s*\]")
 _OPENERS, _CLOSERS = frozenset("([{"), frozenset(")]}")
 _ENDS = frozenset([*";,/+-%<>=", "<=", ">=", "==", "!="])
 _READ = re.compile(r"(\w+)\s*\[([^\[\]]*)\]")
+_RECEIVER = re.compile(r"\w+(?:\[[^\[\]\n]{0,80}\])?\Z")
+_IN_PARENTHESES = re.compile(r"\(([^()\n]{0,80})\)")
+_LONGEST = 100
 _TARGET = re.compile(r"(?:let\s+)?\w+\s*(\[[^\[\]]*\])?\s*=.*", re.DOTALL)
 
 
@@ -312,12 +322,22 @@ def method_call(mistake: Mistake) -> Diagnostic | None:
     name = mistake.before
     if mistake.kind != "OPEN_PAREN" or name is None or mistake.text_before(2) != ".":
         return None
-    instead = FUNCTIONS.get(name.text, f"'{name.text}(x)'")
+    instead = FUNCTIONS.get(name.text, f"'{name.text}({_arguments(mistake)})'")
     if _REDUCTION.fullmatch(name.text):
         return _reducing_method(mistake, name)
     if name.text in REDUCTIONS:
         instead = Reduced().by(name.text)
     return habits.MethodCall(span=mistake.lexeme_span(name), instead=instead)
+
+
+def _arguments(mistake: Mistake) -> str:
+    """Return what a method is called on and with, as arguments in text."""
+    text, at = mistake.source.text, mistake.preceding[-2].start
+    match = _RECEIVER.search(text, max(0, at - _LONGEST), at)
+    receiver = match[0] if match and match[0] not in MODULES else ""
+    given = _IN_PARENTHESES.match(text, mistake.span.start)
+    arguments = " ".join(given[1].split()) if given else ""
+    return ", ".join(filter(None, (receiver, arguments))) or "x"
 
 
 def _reducing_method(mistake: Mistake, name: Lexeme) -> Diagnostic:

@@ -366,12 +366,25 @@ def binder_remedy(mistake: Mistake) -> str:
         index = mistake.before.text
         rest = mistake.source.text[mistake.span.end :]
         bound = " ".join(re.split(r"[],;\n]", rest, maxsplit=1)[0].split())
+        if bound in _left_indices(mistake):
+            return (
+                "A range is the same for all elements; choose inside of one: "
+                f"'sum[{index}] if {index} <= {bound} {{ ... }} else {{ 0.0 }}'."
+            )
         written = f"'{index} < {bound} + 1' for '{index} <= {bound}'"
         return f"A range ends before its bound: write {written}."
     return next(
         (hint for holds, hint in _BINDERS if holds(mistake)),
         "Write a name, with a range if need be: 'sum[i]', 'sum[i < n]'.",
     )
+
+
+def _left_indices(mistake: Mistake) -> set[str]:
+    """Return the indices on the left of the statement that this is in."""
+    texts = [lexeme.text for lexeme in mistake.statement()]
+    left = texts[: texts.index("=")] if "=" in texts else []
+    start = max((n for n, text in enumerate(left) if text == "["), default=len(left))
+    return {text for text in left[start:] if text.isidentifier()}
 
 
 def mut_remedy(mistake: Mistake) -> str:
