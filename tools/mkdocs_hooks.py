@@ -1,11 +1,19 @@
-"""What `mkdocs` calls while it builds the site: pages that are made of data are added."""
+"""What `mkdocs` calls while it builds the site: pages made of data, and a check."""
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 from kerngen.explain.site import documents
+
+_FETCHED: Final = re.compile(
+    r'<(?:script|link|img|iframe)[^>]+(?:src|href)="(https?:[^"]+)'
+)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -13,3 +21,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, text in documents().items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+def on_post_page(output: str, **_: object) -> str:
+    """Refuse a page that a browser would fetch something for: it can be read offline."""
+    if fetched := _FETCHED.search(output):
+        raise PluginError(f"A page fetches {fetched[1]}.")
+    return output
