@@ -8,6 +8,7 @@ from typing import Final
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 from kerngen.explain.site import documents
 
@@ -15,12 +16,22 @@ _FETCHED: Final = re.compile(
     r'<(?:script|link|img|iframe)[^>]+(?:src|href)="(https?:[^"]+)'
 )
 
+_NOTE: Final = re.compile(r"^<!-- docs: .* -->\n", re.MULTILINE)
+
+_ERRORS: Final = "\nThe same pages are here: [all errors](errors/index.md).\n"
+
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the index of errors, and a page for each."""
     for path, text in documents().items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Drop what is said to tests alone, and link what only the site has."""
+    text = _NOTE.sub("", markdown)
+    return text + _ERRORS if page.file.src_uri == "explain.md" else text
 
 
 def on_post_page(output: str, **_: object) -> str:
