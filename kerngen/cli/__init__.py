@@ -23,6 +23,7 @@ from kerngen.cli.new import new
 from kerngen.cli.show import show
 from kerngen.cli.tune import tune
 from kerngen.cli.verify import verify
+from kerngen.cli.watch import watch
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -41,6 +42,7 @@ def main() -> None:
 for _command in (
     new,
     build,
+    watch,
     check,
     fmt,
     show,

@@ -34,6 +34,7 @@ from kerngen.runtime.errors import (
     NoAdapter,
     OutOfMemoryError,
     ReferenceFallbackWarning,
+    ReloadError,
     ShapeError,
     StateError,
     UniformRangeError,
@@ -82,6 +83,7 @@ from kerngen.runtime.leaves import (
     vec4u,
 )
 from kerngen.runtime.profile import Event, Profile
+from kerngen.runtime.reload import reload
 from kerngen.runtime.struct import Struct
 from kerngen.runtime.tensor import Matrix, Scalar, Tensor, Tensor3, Tensor4, Vector
 from kerngen.runtime.timing import Span
@@ -118,6 +120,7 @@ __all__ = [
     "OutOfMemoryError",
     "Profile",
     "ReferenceFallbackWarning",
+    "ReloadError",
     "Scalar",
     "ShapeError",
     "Span",
@@ -153,6 +156,7 @@ __all__ = [
     "mat4x4f",
     "mat4x4h",
     "open",
+    "reload",
     "u32",
     "vec2f",
     "vec2h",

@@ -69,6 +69,10 @@ class Cache(Generic[K, V]):
         """Forget a key."""
         self._entries.pop(key, None)
 
+    def entries(self) -> list[tuple[K, V]]:
+        """Return every key with its value, uncounted."""
+        return list(self._entries.items())
+
     def clear(self) -> None:
         """Forget everything."""
         self._entries.clear()

@@ -91,6 +91,11 @@ class ValidationError(Error):
 
 
 @final
+class ReloadError(Error, ImportError):
+    """A module that was generated anew can't be taken up; the old one stays."""
+
+
+@final
 class AbiError(Error, ImportError):
     """A generated module and this runtime do not speak the same ABI."""
 

@@ -20,6 +20,7 @@ from kerngen.runtime.errors import DeviceLost, FeatureError
 from kerngen.runtime.gpu import Buffer, Device, GPUBuffer, GPUDevice, translate
 from kerngen.runtime.launch import Launcher
 from kerngen.runtime.limits import Limits
+from kerngen.runtime.live import BACKENDS
 from kerngen.runtime.memory import Memory
 from kerngen.runtime.native import MakeModule, tick_seconds, wait
 from kerngen.runtime.plan import Capabilities
@@ -77,6 +78,7 @@ class GpuBackend:
         self._shaders = Shaders(device, self.counters, make_module)
         self._assemble(capabilities)
         remember(self)
+        BACKENDS.add(self)
 
     def _assemble(self, capabilities: Capabilities) -> None:
         device, counters, limits = self._device, self.counters, self.limits
@@ -127,6 +129,13 @@ class GpuBackend:
             self._memory.readbacks,
         ]
         return {cache.name: cache for cache in caches}
+
+    def forget_kernels(self, kernels: frozenset[Kernel]) -> None:
+        """Drop the plans of kernels, and the pipelines that no other plan here has."""
+        with self._lock:
+            dropped = self._launcher.forget(kernels)
+            self._shaders.forget(dropped)
+            self._bind_groups.forget_shaders(frozenset(one.uid for one in dropped))
 
     def lease(self, nbytes: int, least: int = 0) -> Lease[Buffer]:
         """Return padded storage for `nbytes`, with any contents and room for `least`."""

@@ -17,9 +17,10 @@ from kerngen.runtime.checks import (
     not_a_context,
     resolve_lengths,
 )
-from kerngen.runtime.errors import Error
+from kerngen.runtime.errors import Error, StateError
 from kerngen.runtime.fields import is_leaf
 from kerngen.runtime.scalars import prepare
+from kerngen.runtime.stamp import stamp_of
 from kerngen.runtime.struct import Fit, UniformStruct, fit_of
 
 if TYPE_CHECKING:
@@ -349,12 +350,19 @@ class Kernel:
         """Return the text of a dispatch's shader; raise `Error` if it can't be read."""
         path = self.folder / f"{dispatch.wgsl}.wgsl"
         try:
-            return path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8")
         except OSError as error:
             raise Error(
                 f"{self.place}: can't read the shader {path} ({error.strerror}). Run "
                 f"'kerngen build' again."
             ) from error
+        module = stamp_of(getattr(self.hosts, "__globals__", {}).get("__doc__") or "")
+        if module and module != stamp_of(text):
+            raise StateError(
+                f"{self.name}: the shader {path} was generated anew since its module "
+                f"was imported. Call 'kerngen.runtime.reload()', or restart."
+            )
+        return text
 
     def launch(
         self,

@@ -22,7 +22,7 @@ from kerngen.runtime.plan import Plan, Step
 from kerngen.runtime.planner import Planner
 from kerngen.runtime.recorder import Recorder
 from kerngen.runtime.scalars import check_scalars, pack, prepare
-from kerngen.runtime.shaders import BindGroups
+from kerngen.runtime.shaders import BindGroups, CompiledShader
 from kerngen.runtime.storage import Block
 from kerngen.runtime.tensor import Tensor
 from kerngen.runtime.tracer import Tracer
@@ -109,6 +109,16 @@ class Launcher:
             self._run(kernel, plan, scalars, slots, detours)
         self._counters.calls += 1
         return results
+
+    def forget(self, kernels: frozenset[Kernel]) -> frozenset[CompiledShader]:
+        """Drop the plans of kernels; return the shaders that no other plan has."""
+        plans = self.plans.entries()
+        old = {key: plan for key, plan in plans if key[0] in kernels}
+        for key in old:
+            self.plans.discard(key)
+        kept = {step.shader for _, plan in self.plans.entries() for step in plan.steps}
+        used = {step.shader for plan in old.values() for step in plan.steps}
+        return frozenset(used - kept)
 
     def _make_plan(
         self,

@@ -88,6 +88,13 @@ class Shaders:
             self.cache.put(key, shader)
             return shader
 
+    def forget(self, shaders: frozenset[CompiledShader]) -> None:
+        """Drop compiled shaders; who needs one still compiles it anew."""
+        with self._compiler.lock:
+            for key, shader in self.cache.entries():
+                if shader in shaders:
+                    self.cache.discard(key)
+
 
 @final
 class _Compiler:
@@ -220,6 +227,13 @@ class BindGroups:
         for key in self._users.pop(uid, ()):
             self.cache.discard(key)
             self._unlink(key)
+
+    def forget_shaders(self, uids: frozenset[int]) -> None:
+        """Drop the bind groups of shaders that are no longer run."""
+        for key, _ in self.cache.entries():
+            if key[0] in uids:
+                self.cache.discard(key)
+                self._unlink(key)
 
     def _unlink(self, key: GroupKey) -> None:
         """Forget which blocks a bind group uses."""

@@ -72,7 +72,7 @@ THIRD_PARTY = {
     "tune": {"numpy"},
     "verify": {"hypothesis", "numpy", "rich"},
     "doctor": {"numpy", "kerngen_kernels"},
-    "cli": {"click", "rich"},
+    "cli": {"click", "rich", "watchfiles"},
     "runtime": {"numpy", "wgpu"},
     "batch": {"numpy", "kerngen_kernels"},
     "matmul_cache": {"numpy", "kerngen_kernels"},

@@ -1,0 +1,126 @@
+"""`kerngen watch`: build again whenever a source is saved."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter, strftime
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+import click
+
+from kerngen.cli.build import build_sources
+from kerngen.cli.console import reporting
+from kerngen.cli.project import (
+    Selection,
+    choose_out,
+    find_project,
+    select,
+    shown_path,
+)
+from kerngen.syntax.library import SUFFIX
+
+if TYPE_CHECKING:
+    from watchfiles import Change
+
+_States: TypeAlias = dict[Path, tuple[int, int]]
+"""When each source was saved, and how long it is."""
+
+_LOOK_AFTER: Final = 1000
+"""Milliseconds until a save is noticed that fell between the first build and the watch."""
+
+
+@click.command()
+@click.argument("src", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="The folder to write to; it becomes a Python package.",
+)
+def watch(src: Path | None, out: Path | None) -> None:
+    """Build SRC, and build it again whenever a .kern file of its folder is saved.
+
+    Errors are shown, and the old output stays until they are mended.  A program that
+    runs meanwhile takes up the new kernels by 'kerngen.runtime.reload()'.  Ctrl-C ends.
+    """
+    project = find_project()
+    selection = select(src, project)
+    session = _Session(src, selection.base, choose_out(out, selection, project))
+    try:
+        session.build((), jobs=None)
+        for changes in session.changes():
+            session.build(changes, jobs=1)
+    except KeyboardInterrupt:
+        click.echo("\nStopped.")
+
+
+@final
+@dataclass
+class _Session:
+    """One run of the command."""
+
+    src: Path | None
+    base: Path
+    out: Path
+    states: _States = field(default_factory=dict[Path, tuple[int, int]])
+
+    def build(self, changes: Iterable[str], jobs: int | None) -> None:
+        """Build what changed, and print what came of it; a user's fault ends nothing."""
+        if sys.stdout.isatty():
+            click.clear()
+        for change in changes:
+            click.echo(f"{strftime('%H:%M:%S')} {change}")
+        start = perf_counter()
+        try:
+            with reporting(sys.stdout):
+                selection = select(self.src, find_project())
+                self.states = _states(selection)
+                build_sources(selection, self.out, jobs)
+        except click.ClickException as error:
+            click.echo(f"error: {error.format_message()}")
+        except click.exceptions.Exit:
+            pass  # the faults are printed
+        took = perf_counter() - start
+        click.echo(f"{took:.2f} s. Watching {shown_path(self.base)}; Ctrl-C ends.")
+
+    def changes(self) -> Iterator[list[str]]:
+        """Yield what was saved, added and deleted, as it happens."""
+        from watchfiles import watch as watch_files
+
+        watched = watch_files(
+            self.base,
+            watch_filter=self._is_source,
+            rust_timeout=_LOOK_AFTER,
+            yield_on_timeout=True,
+        )
+        for number, changes in enumerate(watched):
+            if changes:
+                yield [self._told(path) for path in sorted({p for _, p in changes})]
+            elif number == 0 and self._missed():
+                yield ["saved during the first build"]
+
+    def _is_source(self, _change: Change, path: str) -> bool:
+        """Whether a path is one that a build reads: no output, no editor's own file."""
+        file = Path(path)
+        inside = file.relative_to(self.base).parts
+        return file.suffix == SUFFIX and not any(p.startswith(".") for p in inside)
+
+    def _told(self, path: str) -> str:
+        """Say what happened to a source; an editor may replace one to change it."""
+        file = Path(path)
+        change = "changed" if file in self.states else "added"
+        return f"{shown_path(file)} {change if file.exists() else 'deleted'}"
+
+    def _missed(self) -> bool:
+        try:
+            return _states(select(self.src, find_project())) != self.states
+        except click.ClickException:
+            return False
+
+
+def _states(selection: Selection) -> _States:
+    stats = {file.file: file.file.stat() for file in selection.files}
+    return {file: (stat.st_mtime_ns, stat.st_size) for file, stat in stats.items()}

@@ -1,0 +1,177 @@
+"""Taking up generated modules that were generated anew while the program runs.
+
+A module is run again in place, and functions stay the same objects with new code, so
+that whoever imported a module or a function from it calls the new kernels.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from importlib import invalidate_caches
+from importlib.machinery import SourceFileLoader
+from importlib.util import resolve_name
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, NoReturn, final
+
+from kerngen.runtime.errors import ReloadError, StateError
+from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.live import forget_kernels
+from kerngen.runtime.stamp import stamp_of
+
+_IMPORT = re.compile(r"^from (\.+[\w.]*) import ", re.MULTILINE)
+_FUNCTION_PARTS = (
+    "__code__",
+    "__defaults__",
+    "__kwdefaults__",
+    "__doc__",
+    "__annotations__",
+)
+
+
+def reload() -> tuple[str, ...]:
+    """Take up the modules of kernels that were generated anew since they were imported.
+
+    Modules and functions that were imported, in whichever way, are the new ones from
+    then on.  Structs are new classes: take them from the module, and make their values
+    and tensors anew.  Contexts and tensors stay; what was compiled of the old kernels
+    is dropped.  Modules whose file is gone stay as they are; functions whose kernel is
+    gone raise `StateError`.
+
+    Call it between calls of kernels, from one thread.  Returns the names of the modules
+    in question, which are none if nothing changed.
+
+    Raises:
+        ReloadError: If a new module can't be run.  All old ones then stay.
+    """
+    changed = {one.name: one for one in _changed()}
+    if not changed:
+        return ()
+    invalidate_caches()
+    before = {name: dict(vars(one.module)) for name, one in changed.items()}
+    loaded = set(sys.modules)
+    for name in _in_order(changed):
+        try:
+            changed[name].run()
+        except Exception as error:
+            _restore(changed, before, loaded)
+            raise ReloadError(
+                f"'{name}' can't be run, and the kernels in use stay the old ones: {error}"
+            ) from error
+    for name, one in changed.items():
+        _keep_functions(vars(one.module), before[name])
+        _mark_gone(vars(one.module), before[name])
+    forget_kernels(_kernels(before))
+    return tuple(sorted(changed))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    """A module in use, and the text that it has on the disk now."""
+
+    name: str
+    module: ModuleType
+    path: str
+    text: str
+
+    def run(self) -> None:
+        """Run the text in the module, which then has what the text says alone."""
+        code = compile(self.text, self.path, "exec", dont_inherit=True)
+        names = vars(self.module)
+        for name in [name for name in names if not _is_of_import(name)]:
+            del names[name]
+        exec(code, names)  # noqa: S102 - as Python's import does
+
+    def imports(self) -> Iterator[str]:
+        """Yield the modules beside this one that it imports."""
+        for relative in _IMPORT.findall(self.text):
+            yield resolve_name(relative, self.name.rpartition(".")[0])
+
+
+def _changed() -> Iterator[_Changed]:
+    """Yield the generated modules whose text on the disk is of other sources."""
+    for name, module in list(sys.modules.items()):
+        # Anything may be in there: lazy modules, or None.
+        names = getattr(module, "__dict__", {})
+        loader = names.get("__loader__")
+        ours = isinstance(names.get("_WGSL"), Path)
+        if not ours or not isinstance(loader, SourceFileLoader):
+            continue
+        try:
+            text = Path(loader.path).read_text("utf-8")
+        except FileNotFoundError:
+            continue
+        if stamp_of(text) != stamp_of(module.__doc__ or ""):
+            yield _Changed(name, module, loader.path, text)
+
+
+def _in_order(changed: Mapping[str, _Changed]) -> Iterator[str]:
+    """Yield the names so that each module comes after those that it imports."""
+    graph = {
+        name: [other for other in one.imports() if other in changed]
+        for name, one in changed.items()
+    }
+    return iter(TopologicalSorter(graph).static_order())
+
+
+def _is_of_import(name: str) -> bool:
+    """Whether Python's import made a name, not the module's text."""
+    return name.startswith("__") and name not in {"__all__", "__annotations__"}
+
+
+def _keep_functions(names: dict[str, Any], before: Mapping[str, Any]) -> None:
+    """Give the functions that there were the new code, in the place of the new ones.
+
+    They have the module's names for globals, so that they find its new kernels there.
+    """
+    for name, new in list(names.items()):
+        old = before.get(name)
+        if not (isinstance(old, FunctionType) and isinstance(new, FunctionType)):
+            continue
+        if old.__globals__ is names and not new.__closure__ and not old.__closure__:
+            for part in _FUNCTION_PARTS:
+                setattr(old, part, getattr(new, part))
+            names[name] = old
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """Stands for a kernel that its source no longer has: its functions say so."""
+
+    name: str
+
+    def launch(self, *_: object) -> NoReturn:
+        """Refuse the call."""
+        raise StateError(f"{self.name}: the kernel is gone from its source.")
+
+    check = launch
+
+
+def _mark_gone(names: dict[str, Any], before: Mapping[str, Any]) -> None:
+    for name, old in before.items():
+        if isinstance(old, Kernel | _Gone):
+            names.setdefault(name, _Gone(old.name))
+
+
+def _restore(
+    changed: Mapping[str, _Changed],
+    before: Mapping[str, Mapping[str, Any]],
+    loaded: set[str],
+) -> None:
+    """Undo what was run, and forget modules that were imported on the way."""
+    for name, one in changed.items():
+        vars(one.module).clear()
+        vars(one.module).update(before[name])
+    for name in set(sys.modules) - loaded:
+        del sys.modules[name]
+
+
+def _kernels(modules: Mapping[str, Mapping[str, Any]]) -> frozenset[Kernel]:
+    values = (value for names in modules.values() for value in names.values())
+    return frozenset(value for value in values if isinstance(value, Kernel))
