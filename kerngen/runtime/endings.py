@@ -7,21 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
-from weakref import WeakSet
+from typing import TypeAlias
 
 from kerngen.runtime.errors import ContextError, DeviceLost, Error
+from kerngen.runtime.live import alive
 
 Ending: TypeAlias = Callable[[], Error]
 """Makes the error of a call that comes after the end."""
-
-
-class Forkable(Protocol):
-    """What a fork leaves without the threads of its device."""
-
-    def leave_behind(self) -> None:
-        """Refuse all calls from now on; called in the new process, in its only thread."""
-        ...
 
 
 def closed() -> Error:
@@ -46,16 +38,8 @@ def forked() -> Error:
     )
 
 
-_alive: WeakSet[Forkable] = WeakSet()
-
-
-def remember(backend: Forkable) -> None:
-    """Have a backend left behind when this process forks, while it lives."""
-    _alive.add(backend)
-
-
 def _leave_behind() -> None:
-    for backend in list(_alive):
+    for backend in alive():
         backend.leave_behind()
 
 

@@ -15,12 +15,12 @@ from kerngen.runtime.backend import AnyTensor, Bytes, Kind
 from kerngen.runtime.caches import Counted
 from kerngen.runtime.choices import Choice
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.endings import Ending, closed, forked, lost, remember
+from kerngen.runtime.endings import Ending, closed, forked, lost
 from kerngen.runtime.errors import DeviceLost, FeatureError
 from kerngen.runtime.gpu import Buffer, Device, GPUBuffer, GPUDevice, translate
 from kerngen.runtime.launch import Launcher
 from kerngen.runtime.limits import Limits
-from kerngen.runtime.live import BACKENDS
+from kerngen.runtime.live import remember
 from kerngen.runtime.memory import Memory
 from kerngen.runtime.native import MakeModule, tick_seconds, wait
 from kerngen.runtime.plan import Capabilities
@@ -78,7 +78,6 @@ class GpuBackend:
         self._shaders = Shaders(device, self.counters, make_module)
         self._assemble(capabilities)
         remember(self)
-        BACKENDS.add(self)
 
     def _assemble(self, capabilities: Capabilities) -> None:
         device, counters, limits = self._device, self.counters, self.limits

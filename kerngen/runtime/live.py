@@ -9,18 +9,24 @@ if TYPE_CHECKING:
     from kerngen.runtime.kernel import Kernel
 
 
-class Remembering(Protocol):
-    """A backend that remembers kernels."""
+class Living(Protocol):
+    """A backend in use."""
+
+    def leave_behind(self) -> None:
+        """Give up the device in a process that was forked from its own."""
 
     def forget_kernels(self, kernels: frozenset[Kernel]) -> None:
         """Drop what it holds of kernels that are no longer called."""
 
 
-BACKENDS: WeakSet[Remembering] = WeakSet()
-"""Every backend that remembers kernels adds itself."""
+_alive: WeakSet[Living] = WeakSet()
 
 
-def forget_kernels(kernels: frozenset[Kernel]) -> None:
-    """Drop what every backend holds of kernels that are no longer called."""
-    for backend in list(BACKENDS):
-        backend.forget_kernels(kernels)
+def remember(backend: Living) -> None:
+    """Have a backend told, while it lives."""
+    _alive.add(backend)
+
+
+def alive() -> list[Living]:
+    """Return the backends that are alive."""
+    return list(_alive)

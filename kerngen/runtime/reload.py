@@ -20,7 +20,7 @@ from typing import Any, NoReturn, final
 
 from kerngen.runtime.errors import ReloadError, StateError
 from kerngen.runtime.kernel import Kernel
-from kerngen.runtime.live import forget_kernels
+from kerngen.runtime.live import alive
 from kerngen.runtime.stamp import stamp_of
 
 _IMPORT = re.compile(r"^from (\.+[\w.]*) import ", re.MULTILINE)
@@ -65,7 +65,8 @@ def reload() -> tuple[str, ...]:
     for name, one in changed.items():
         _keep_functions(vars(one.module), before[name])
         _mark_gone(vars(one.module), before[name])
-    forget_kernels(_kernels(before))
+    for backend in alive():
+        backend.forget_kernels(_kernels(before))
     return tuple(sorted(changed))
 
 
