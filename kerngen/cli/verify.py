@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     "--budget",
     type=click.FloatRange(min=1),
     metavar="SECONDS",
-    help="What is not run by then is left out, and said.",
+    help="Kernels share that time; what is not run by then is said.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 def verify(
@@ -132,8 +132,8 @@ def _results(
     from kerngen.verify.campaign import Campaign
     from kerngen.verify.ways import ways
 
-    campaign = Campaign(held, effort)
     total = sum(1 + len(ways(subject.runtime)) for _, subject in chosen)
+    campaign = Campaign(held, effort, total)
     found = (
         result
         for file, subject in chosen

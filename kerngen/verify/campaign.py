@@ -13,7 +13,6 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis.errors import Unsatisfiable
 
-from kerngen.ir.nodes import Role
 from kerngen.runtime import (
     FeatureError,
     LimitError,
@@ -24,14 +23,18 @@ from kerngen.runtime import (
 from kerngen.runtime.kernel import Schedule, Variant
 from kerngen.verify.draw import Drawn, calls
 from kerngen.verify.fault import Fault, Tally, WrongError
-from kerngen.verify.guarded import Guarded
+from kerngen.verify.guarded import PATTERNS, Guarded
+from kerngen.verify.large import check_large, large_call
 from kerngen.verify.meaning import Subject
+from kerngen.verify.overlaps import overlaps
 from kerngen.verify.shrink import plainer
-from kerngen.verify.sizes import Fitting
+from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import Given, Trial
 from kerngen.verify.ways import Way, ways
 
 REFERENCE: Final = "NumPy reference"
+OVERLAPS: Final = "overlaps refused"
+_UNAVAILABLE: Final = (LimitError, FeatureError, OutOfMemoryError)
 _UNCHECKED: Final[tuple[HealthCheck, ...]] = (
     HealthCheck.data_too_large,
     HealthCheck.filter_too_much,
@@ -62,7 +65,10 @@ class Counterexample:
 @final
 @dataclass(frozen=True)
 class Result:
-    """What was found of one way to run a kernel; `why` says why it was not run."""
+    """What was found of one way to run a kernel; `why` says why it was not run.
+
+    `large` are the lengths of a call with more workgroups than one dimension holds.
+    """
 
     file: str
     kernel: str
@@ -71,10 +77,10 @@ class Result:
     variant: str
     verdict: Verdict
     tally: Tally
+    subject: Subject
     why: str = ""
     counterexample: Counterexample | None = None
-    subject: Subject | None = None
-    way: Way | None = None
+    large: Sizes = ()
 
     @property
     def schedule(self) -> str:
@@ -90,15 +96,25 @@ class BudgetSpent(BaseException):
 @final
 @dataclass(frozen=True)
 class Effort:
-    """How many calls of each way are made up, from which seed, and until when."""
+    """How many calls of each way are made up, from which seed, and until when.
+
+    A way that has been called at all ends `soon`, so that there is time for the others.
+    """
 
     examples: int
     seed: int
-    deadline: float = field(default=float("inf"))
+    deadline: float = float("inf")
+    soon: float = float("inf")
 
-    def check(self) -> None:
+    def shared(self, left: int) -> Effort:
+        """Return what one way may take, if so many are left."""
+        now = time.monotonic()
+        return replace(self, soon=now + (self.deadline - now) / max(left, 1))
+
+    def check(self, tally: Tally) -> None:
         """Stop if there is no time left."""
-        if time.monotonic() > self.deadline:
+        now = time.monotonic()
+        if now > self.deadline or (tally.cases and now > self.soon):
             raise BudgetSpent
 
     def hold(self, what: str, fitting: Fitting, check: Callable[[Drawn], None]) -> None:
@@ -124,81 +140,120 @@ class Effort:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass
 class Campaign:
-    """Holds kernels to their meaning on one adapter."""
+    """Holds kernels to their meaning on one adapter; `left` ways are to share the time.
+
+    How workgroups fold depends on the schedule, little on the kernel: so there is one
+    large call for each strategy and variant.
+    """
 
     guarded: Guarded
     effort: Effort
+    left: int
+    folded: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def results(self, file: str, subject: Subject, only: str = "") -> Iterator[Result]:
         """Yield what is found of each way to run a kernel, `only` some schedules."""
         for way in ways(subject.runtime):
-            blank = Result(
-                file,
-                subject.kernel.name,
-                way.name,
-                way.schedule.strategy,
-                way.variant.name,
-                Verdict.HELD,
-                Tally(),
-                subject=subject,
-                way=way,
-            )
+            blank = self._blank(file, subject, way)
             if only in blank.schedule:
-                yield self._result(blank, way)
+                yield self._large(self._result(blank, way), way)
         plain = reference_way(subject)
-        blank = Result(
-            file,
-            subject.kernel.name,
-            "",
-            REFERENCE,
-            "",
-            Verdict.HELD,
-            Tally(),
-            subject=subject,
-            way=plain,
-        )
+        blank = self._blank(file, subject, plain)
         if only in blank.schedule:
             yield self._result(blank, plain, is_reference=True)
+        if not only:
+            yield from self._overlaps(replace(blank, strategy=OVERLAPS), plain)
+
+    def _blank(self, file: str, subject: Subject, way: Way) -> Result:
+        is_way = bool(way.schedule.variants)
+        return Result(
+            file,
+            subject.kernel.name,
+            way.name if is_way else "",
+            way.schedule.strategy,
+            way.variant.name,
+            Verdict.HELD,
+            Tally(),
+            subject,
+        )
 
     def _result(self, blank: Result, way: Way, *, is_reference: bool = False) -> Result:
-        assert blank.subject is not None
+        """Hold one way to calls that are made up."""
         fitting = Fitting(blank.subject, way)
-        trial = Trial(self.guarded, fitting, Tally())
+        trial = Trial(self.guarded, fitting, blank.tally)
         run = trial.refer if is_reference else trial.check
+        effort = self.effort.shared(self.left)
+        self.left -= 1
         failed: list[Given] = []
 
         def check(drawn: Drawn) -> None:
-            self.effort.check()
+            effort.check(trial.tally)
             given = given_of(drawn, fitting)
             try:
                 run(given)
             except UniformRangeError:
                 hypothesis.reject()
-            except (WrongError, ValidationError, ArithmeticError, TypeError):
+            except (WrongError, ValidationError):
                 failed.append(given)
                 raise
 
-        what = f"{blank.kernel} {blank.schedule}"
         try:
-            self.effort.hold(what, fitting, check)
+            effort.hold(f"{blank.kernel} {blank.schedule}", fitting, check)
         except BudgetSpent:
-            why = "" if trial.tally.cases else "the budget was spent"
-            verdict = Verdict.HELD if trial.tally.cases else Verdict.NOT_RUN
-            return replace(blank, verdict=verdict, tally=trial.tally, why=why)
+            if blank.tally.cases:
+                return blank
+            return replace(blank, verdict=Verdict.NOT_RUN, why="the budget was spent")
         except Unsatisfiable:
-            return replace(blank, verdict=Verdict.UNCALLED, why="no lengths suit it")
-        except (LimitError, FeatureError, OutOfMemoryError) as error:
+            pass
+        except _UNAVAILABLE as error:
             return replace(blank, verdict=Verdict.NOT_RUN, why=str(error))
         except (WrongError, ValidationError) as error:
             found = self._plainest(run, fitting, failed[-1], fault_of(error))
-            return replace(
-                blank, verdict=Verdict.WRONG, tally=trial.tally, counterexample=found
-            )
-        if not trial.tally.cases:
+            return replace(blank, verdict=Verdict.WRONG, counterexample=found)
+        if not blank.tally.cases:
             return replace(blank, verdict=Verdict.UNCALLED, why="no lengths suit it")
-        return replace(blank, tally=trial.tally)
+        return blank
+
+    def _large(self, result: Result, way: Way) -> Result:
+        """Make a large call too, if none by such a schedule was made yet."""
+        kind = way.schedule.strategy, way.variant.name
+        late = time.monotonic() > self.effort.deadline
+        if kind in self.folded or result.verdict is not Verdict.HELD or late:
+            return result
+        trial = Trial(self.guarded, Fitting(result.subject, way), result.tally)
+        given = large_call(trial)
+        if given is None:
+            return result
+        self.folded.add(kind)
+        try:
+            check_large(trial, given)
+        except _UNAVAILABLE as error:
+            return replace(result, why=f"but no large call: {error}")
+        except (WrongError, ValidationError) as error:
+            found = Counterexample(given, fault_of(error))
+            return replace(result, verdict=Verdict.WRONG, counterexample=found)
+        return replace(result, large=given.sizes)
+
+    def _overlaps(self, blank: Result, way: Way) -> Iterator[Result]:
+        """Pass tensors twice that may not be."""
+        blank = replace(blank, tally=Tally())
+        first = ways(blank.subject.runtime)[0]
+        trial = Trial(self.guarded, Fitting(blank.subject, first), blank.tally)
+        for given in overlaps(Fitting(blank.subject, way)):
+            try:
+                trial.run(given, PATTERNS[0])
+            except _UNAVAILABLE as error:
+                yield replace(blank, verdict=Verdict.NOT_RUN, why=str(error))
+                return
+            except WrongError as error:
+                found = Counterexample(given, fault_of(error))
+                yield replace(blank, verdict=Verdict.WRONG, counterexample=found)
+                return
+            blank.tally.cases += 1
+        if blank.tally.cases:
+            yield blank
 
     def _plainest(
         self, run: Callable[[Given], None], fitting: Fitting, given: Given, fault: Fault
@@ -218,9 +273,7 @@ class Campaign:
                 pass
             return False
 
-        tensors = fitting.subject.kernel.tensors
-        memories = [t.memory for t in tensors if t.role is not Role.OUTPUT]
-        return Counterexample(plainer(given, memories, fails), faults[0])
+        return Counterexample(plainer(given, fitting, fails), faults[0])
 
 
 def fault_of(error: Exception) -> Fault:

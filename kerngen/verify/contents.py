@@ -77,6 +77,6 @@ def flat(contents: Contents) -> Iterator[Number]:
     if isinstance(contents, Number):
         yield contents
         return
-    assert isinstance(contents, Mapping)
+    assert isinstance(contents, Mapping), "all of it is computed"
     for part in contents.values():
         yield from flat(part)

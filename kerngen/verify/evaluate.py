@@ -7,7 +7,7 @@ broadcast against each other; a reduction puts its indices before those.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias, assert_never, final
 
@@ -56,7 +56,7 @@ from kerngen.verify.functions import (
 )
 from kerngen.verify.number import Array, Number
 
-Contents: TypeAlias = "Number | Mapping[str, Contents]"
+Contents: TypeAlias = "Number | Computed | Mapping[str, Contents]"
 """What a tensor or parameter holds: numbers, or of a struct the contents of each field.
 
 The axes of a tensor come first, then those of fixed arrays, then components.
@@ -93,6 +93,36 @@ class Scope:
     indices: Mapping[str, Array] = field(default_factory=dict[str, Array])
     rank: int = 0
     locals: Mapping[str, Number] = field(default_factory=dict[str, Number])
+
+
+@final
+@dataclass(frozen=True)
+class Computed:
+    """What a statement writes, computed where it is read."""
+
+    evaluator: Evaluator
+    indices: tuple[Index, ...]
+    value: Expr
+    is_half: bool = False
+
+    def at(self, places: Sequence[Array]) -> Number:
+        """Return the elements at places, which broadcast against each other."""
+        rank = max((place.ndim for place in places), default=0)
+        names = (index.name for index in self.indices)
+        scope = Scope(dict(zip(names, places, strict=True)), rank)
+        found = self.evaluator.of(self.value, scope)
+        return number.to_half(found) if self.is_half else found
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of all axes."""
+        axes = (self.evaluator.length(index.extent) for index in self.indices)
+        return (*axes, *vectors.components(self.value.type))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values."""
+        return number.dtype_of(scalar_of(self.value.type))
 
 
 @final
@@ -166,9 +196,9 @@ class Evaluator:
                     contents = contents[name]
                 case At(place=place):
                     places.append(place)
-        assert isinstance(contents, Number)
+        assert isinstance(contents, Number | Computed)
         if not places:
-            return contents
+            return contents if isinstance(contents, Number) else contents.at(())
         taken = [self._place(p, scope) for p in places]
         return _taken(contents, taken, [isinstance(p, Clamped) for p in places])
 
@@ -187,14 +217,14 @@ class Evaluator:
         inner = len(vectors.components(expr.operand.type))
         at = np.clip(place.value, 0, expr.at.length - 1)
         around = np.broadcast_shapes(at.shape, whole.value.shape[:-inner])
-        at = np.broadcast_to(at, around).reshape(*around, *(1,) * inner)
+        at = np.broadcast_to(at, around).reshape((*around, *(1,) * inner))
 
         def take(part: Array) -> Array:
             spread = np.broadcast_to(part, (*around, *part.shape[-inner:]))
             return np.take_along_axis(spread, at, -inner).squeeze(-inner)
 
         found = whole.map(take)
-        doubt = place.unsure.reshape(*place.unsure.shape, *(1,) * (inner - 1))
+        doubt = place.unsure.reshape((*place.unsure.shape, *(1,) * (inner - 1)))
         return _doubted(found, doubt)
 
     def _construct(self, expr: Construct, scope: Scope) -> Number:
@@ -276,7 +306,7 @@ class Evaluator:
 
         def spread(part: Array) -> Array:
             missing = rank + parts - part.ndim
-            whole = part.reshape(*(1,) * missing, *part.shape)
+            whole = part.reshape((*(1,) * missing, *part.shape))
             return np.broadcast_to(whole, (*extents, *whole.shape[axes:]))
 
         terms, scalar = body.map(spread), scalar_of(expr.type)
@@ -313,26 +343,28 @@ def _widest(expr: BuiltinCall) -> ValueType:
     return next((t for t in types if isinstance(t, Vector)), expr.type)
 
 
-def _taken(contents: Number, places: list[Number], clamps: list[bool]) -> Number:
+def _taken(
+    contents: Number | Computed, places: list[Number], clamps: list[bool]
+) -> Number:
     """Return the elements at places, clamped where the language says so."""
-    shape = contents.value.shape
+    shape = contents.shape
     around = np.broadcast_shapes(*(p.value.shape for p in places))
     if 0 in shape[: len(places)] or 0 in around:
         whole = (*around, *shape[len(places) :])
         never = np.full(whole, np.inf)
-        return Number(np.zeros(whole, contents.value.dtype), never, never)
+        return Number(np.zeros(whole, contents.dtype), never, never)
     key: list[Array] = []
     for place, length, clamped in zip(places, shape, clamps, strict=False):
         outside = (place.value < 0) | (place.value >= length)
         assert clamped or not outside.any(), "the host checks these subscripts"
         key.append(np.clip(place.value, 0, length - 1))
-    found = contents[tuple(key)]
+    found = contents.at(key)
     doubts = [p.unsure for p in places if p.error.any()]
     if not doubts:
         return found
     doubt = np.asarray(sum(doubt.astype(np.int64) for doubt in doubts) > 0)
     inner = found.value.ndim - len(around)
-    return _doubted(found, doubt.reshape(*doubt.shape, *(1,) * inner))
+    return _doubted(found, doubt.reshape((*doubt.shape, *(1,) * inner)))
 
 
 def _doubted(found: Number, doubt: Array) -> Number:

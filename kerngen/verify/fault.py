@@ -101,11 +101,28 @@ def _worst(
         excess = np.where(wrong, np.where(np.isnan(off), np.inf, off), -1.0)
     flat = int(np.argmax(excess - np.where(wrong, want.error, 0.0)))
     place = tuple(map(int, np.unravel_index(flat, got.shape))) if got.shape else ()
-    value, expected, bound = got[place], want.value[place], want.error[place]
-    at = f"[{', '.join(map(str, place))}]" if place else ""
-    within = f" within {float(bound):.3g}" if bound else ""
-    shown = f"{float(expected):.9g}" if got.dtype.kind == "f" else str(int(expected))
-    text = f"{name}{at} is {value}, not {shown}{within}"
-    return Fault(
-        "value", text, result, path, place, float(value), float(expected), float(bound)
+    return value_fault(
+        name,
+        path,
+        place,
+        got[place],
+        (float(want.value[place]), float(want.error[place])),
+        result,
     )
+
+
+def value_fault(
+    name: str,
+    path: str,
+    place: tuple[int, ...],
+    got: Any,
+    want: tuple[float, float],
+    result: int,
+) -> Fault:
+    """Return the fault of an element, given what it is, should be, and its bound."""
+    expected, bound = want
+    at = f"[{', '.join(map(str, place))}]" if place else ""
+    within = f" within {bound:.3g}" if bound else ""
+    shown = f"{expected:.9g}" if got.dtype.kind == "f" else str(int(expected))
+    text = f"{name}{at} is {got}, not {shown}{within}"
+    return Fault("value", text, result, path, place, float(got), expected, bound)

@@ -60,6 +60,11 @@ class Call:
         """What computes expressions in the state at hand."""
         return Evaluator(self.subject.functions, self.lengths, self.contents)
 
+    @property
+    def snapshot(self) -> Evaluator:
+        """What computes expressions in this state, whatever is executed later."""
+        return Evaluator(self.subject.functions, self.lengths, dict(self.contents))
+
     def bind(self, arrays: Sequence[NDArray[Any]], scalars: Sequence[Any]) -> None:
         """Take the arguments, and make the outputs."""
         kernel = self.subject.kernel

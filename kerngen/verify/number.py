@@ -64,6 +64,20 @@ class Number:
         return self.map(lambda part: np.asarray(part[key]))
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of all axes."""
+        return self.value.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values."""
+        return self.value.dtype
+
+    def at(self, places: Sequence[Array]) -> Number:
+        """Return the elements at places, which broadcast against each other."""
+        return self[tuple(places)]
+
+    @property
     def unsure(self) -> Array:
         """Where nothing is known of an integer or a truth value."""
         return np.asarray(self.error > 0)

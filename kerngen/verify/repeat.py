@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -33,7 +34,12 @@ class OutsideError(Exception):
 
 @contextmanager
 def kernel(
-    file: str, name: str, schedule: str, *, arrangement: str = "apart"
+    file: str,
+    name: str,
+    schedule: str,
+    *,
+    arrangement: str = "apart",
+    overlapping: tuple[int, int] | None = None,
 ) -> Generator[Run]:
     """Yield what runs a kernel of a `.kern` file one way, on the adapter at hand.
 
@@ -48,21 +54,27 @@ def kernel(
     library = Library(lambda wanted: _read(origin, wanted), files)
     with subjects(library, [own]) as found:
         subject = next(each for each in found[own] if each.kernel.name == name)
-        yield _runner(subject, schedule, arrangement)
+        yield _runner(subject, schedule, arrangement, overlapping)
 
 
 def _read(origin: Path, name: str) -> Source:
     return read_source(origin / name, name, name)
 
 
-def _runner(subject: Subject, schedule: str, arrangement: str) -> Run:
+def _runner(
+    subject: Subject,
+    schedule: str,
+    arrangement: str,
+    overlapping: tuple[int, int] | None,
+) -> Run:
     way = next(
         (way for way in ways(subject.runtime) if str(way) == schedule), None
     ) or reference_way(subject)
     fitting = Fitting(subject, way)
 
     def run(*arguments: Any) -> list[NDArray[Any]]:
-        given = _given(subject.runtime, arguments, arrangement)
+        plain = _given(subject.runtime, arguments, arrangement)
+        given = replace(plain, overlapping=overlapping)
         if schedule == REFERENCE:
             return refer(fitting.kernel, given)
         with guarded() as device:

@@ -47,10 +47,12 @@ def table_of(results: Sequence[Result]) -> Table:
 
 
 def _why(result: Result) -> str:
-    if result.why:
-        return f": {result.why}"
     found = result.counterexample
-    return f": {found.fault.text}" if found else ""
+    if found is not None:
+        return f": {found.fault.text}"
+    large = ", ".join(f"{name} = {length}" for name, length in result.large)
+    said = result.why or (f"also {large}" if large else "")
+    return f": {said}" if said else ""
 
 
 def print_counterexample(console: Console, result: Result) -> None:
@@ -110,6 +112,7 @@ def _row(result: Result) -> dict[str, Any]:
         "elements": tally.elements,
         "known": tally.known,
         "worst": tally.worst,
+        "large": dict(result.large),
         "why": result.why,
     }
     found = result.counterexample

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from kerngen.ir.memory import MemoryType
 from kerngen.verify.contents import leaves
+from kerngen.verify.draw import inputs_of
+from kerngen.verify.sizes import Fitting
 from kerngen.verify.trial import Given
 from kerngen.verify.values import Array, cloned
 
@@ -19,11 +21,14 @@ Fails: TypeAlias = Callable[[Given], bool]
 _SECONDS: Final = 5.0
 
 
-def plainer(given: Given, memories: Sequence[MemoryType], fails: Fails) -> Given:
-    """Return a call that fails too, with plainer arguments."""
+def plainer(given: Given, fitting: Fitting, fails: Fails) -> Given:
+    """Return a call that fails too, with shorter axes and plainer arguments."""
     deadline = time.monotonic() + _SECONDS
+    tensors = inputs_of(fitting.subject.kernel)
+    memories = [tensor.memory for tensor in tensors]
     if given.arrangement != "apart":
         given = _first(given, [replace(given, arrangement="apart")], fails)
+    given = _shortened(given, fitting, fails, deadline)
     for n in range(len(given.scalars)):
         if type(given.scalars[n]) is float:
             tried = (_with_scalar(given, n, value) for value in (0.0, 1.0))
@@ -37,6 +42,41 @@ def plainer(given: Given, memories: Sequence[MemoryType], fails: Fails) -> Given
                 break
         given = _zeroed(given, number, memories[number], fails, deadline)
     return given
+
+
+def _shortened(given: Given, fitting: Fitting, fails: Fails, deadline: float) -> Given:
+    """Cut axes, keeping what stands at one of their ends, for as long as that fails."""
+    changed = True
+    while changed:
+        changed = False
+        for candidate in _shorter(given, fitting):
+            if time.monotonic() > deadline:
+                return given
+            if fitting.suits(candidate.sizes) and fails(candidate):
+                given, changed = candidate, True
+                break
+    return given
+
+
+def _shorter(given: Given, fitting: Fitting) -> Iterator[Given]:
+    for dim in fitting.kernel.dims:
+        length = dict(given.sizes)[dim]
+        for less in sorted({1, 2, 3, 4, 8, length // 2, length - 1}):
+            if 0 < less < length:
+                yield _cut(given, fitting, dim, slice(0, less))
+                yield _cut(given, fitting, dim, slice(length - less, length))
+
+
+def _cut(given: Given, fitting: Fitting, dim: str, kept: slice) -> Given:
+    """Return the call with some of each axis that has the length of a dim."""
+    arrays = tuple(
+        array[tuple(kept if axis == dim else slice(None) for axis in spec.axes)]
+        for array, spec in zip(given.arrays, fitting.kernel.inputs, strict=True)
+    )
+    length = kept.stop - kept.start
+    sizes = tuple((name, length if name == dim else n) for name, n in given.sizes)
+    copies = tuple(np.ascontiguousarray(array).reshape(array.shape) for array in arrays)
+    return replace(given, sizes=sizes, arrays=copies)
 
 
 def _first(given: Given, tried: Iterator[Given] | list[Given], fails: Fails) -> Given:

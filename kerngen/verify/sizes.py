@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
-from kerngen.ir.nodes import Extent
+from kerngen.ir.nodes import Extent, Statement
 from kerngen.runtime.errors import ShapeError
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import Kernel
@@ -54,10 +54,10 @@ class Fitting:
         return (*self.kernel.dims, *self.kernel.guard_scalars)
 
     @cached_property
-    def domains(self) -> tuple[tuple[Extent, ...], ...]:
+    def domains(self) -> tuple[tuple[Statement, tuple[Extent, ...]], ...]:
         """The extents of each statement, with those of the reductions in it."""
         return tuple(
-            (*(index.extent for index in statement.indices), *chain)
+            (statement, (*(index.extent for index in statement.indices), *chain))
             for statement in self.subject.kernel.body
             for chain in chains(statement.value) or ((),)
         )
@@ -94,7 +94,7 @@ class Fitting:
         def length(extent: str | int) -> int:
             return extent if isinstance(extent, int) else lengths[extent]
 
-        body = (prod(map(length, domain)) for domain in self.domains)
+        body = (prod(map(length, domain)) for _, domain in self.domains)
         tensors = (prod(shape_of(t.axes, lengths)) for t in self.kernel.tensors)
         return max((*body, *tensors), default=1)
 

@@ -12,6 +12,7 @@ from kerngen.ir.memory import Leaf, MemoryType
 from kerngen.ir.nodes import Role
 from kerngen.verify.campaign import REFERENCE, Counterexample, Result
 from kerngen.verify.meaning import Subject
+from kerngen.verify.plain import PERIOD
 from kerngen.verify.trial import written
 from kerngen.verify.values import Array, cloned
 
@@ -23,7 +24,6 @@ def snippet(result: Result, source: str) -> str:
     """Return a program that repeats a counterexample; `source` is the kernel's file."""
     found, subject = result.counterexample, result.subject
     assert found is not None
-    assert subject is not None
     return "\n".join(_lines(result, found, subject, source))
 
 
@@ -51,6 +51,8 @@ def _lines(
     way = [repr(source), repr(result.kernel), repr(result.schedule)]
     if given.arrangement != "apart":
         way.append(f"arrangement={given.arrangement!r}")
+    if given.overlapping is not None:
+        way.append(f"overlapping={given.overlapping}")
     outputs = [tensor.name for tensor in written(subject)]
     yield f"with kernel({', '.join(way)}) as run:"
     yield f"    results = run({', '.join(names)})"
@@ -94,6 +96,9 @@ def _array(array: Array, memory: MemoryType) -> str:
     dtype = f"np.{array.dtype.name}"
     if not array.any() and not np.signbit(array).any():
         return f"np.zeros({array.shape}, {dtype})"
+    if array.size > _MOST and _repeats(array):
+        numbers = _array(array.reshape(-1)[:PERIOD], memory)
+        return f"np.resize({numbers}, {array.shape})"
     if array.size > _MOST:
         return (
             f"np.frombuffer(bytes.fromhex({array.tobytes().hex()!r}), {dtype})"
@@ -102,6 +107,12 @@ def _array(array: Array, memory: MemoryType) -> str:
     numbers = ", ".join(_number(_shortest(each)) for each in array.reshape(-1))
     made = f"np.array([{numbers}], {dtype})"
     return made if array.ndim == 1 else f"{made}.reshape({array.shape})"
+
+
+def _repeats(array: Array) -> bool:
+    """Whether an array repeats its first numbers, as those of large calls do."""
+    flat = array.reshape(-1)
+    return bool(np.array_equal(np.resize(flat[:PERIOD], flat.shape), flat))
 
 
 def _shortest(value: Any) -> float | int:

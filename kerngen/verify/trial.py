@@ -10,7 +10,7 @@ import numpy as np
 
 from kerngen.ir.memory import MemoryType
 from kerngen.ir.nodes import Role, Tensor
-from kerngen.runtime import Context
+from kerngen.runtime import AliasError, Context
 from kerngen.runtime import Tensor as DeviceTensor
 from kerngen.runtime.kernel import Kernel
 from kerngen.runtime.ranges import shape_of
@@ -40,6 +40,8 @@ class Given:
     scalars: tuple[Any, ...]
     arrangement: str = "apart"
     turn: int = 0
+    overlapping: tuple[int, int] | None = None
+    """Two tensors of the kernel that are to be one, which is to be refused."""
 
 
 @final
@@ -96,7 +98,7 @@ class Trial:
             results = launch(self.guarded.ctx, self.fitting, self.fitting.way, given)
         fault = self.guarded.fault()
         if fault:
-            raise WrongError(Fault("outside", f"{fault}, of {given.arrangement}"))
+            raise WrongError(Fault("outside", fault))
         return results
 
     def refer(self, given: Given) -> None:
@@ -129,10 +131,32 @@ def launch(ctx: Context, fitting: Fitting, way: Way, given: Given) -> list[Array
             ctx.empty(shape_of(spec.axes, lengths), spec.element)
             for spec in kernel.outputs
         )
+    if given.overlapping:
+        return _overlapping(ctx, kernel, tensors, given)
     made = kernel.launch(ctx, tuple(tensors), given.scalars, out)
     pairs = zip(kernel.inputs, tensors, strict=True)
     changed = [tensor for spec, tensor in pairs if spec.access == "update"]
     return [tensor.numpy() for tensor in (*changed, *made)]
+
+
+def _overlapping(
+    ctx: Context, kernel: Kernel, tensors: list[AnyTensor], given: Given
+) -> list[Array]:
+    """Pass one tensor twice, one of them to be written: that must be refused."""
+    assert given.overlapping is not None
+    first, second = given.overlapping
+    out: list[AnyTensor | None] = [*kernel.no_out]
+    if second < len(tensors):
+        tensors[second] = tensors[first]
+    else:
+        out[second - len(tensors)] = tensors[first]
+    one, other = kernel.tensors[first].name, kernel.tensors[second].name
+    try:
+        kernel.launch(ctx, tuple(tensors), given.scalars, tuple(out))
+    except AliasError:
+        return []
+    text = f"'{one}' and '{other}' are one tensor, and that is not refused"
+    raise WrongError(Fault("overlap", text))
 
 
 def _tensors(ctx: Context, fitting: Fitting, given: Given) -> list[AnyTensor]:

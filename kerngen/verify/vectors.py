@@ -38,7 +38,7 @@ def widened(operand: Number, type_: ValueType, to: ValueType) -> Number:
     missing = len(components(to)) - len(components(type_))
     if not missing or components(type_):
         return operand
-    return operand.map(lambda part: part.reshape(*part.shape, *(1,) * missing))
+    return operand.map(lambda part: part.reshape((*part.shape, *(1,) * missing)))
 
 
 def stacked(parts: Sequence[Number], axis: int) -> Number:

@@ -191,11 +191,11 @@ def run(
     """
     kernel = built.kernel
     tensors = [
-        ctx.tensor(filled(spec.element.DTYPE, *_fields(given)), spec.element)
+        ctx.tensor(filled(spec.element.DTYPE, *fields(given)), spec.element)
         for spec, given in zip(kernel.inputs, arrays.values(), strict=True)
     ]
     scalars = [
-        _passed(spec.element, value)
+        passed(spec.element, value)
         for spec, value in zip(kernel.scalars, program.scalars.values(), strict=True)
     ]
     made = kernel.launch(ctx, tuple(tensors), tuple(scalars), kernel.no_out)
@@ -205,18 +205,19 @@ def run(
     return results | {name: array.numpy() for name, array in outputs}
 
 
-def _fields(given: Given) -> tuple[tuple[int, ...], Memory, list[Any]]:
+def fields(given: Given) -> tuple[tuple[int, ...], Memory, list[Any]]:
+    """Return what an array is made from."""
     return given.shape, given.memory, given.cells
 
 
-def _passed(element: type[Element], value: Any, depth: int = 0) -> Any:
+def passed(element: type[Element], value: Any, depth: int = 0) -> Any:
     """Return a struct made of nested tuples, `depth` arrays of them, or else a value."""
     if not issubclass(element, Struct):
         return value
     if depth:
-        return tuple(_passed(element, each, depth - 1) for each in value)
+        return tuple(passed(element, each, depth - 1) for each in value)
     pairs = zip(element.FIELDS, value, strict=True)
-    return element(*(_passed(f.type, part, len(f.lengths)) for f, part in pairs))
+    return element(*(passed(f.type, part, len(f.lengths)) for f, part in pairs))
 
 
 def _must_refuse(program: Program, name: str, way: Callable[[], Results]) -> None:

@@ -13,6 +13,9 @@ from click.testing import CliRunner, Result
 
 from kerngen.cli import main
 from kerngen.compiler import CompiledModule, Compiler
+from kerngen.runtime import launch
+from kerngen.verify import campaign
+from kerngen.verify.campaign import OVERLAPS
 from tests.docs.blocks import blocks_of
 from tests.numeric.test_guards import FAULTS, FAULTY, Fault
 from tests.project.tree import ROOT
@@ -29,6 +32,10 @@ QUICK = (
 """Faults that are planted in every run of the tests."""
 
 
+def nothing(*_: object) -> None:
+    """Do and return nothing."""
+
+
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file of kernels without faults, in the working directory."""
@@ -36,6 +43,12 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "faulty.kern"
     file.write_text(FAULTY, encoding="utf-8")
     return file
+
+
+@pytest.fixture
+def no_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make no large calls: they take a second each."""
+    monkeypatch.setattr(campaign, "large_call", nothing)
 
 
 @pytest.fixture
@@ -69,10 +82,17 @@ def found(*arguments: str) -> list[dict[str, Any]]:
     return list(json.loads(run(*arguments, "--json").stdout)["results"])
 
 
-def test_kernels_without_fault_hold(source: Path) -> None:
-    result = run(source.name, "--examples", "3")
-    assert result.exit_code == 0, result.output
-    assert "wrong" not in result.output
+@pytest.mark.parametrize(
+    ("kernel", "examples"),
+    [("scaled", "2"), pytest.param("", "20", marks=pytest.mark.nightly)],
+)
+def test_kernels_without_fault_hold(source: Path, kernel: str, examples: str) -> None:
+    rows = found(source.name, "--kernel", kernel, "--examples", examples)
+    assert {row["verdict"] for row in rows} == {"held"}
+    assert {
+        row["calls"] >= int(examples) or row["strategy"] == OVERLAPS for row in rows
+    }
+    assert any(row["large"] for row in rows) == (kernel == "")
 
 
 @pytest.mark.parametrize(
@@ -113,6 +133,38 @@ def test_a_counterexample_is_small(source: Path, plant: Plant) -> None:
     assert (
         "wrong: faulty.kern: copy, y map edge, with n = 1\n  y[0] is " in result.output
     )
+
+
+@pytest.mark.nightly
+def test_a_fault_of_large_calls_is_found(source: Path, plant: Plant) -> None:
+    plant(Fault("", "copy.map.edge", "workgroup.y * grid.x + ", "", ""))
+    rows = found(source.name, "--kernel", "copy", "--schedule", "edge")
+    (row,) = (row for row in rows if row["verdict"] == "wrong")
+    assert row["counterexample"]["sizes"]["n"] > 65535 * 256
+    code = row["counterexample"]["code"]
+    assert len(code) < 3000
+    with pytest.raises(AssertionError):
+        exec(code, {})
+
+
+@pytest.mark.usefixtures("no_large")
+def test_overlaps_that_are_not_refused_are_found(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "check_overlap", nothing)
+    rows = found(source.name, "--kernel", "copy", "--examples", "1")
+    (row,) = (row for row in rows if row["verdict"] == "wrong")
+    assert row["strategy"] == OVERLAPS
+    assert row["counterexample"]["text"].startswith("'x' and 'y' are one tensor")
+    with pytest.raises(Exception, match="one tensor"):
+        exec(row["counterexample"]["code"], {})
+
+
+@pytest.mark.usefixtures("no_large")
+def test_the_same_seed_makes_the_same_calls_up(source: Path) -> None:
+    words = source.name, "--kernel", "narrow", "--examples", "3"
+    first, again, other = (found(*words, "--seed", seed) for seed in ("0", "0", "1"))
+    assert first == again != other
 
 
 def test_the_page_shows_what_is_printed(

@@ -1,0 +1,147 @@
+"""One large call: more workgroups than one dimension of a dispatch holds.
+
+The oracle computes some elements of it, those at the ends among them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Iterator
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from kerngen.ir.memory import Leaf
+from kerngen.runtime.ranges import shape_of
+from kerngen.verify.evaluate import Computed
+from kerngen.verify.fault import Fault, WrongError, compare, value_fault
+from kerngen.verify.guarded import PATTERNS
+from kerngen.verify.meaning import Call
+from kerngen.verify.number import Array, Number
+from kerngen.verify.plain import call_at
+from kerngen.verify.sizes import Fitting, Sizes
+from kerngen.verify.trial import Given, Trial, written
+
+MOST_GROUPS: Final = 65535
+MOST_ELEMENTS: Final = 1 << 25
+"""In all tensors of a call together: more takes too long."""
+_POINTS: Final = 400
+_MOST_TERMS: Final = 1 << 13
+
+
+def large_call(trial: Trial) -> Given | None:
+    """Return the smallest call past the fold that can be made and checked, or None."""
+    fitting = trial.fitting
+    kernel = fitting.subject.kernel
+    if any(s.is_partial or not isinstance(s.target.memory, Leaf) for s in kernel.body):
+        return None
+    most = trial.guarded.ctx.max_tensor_bytes
+    found = [s for s in _past_the_fold(fitting) if _fits(fitting, s, most)]
+    smallest = min(found, key=lambda s: _elements(fitting, s), default=None)
+    return None if smallest is None else call_at(fitting, smallest)
+
+
+def _past_the_fold(fitting: Fitting) -> Iterator[Sizes]:
+    """Yield sizes with one axis long enough, the rest short."""
+    short = fitting.near(tuple((name, 1) for name in fitting.names))
+    if short is None:
+        return
+    for dim in fitting.kernel.dims:
+        step = max(dict(short)[dim], 1)
+
+        def at(count: int, dim: str = dim, step: int = step) -> Sizes:
+            assert short is not None
+            return tuple((n, step * count if n == dim else v) for n, v in short)
+
+        counts = range(1, MOST_ELEMENTS // step)
+        first = bisect(counts, MOST_GROUPS, key=lambda c: _groups(fitting, at(c)))
+        if first < len(counts):
+            lengths = fitting.lengths(at(counts[first]))
+            if lengths is not None and fitting.way.takes(lengths):
+                yield at(counts[first])
+
+
+def _groups(fitting: Fitting, sizes: Sizes) -> int:
+    lengths = fitting.lengths(sizes)
+    if lengths is None:
+        return 0
+    return max(dispatch.groups(lengths) for dispatch in fitting.way.variant.dispatches)
+
+
+def _elements(fitting: Fitting, sizes: Sizes) -> int:
+    lengths = fitting.lengths(sizes)
+    assert lengths is not None
+    return sum(prod(shape_of(spec.axes, lengths)) for spec in fitting.kernel.tensors)
+
+
+def _fits(fitting: Fitting, sizes: Sizes, most: int) -> bool:
+    """Whether the call's tensors, and the sums of an element, are not too large."""
+    lengths = fitting.lengths(sizes)
+    assert lengths is not None
+    kernel = fitting.kernel
+    tensors = [(t.axes, t.element.DTYPE.itemsize) for t in kernel.tensors]
+    tensors += [(t.axes, t.element.DTYPE.itemsize) for t in kernel.temporaries]
+    nbytes = (prod(shape_of(axes, lengths)) * size for axes, size in tensors)
+    terms = 1
+    for statement, domain in fitting.domains:
+        inner = shape_of(domain[len(statement.indices) :], lengths)
+        terms *= max(prod(inner), 1)
+    return (
+        _elements(fitting, sizes) <= MOST_ELEMENTS
+        and max(nbytes) <= most
+        and terms <= _MOST_TERMS
+    )
+
+
+def check_large(trial: Trial, given: Given) -> None:
+    """Run a large call, and hold some of its elements to what they should be."""
+    lengths = trial.fitting.lengths(given.sizes)
+    assert lengths is not None
+    results = trial.run(given, PATTERNS[0])
+    call = Call(trial.subject, lengths)
+    with np.errstate(all="ignore"):
+        call.bind(given.arrays, given.scalars)
+        for statement in trial.subject.kernel.body:
+            leaf = statement.target.memory
+            call.contents[statement.target.name] = Computed(
+                call.snapshot,
+                statement.indices,
+                statement.value,
+                isinstance(leaf, Leaf) and leaf.is_half,
+            )
+        for n, tensor in enumerate(written(trial.subject)):
+            contents = call.contents[tensor.name]
+            assert isinstance(contents, Computed)
+            places = _places(contents.shape[: tensor.rank])
+            want = contents.at(places)
+            got = results[n][tuple(places)]
+            try:
+                whole = _spread(want, got)
+                compare(tensor.name, tensor.memory, [whole], got, trial.tally, n)
+            except WrongError as error:
+                raise WrongError(_at(error.fault, tensor.name, places, got)) from None
+    trial.tally.cases += 1
+
+
+def _spread(want: Number, got: Array) -> Number:
+    return want.map(lambda part: np.broadcast_to(part, got.shape))
+
+
+def _at(fault: Fault, name: str, places: list[Array], got: Array) -> Fault:
+    """Return a fault with the place in the whole tensor, not among those looked at."""
+    first, *inner = fault.place
+    place = (*(int(part[first]) for part in places), *inner)
+    want = fault.expected, fault.bound
+    return value_fault(name, "", place, got[fault.place], want, fault.result)
+
+
+def _places(shape: tuple[int, ...]) -> list[Array]:
+    """Return some elements by their places: the ends, and any others."""
+    count = prod(shape)
+    if not shape:
+        return []
+    drawn = np.random.default_rng(1).integers(0, max(count, 1), _POINTS)
+    ends = [n for n in (0, 1, count - 2, count - 1) if 0 <= n < count]
+    flat = np.array([*ends, *(drawn if count else [])], np.int64)
+    return [np.asarray(part) for part in np.unravel_index(flat, shape)]

@@ -1,0 +1,28 @@
+"""Calls that pass one tensor twice, one of them to be written: each must be refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kerngen.runtime.ranges import shape_of
+from kerngen.verify.plain import plain_call
+from kerngen.verify.sizes import Fitting
+from kerngen.verify.trial import Given
+
+
+def overlaps(fitting: Fitting) -> Iterator[Given]:
+    """Yield a call for each pair of tensors that could be one."""
+    given = plain_call(fitting)
+    if given is None:
+        return
+    lengths = fitting.lengths(given.sizes)
+    assert lengths is not None
+    specs = fitting.kernel.tensors
+    shapes = [shape_of(spec.axes, lengths) for spec in specs]
+    for second, spec in enumerate(specs):
+        for first in range(min(second, len(fitting.kernel.inputs))):
+            alike = specs[first].element is spec.element
+            is_written = spec.access != "read" or specs[first].access != "read"
+            if alike and is_written and shapes[first] == shapes[second]:
+                yield replace(given, overlapping=(first, second))

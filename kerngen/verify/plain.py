@@ -1,0 +1,60 @@
+"""Calls that are not drawn: plain scalars, and tensors that repeat a few whole numbers."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from kerngen.ir.nodes import Parameter
+from kerngen.runtime.kernel import ScalarSpec
+from kerngen.runtime.ranges import shape_of
+from kerngen.verify.contents import leaves
+from kerngen.verify.draw import inputs_of
+from kerngen.verify.sizes import Fitting, Sizes
+from kerngen.verify.trial import Given
+from kerngen.verify.values import blank_array, scalar_value
+
+PERIOD: Final = 251
+"""After how many numbers a tensor repeats them: a prime, so that rows differ."""
+_SMALL: Final = 4
+
+
+def plain_call(fitting: Fitting) -> Given | None:
+    """Return a small call that the kernel takes; None if none was found."""
+    sizes = fitting.near(tuple((name, _SMALL) for name in fitting.names))
+    return None if sizes is None else call_at(fitting, sizes)
+
+
+def call_at(fitting: Fitting, sizes: Sizes) -> Given:
+    """Return a call at some sizes."""
+    lengths = fitting.lengths(sizes)
+    assert lengths is not None
+    numbers = np.random.default_rng(0).integers(-3, 4, PERIOD)
+    arrays: list[Any] = []
+    specs = fitting.kernel.inputs
+    for tensor, spec in zip(inputs_of(fitting.subject.kernel), specs, strict=True):
+        array = blank_array(spec.element, shape_of(spec.axes, lengths))
+        for _, _, part in leaves(tensor.memory, array):
+            signed = part.dtype.kind != "u"
+            values = numbers if signed else np.abs(numbers)
+            part[...] = np.resize(values.astype(part.dtype), part.shape)
+        arrays.append(array)
+    named = dict(sizes)
+    pairs = zip(fitting.subject.kernel.parameters, fitting.kernel.scalars, strict=True)
+    scalars = tuple(
+        named.get(spec.name, _plain(parameter, spec)) for parameter, spec in pairs
+    )
+    return Given(sizes, tuple(arrays), scalars)
+
+
+def _plain(parameter: Parameter, spec: ScalarSpec) -> Any:
+    """Return the default, or else ones."""
+    if parameter.default is not None:
+        return parameter.default
+    if spec.python_type in {int, float}:
+        return spec.python_type(1)
+    array = blank_array(spec.element, ())
+    for _, _, part in leaves(parameter.memory, array):
+        part[...] = 1
+    return scalar_value(parameter.memory, spec.element, array)

@@ -1,0 +1,126 @@
+"""The oracle of `kerngen verify` agrees with the tests' own, which shares nothing with it.
+
+That one walks the syntax tree, one element at a time, in Python's numbers.  Each gives a
+value and a bound: the two intervals must meet, and must not be wide for no reason.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kerngen.compiler import Compiler
+from kerngen.runtime.ranges import derive
+from kerngen.source.text import Source
+from kerngen.syntax.library import Library
+from kerngen.syntax.parser import parse
+from kerngen.verify.contents import flat
+from kerngen.verify.evaluate import Contents
+from kerngen.verify.meaning import Call, Subject
+from tests.programs.interpreter import Interpreter
+from tests.programs.memory import Fixed, Memory, Record, at_path, filled, numbers_in
+from tests.programs.numbers import UndecidedError, bounds
+from tests.programs.programs import CHOICES, Program, program_of
+from tests.programs.tensors import Array, IllegalCallError
+from tests.programs.trial import ACCURACIES, Built, built, fields, passed
+
+SHORT = 5
+"""What long axes are cut to: the interpreter is slow."""
+
+
+def call_of(program: Program, kernel: Built, sizes: Mapping[str, int]) -> Call:
+    """A call, executed by the oracle."""
+    library = Library.of_text(program.text, "random.kern")
+    module = Compiler(library).module("random.kern")
+    functions = {function.name: function for function in module.functions}
+    subject = Subject(module.kernels[0], functions, kernel.kernel)
+    pairs = zip(kernel.kernel.inputs, program.arrays(sizes).values(), strict=True)
+    arrays = [filled(spec.element.DTYPE, *fields(given)) for spec, given in pairs]
+    named = zip(kernel.kernel.scalars, program.scalars.values(), strict=True)
+    scalars = tuple(passed(spec.element, value) for spec, value in named)
+    dims = {dim: sizes[dim] for dim in subject.kernel.dims}
+    lengths = dims | dict(kernel.kernel.guards(scalars))
+    derive(kernel.kernel, lengths)
+    call = Call(subject, lengths)
+    with np.errstate(all="ignore"):
+        call.bind(arrays, scalars)
+        for statement in subject.kernel.body:
+            call.execute(statement)
+    return call
+
+
+def part_of(contents: Contents, memory: Memory, path: tuple[int, ...]) -> Any:
+    """The numbers that a path leads to in each cell, and how far off they may be."""
+    places: list[int] = []
+    for n, step in enumerate(path):
+        if isinstance(memory, Record):
+            assert isinstance(contents, dict)
+            members: list[Contents] = [*contents.values()]
+            contents = members[step]
+            memory = memory.members[step][1]
+        elif isinstance(memory, Fixed):
+            places.append(step)
+            memory = memory.element
+        else:
+            places += path[n:]
+            break
+    (number,) = flat(contents)
+    key: Any = (..., *places)
+    return number.value[key].reshape(-1), number.error[key].reshape(-1)
+
+
+def compare(contents: Contents, want: Array, seen: Counter[str]) -> None:
+    """Hold the oracle's tensor to the interpreter's."""
+    for path, _ in numbers_in(want.memory):
+        values, errors = part_of(contents, want.memory, path)
+        for n, cell in enumerate(want.cells):
+            value, bound = bounds(at_path(cell, path))
+            seen["cells"] += 1
+            seen["unknown"] += not np.isfinite(errors[n])
+            seen["looser"] += errors[n] > 4 * bound + 1e-30
+            seen["exact"] += errors[n] == 0
+            room = errors[n] + bound + 1e-12 * abs(value)
+            assert abs(values[n] - value) <= room, f"{path} of cell {n}"
+
+
+def agree(seed: int, count: int) -> Counter[str]:
+    """Compare the two on random programs, and count cells."""
+    drawn, seen = random.Random(seed), Counter[str]()
+    for _ in range(count):
+        program = program_of(drawn.randbytes(CHOICES))
+        sizes = {dim: min(size, SHORT) for dim, size in program.sizes.items()}
+        interpreter = Interpreter(
+            parse(Source("random.kern", program.text)), ACCURACIES
+        )
+        try:
+            expected = interpreter.run(
+                program.kernel, program.arrays(sizes), program.scalars
+            )
+        except (UndecidedError, IllegalCallError):
+            continue
+        seen["programs"] += 1
+        generic = f"schedule {program.kernel} {{ generic }}"
+        with built(f"{program.text}\n{generic}") as kernel:
+            call = call_of(program, kernel, sizes)
+        for name, want in expected.items():
+            compare(call.contents[name], want, seen)
+    return seen
+
+
+def test_the_oracles_agree() -> None:
+    seen = agree(seed=1, count=8)
+    assert seen["programs"] > 3
+    assert seen["unknown"] + seen["looser"] < 0.02 * seen["cells"]
+    assert seen["exact"] > 0.7 * seen["cells"]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(2, 6))
+def test_the_oracles_agree_on_many(seed: int) -> None:
+    seen = agree(seed, count=200)
+    assert seen["unknown"] + seen["looser"] < 0.02 * seen["cells"]
