@@ -1,7 +1,8 @@
 """What can go wrong in a call: one tree of exceptions, each with a text for its user.
 
-A text names the kernel, the argument, what was expected and what was given.  Classes
-that have a counterpart among Python's own exceptions derive from it too.
+A text names the kernel, the line of its source, the argument, what was expected and what
+was given.  Classes that have a counterpart among Python's own exceptions derive from it
+too.
 """
 
 from __future__ import annotations

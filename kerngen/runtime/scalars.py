@@ -73,6 +73,8 @@ def pack(
         values = kernel.hosts(*dims, *scalars)
         kernel.uniform.pack_values_into(data, offset, values)
     except UniformRangeError as error:
+        # An argument that does not fit is told by its name; what is left is a host.
+        _normalise(kernel, scalars)
         raise UniformRangeError(
             f"{kernel.place}: {error} Got {_given(kernel, scalars)}."
         ) from error

@@ -46,3 +46,14 @@ def test_contexts_that_look_alike_are_told_apart() -> None:
     assert text.startswith("add (dsl/elementwise.kern:")
     assert "'b' belongs to another Context(reference: NumPy" in text
     assert text.count("Context(") == 1
+
+
+def test_a_number_too_large_is_told_by_the_name_of_its_argument(
+    ctx: gpu.Context,
+) -> None:
+    x = ctx.zeros(3, f32)
+    with pytest.raises(
+        gpu.UniformRangeError,
+        match=r"^scale \(dsl/.*:\d+\): scalar argument 'alpha' is 1e\+300; f32 holds",
+    ):
+        elementwise.scale(x, alpha=1e300)
