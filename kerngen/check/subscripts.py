@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import TYPE_CHECKING
 
 from kerngen.check import faults_indices
@@ -47,8 +47,7 @@ def free_names(
     env: Environment, scope: Scope, taken: Container[str] = ()
 ) -> Iterator[str]:
     """Yield names for new indices: those that stand for nothing, and are not taken."""
-    usual = (*INDEX_NAMES, *(f"i{n}" for n in range(len(env.identifiers) + 1)))
-    for name in usual:
+    for name in chain(INDEX_NAMES, (f"i{n}" for n in count())):
         symbol = scope.get(name)
         is_free = symbol is None or isinstance(symbol, IndexSymbol)
         if is_free and name not in env.later and name not in taken:

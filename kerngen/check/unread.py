@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -33,7 +35,7 @@ class Unread:
     """The words of what was passed over: of whole items, and within each item left."""
 
     items: frozenset[str]
-    within: tuple[tuple[Span, frozenset[str]], ...]
+    within: Mapping[Span, frozenset[str]]
 
     @property
     def may_hold_anything(self) -> bool:
@@ -62,20 +64,28 @@ class Unread:
                 return False
 
     def _near(self, span: Span) -> frozenset[str]:
-        return frozenset[str]().union(
-            *(found for item, found in self.within if item.covers(span))
-        )
+        item = _around(span, tuple(self.within))
+        return self.within[item] if item else frozenset()
 
 
 def find_unread(program: ast.Program) -> Unread:
     """Return what the gaps of a program may hold."""
-    items: frozenset[str] = frozenset()
-    within: list[tuple[Span, frozenset[str]]] = []
+    items: set[str] = set()
+    within: dict[Span, set[str]] = {}
+    spans = tuple(item.span for item in program.items)
     for gap in program.gaps:
-        around = [item.span for item in program.items if item.span.covers(gap)]
+        found = words(gap.text)
         # What assigns to nothing that can be read may be meant to write anything.
-        found = words(gap.text) | ({_NO_TARGET} if "=" not in gap.text else set[str]())
-        within += [(span, found) for span in around]
-        if not around:
+        found |= set[str]() if "=" in gap.text else {_NO_TARGET}
+        if item := _around(gap, spans):
+            within.setdefault(item, set()).update(found)
+        else:
             items |= item_names(gap.text)
-    return Unread(items, tuple(within))
+    near = {item: frozenset(found) for item, found in within.items()}
+    return Unread(frozenset(items), near)
+
+
+def _around(span: Span, items: Sequence[Span]) -> Span | None:
+    """Return the item that a span lies in, of several in the order of the text."""
+    at = bisect_right(items, span.start, key=lambda item: item.start) - 1
+    return items[at] if at >= 0 and items[at].covers(span) else None

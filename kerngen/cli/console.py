@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 import click
 
 from kerngen.output.errors import OutputError
+from kerngen.source.cells import clean
 from kerngen.source.diagnostic import CompileError, Diagnostic
 
 if TYPE_CHECKING:
@@ -101,8 +102,10 @@ def reporting(stream: TextIO) -> Generator[None]:
         print_diagnostics(error.diagnostics, stream)
         raise click.exceptions.Exit(1) from None
     except OutputError as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(clean(str(error))) from None
+    except BrokenPipeError:
+        raise  # who read our output has seen enough
     except OSError as error:
         name = error.filename2 or error.filename
-        where = f"'{name}': " if name else ""
+        where = f"'{clean(str(name))}': " if name else ""
         raise click.ClickException(f"{where}{error.strerror or error}.") from None

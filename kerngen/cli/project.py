@@ -16,6 +16,7 @@ import click
 
 from kerngen.source.reading import read_source
 from kerngen.source.text import Source
+from kerngen.source.words import python_word
 from kerngen.syntax.library import SUFFIX, Library
 
 
@@ -103,19 +104,27 @@ def find_project() -> Project:
 def _read_project(file: Path) -> Project:
     try:
         tools = tomllib.loads(file.read_text("utf-8")).get("tool", {})
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise click.ClickException(f"'{file}' can't be read: {error}") from None
     table: object = tools.get("kerngen", {})
     settings = cast("dict[str, object]", table) if isinstance(table, dict) else {}
     paths: dict[str, Path] = {}
     for key, value in settings.items():
         if key in {"source", "out"} and isinstance(value, str):
-            paths[key] = (file.parent / value).resolve()
+            paths[key] = absolute(file.parent / value)
     if paths.keys() != settings.keys() or not isinstance(table, dict):
         raise click.ClickException(
             f"'{file}': [tool.kerngen] takes the paths 'source' and 'out', not {table}."
         )
     return Project(**paths)
+
+
+def absolute(path: Path) -> Path:
+    """Return a path from the root, its links followed; refuse what leads nowhere."""
+    try:
+        return path.resolve()
+    except (RuntimeError, ValueError) as error:  # links in a circle; a NUL
+        raise click.ClickException(f"{str(path)!r}: {error}.") from None
 
 
 def select(src: Path | None, project: Project) -> Selection:
@@ -125,7 +134,7 @@ def select(src: Path | None, project: Project) -> Selection:
             "Give SRC, a .kern file or a folder of them: no pyproject.toml here sets "
             "'source' under [tool.kerngen]."
         )
-    chosen = Path(src or project.source or "").resolve()
+    chosen = absolute(Path(src or project.source or ""))
     if not chosen.exists():
         raise click.ClickException(f"'{src or chosen}' does not exist.")
     if chosen.is_file() and chosen.suffix != SUFFIX:
@@ -153,7 +162,7 @@ def _sources(chosen: Path, base: Path, origin: Path) -> tuple[SourceFile, ...]:
             file,
             _stable_name(file, origin),
             shown_path(file),
-            PurePosixPath(file.relative_to(base).parent.as_posix()),
+            PurePosixPath(*map(python_word, file.relative_to(base).parent.parts)),
         )
         for file in find_sources(chosen)
     )
@@ -162,7 +171,7 @@ def _sources(chosen: Path, base: Path, origin: Path) -> tuple[SourceFile, ...]:
 def choose_out(out: Path | None, selection: Selection, project: Project) -> Path:
     """Return the folder to write to: the one given, or the project's for its sources."""
     if out is not None:
-        return out.resolve()
+        return absolute(out)
     if project.out is None:
         raise click.UsageError(
             "Give --out, the folder to write to: no pyproject.toml here sets 'out' under "
@@ -199,7 +208,18 @@ def find_sources(chosen: Path) -> Iterator[Path]:
     for file in sorted(chosen.rglob(f"*{SUFFIX}")):
         hidden = any(p.startswith(".") for p in file.relative_to(chosen).parts)
         if not hidden and not file.is_dir():
-            yield file
+            yield _utf8_named(file)
+
+
+def _utf8_named(file: Path) -> Path:
+    """Return a source; refuse a name that generated files could not hold."""
+    try:
+        str(file).encode()
+    except UnicodeEncodeError:
+        raise click.ClickException(
+            f"The name of {str(file)!r} is not in UTF-8: rename the file."
+        ) from None
+    return file
 
 
 def _stable_name(path: Path, origin: Path) -> str:

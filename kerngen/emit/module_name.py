@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import keyword
 import posixpath
-import re
-import unicodedata
 from pathlib import PurePosixPath
+
+from kerngen.source.words import python_word
 
 
 def module_name(source: str) -> str:
     """
     Return the name of the Python module that a source file becomes.
 
-    Characters that a name can't hold become `_`; a keyword gets a trailing one.
-
     >>> module_name("dsl/my-kernels.kern"), module_name("2d.kern"), module_name("if.kern")
     ('my_kernels', '_2d', 'if_')
     """
-    stem = unicodedata.normalize("NFKC", PurePosixPath(source).stem)
-    name = re.sub(r"\W", "_", stem)
-    if keyword.iskeyword(name):
-        return f"{name}_"
-    return name if name.isidentifier() else f"_{name}"
+    return python_word(PurePosixPath(source).stem)
 
 
 def module_path(source: str, to: str) -> str:
@@ -33,8 +26,9 @@ def module_path(source: str, to: str) -> str:
     '../lights.py'
     """
     here, there = posixpath.dirname(source), posixpath.dirname(to)
-    folder = posixpath.relpath(there or ".", here or ".")
-    return posixpath.normpath(f"{folder}/{module_name(to)}.py")
+    folders = posixpath.relpath(there or ".", here or ".").split("/")
+    named = (f if f in {".", ".."} else python_word(f) for f in folders)
+    return posixpath.normpath(f"{'/'.join(named)}/{module_name(to)}.py")
 
 
 def relative_module(source: str, to: str) -> str:

@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import final
 
-from kerngen.output.manifest import Entry, digest, read_manifest
+from kerngen.output.manifest import Entry, digest, read_manifest, read_regular
 
 _PACKAGE = Path(__file__).parent.parent
 _NO_COMPILER = ("cli", "runtime")
@@ -73,9 +73,10 @@ class Freshness:
 
     def _is_intact(self, path: str, sha: str) -> bool:
         try:
-            return digest((self._out / path).read_bytes()) == sha
+            content = read_regular(self._out / path)
         except OSError:
             return False
+        return content is not None and digest(content) == sha
 
 
 def stamp_all(out: Path, built: set[str]) -> None:
@@ -90,6 +91,7 @@ def stamp_all(out: Path, built: set[str]) -> None:
         OSError
     ):  # a cache: without it, the next build does more than it must
         _stamp_file(out).parent.mkdir(exist_ok=True)
+        _stamp_file(out).unlink(missing_ok=True)  # it may be a pipe
         _stamp_file(out).write_text(json.dumps(stamps), encoding="utf-8")
 
 
@@ -104,7 +106,7 @@ def _stamp_file(out: Path) -> Path:
 
 def _read_stamps(out: Path) -> dict[str, str]:
     try:
-        value = json.loads(_stamp_file(out).read_bytes())
+        value = json.loads(read_regular(_stamp_file(out)) or b"")
         return {str(name): str(stamp) for name, stamp in value.items()}
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return {}

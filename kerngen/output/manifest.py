@@ -8,6 +8,7 @@ generated file does.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -20,6 +21,13 @@ from kerngen.output.errors import OutputError
 def digest(content: bytes) -> str:
     """Return the hash by which the manifest knows a file."""
     return sha256(content).hexdigest()
+
+
+def read_regular(path: Path) -> bytes | None:
+    """Return the content of a file; None if there is none, or a link, pipe or folder."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    return path.read_bytes()
 
 
 @final
@@ -66,11 +74,11 @@ class Manifest:
 def read_manifest(out: Path) -> Manifest:
     """Read the manifest of a folder; one without is empty."""
     path = out / Manifest.NAME
-    try:
-        return _from_json(json.loads(path.read_bytes()))
-    except (FileNotFoundError, NotADirectoryError):
+    if not os.path.lexists(path):
         return Manifest()
-    except (ValueError, KeyError, TypeError, AttributeError):
+    try:
+        return _from_json(json.loads(read_regular(path) or b""))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise OutputError(
             f"'{path}' is not a manifest that this kerngen can read, so it can't tell "
             f"which files are its own. Restore it, or delete the generated files."

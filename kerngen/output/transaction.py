@@ -23,7 +23,11 @@ from pathlib import Path
 
 from kerngen.output.by_exchange import change_by_exchange
 from kerngen.output.changes import Changes
+from kerngen.output.errors import OutputError
 from kerngen.output.in_place import change_in_place, journal_of, undo
+
+_OURS = frozenset({"twin", "new", "old", "journal.json", "journal.draft"})
+"""What a build that was killed may leave in the staging folder."""
 
 
 @contextmanager
@@ -54,9 +58,21 @@ def _staging(out: Path) -> Path:
 
 
 def _clean_up(out: Path) -> None:
-    if _staging(out).exists():
-        undo(out, _staging(out))
-        shutil.rmtree(_staging(out))
+    staging = _staging(out)
+    if os.path.lexists(staging):
+        _refuse_strange(staging)
+        undo(out, staging)
+        shutil.rmtree(staging)
+
+
+def _refuse_strange(staging: Path) -> None:
+    """Refuse to remove what no build has left behind."""
+    is_folder = staging.is_dir() and not staging.is_symlink()
+    if not is_folder or {item.name for item in staging.iterdir()} - _OURS:
+        raise OutputError(
+            f"'{staging}' is where a build keeps its files for as long as it writes, "
+            f"and something else is there: move it."
+        )
 
 
 @contextmanager

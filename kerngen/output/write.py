@@ -12,7 +12,7 @@ from typing import Literal, final
 from kerngen.output.changes import Changes
 from kerngen.output.errors import OutputError
 from kerngen.output.files import FileSet, Generated, declare
-from kerngen.output.manifest import Manifest, digest, read_manifest
+from kerngen.output.manifest import Manifest, digest, read_manifest, read_regular
 from kerngen.output.transaction import commit, locked
 
 
@@ -69,7 +69,7 @@ def check(
     differences = [
         _difference(path, content, out / path)
         for path, content in sorted(files.content.items())
-        if _read(out / path) != content
+        if read_regular(out / path) != content
     ]
     return differences + [
         Difference(path, "left over", "")
@@ -83,19 +83,21 @@ def _resolve(out: Path) -> Path:
     out = out.resolve()
     if out.exists() and not out.is_dir():
         raise OutputError(f"'{out}' is a file, not a folder.")
+    if not out.name:
+        raise OutputError(f"'{out}' can't be a folder of generated files.")
     return out
 
 
 def _changes(files: FileSet, old: Manifest, out: Path) -> tuple[Changes, list[str]]:
     """What differs, and the orphans that were changed by hand."""
-    write = {p: c for p, c in files.content.items() if _read(out / p) != c}
+    write = {p: c for p, c in files.content.items() if read_regular(out / p) != c}
     for path in write:
         _refuse_foreign(path, old, out)
     hashes = dict(old.files())
     orphans = {
         path: content
         for path in sorted(hashes.keys() - dict(files.manifest.files()).keys())
-        if (content := _read(out / path)) is not None
+        if (content := read_regular(out / path)) is not None
     }
     left = [
         path for path, content in orphans.items() if digest(content) != hashes[path]
@@ -120,7 +122,7 @@ def _obstacles(path: str, owned: set[str], out: Path) -> Iterator[Path]:
             yield folder
     target = out / path
     if os.path.lexists(target) and (
-        path not in owned or target.is_symlink() or target.is_dir()
+        path not in owned or target.is_symlink() or not target.is_file()
     ):
         yield target
 
@@ -129,15 +131,8 @@ def _owned(manifest: Manifest) -> set[str]:
     return {Manifest.NAME, *dict(manifest.files())}
 
 
-def _read(path: Path) -> bytes | None:
-    """The content of a regular file; None if there is none."""
-    if path.is_symlink() or not path.is_file():
-        return None
-    return path.read_bytes()
-
-
 def _difference(path: str, content: bytes, target: Path) -> Difference:
-    present = _read(target)
+    present = read_regular(target)
     lines = unified_diff(
         (present or b"").decode("utf-8", "replace").splitlines(keepends=True),
         content.decode("utf-8", "replace").splitlines(keepends=True),

@@ -14,6 +14,7 @@ from kerngen.layout.types import Laid, lay_out
 from kerngen.schedule.program import Binding, Shader
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
+from kerngen.shader.depth import named_where_deep
 from kerngen.shader.helpers import HELPERS
 from kerngen.shader.names import unlike_enumerants, value_namer
 from kerngen.shader.printer import print_module
@@ -260,7 +261,8 @@ class ShaderBuilder:
                 (WORKGROUP, GRID, LANE, *SUBGROUP), known, strict=False
             )
         )
-        entry = t.EntryPoint(workgroup_size, inputs, tuple(body))
+        shallow = named_where_deep(body, self.fresh)
+        entry = t.EntryPoint(workgroup_size, inputs, shallow)
         declarations = (*self._ordered(), entry)
         parts = (self.task.stem, self.task.label, variant)
         return Shader(

@@ -56,6 +56,7 @@ from kerngen.schedule.loads import lower_load
 from kerngen.schedule.plain import is_plain_function
 from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import tree as t
+from kerngen.shader.depth import named_where_deep
 from kerngen.shader.helpers import HELPER_OF
 
 # Operators whose sides may be a vector and a scalar.
@@ -304,7 +305,11 @@ class Lowerer:
         self.shader.declare(
             key,
             t.Function(
-                name, parameters, wgsl_type(item.type, lanes), tuple(body), comment
+                name,
+                parameters,
+                wgsl_type(item.type, lanes),
+                named_where_deep(body, self.shader.fresh),
+                comment,
             ),
         )
         return name

@@ -74,7 +74,9 @@ class Namer:
 
     def claim(self, wanted: str) -> str:
         """Return `wanted` or the nearest free name, and take it."""
-        name = wanted.lstrip("_") or "value"
+        name = wanted.lstrip("_")
+        if not name[:1].isalpha():
+            name = f"value{name}"
         while name in self._taken:
             name += "_"
         self._taken.add(name)

@@ -18,12 +18,21 @@ def shown(char: str) -> str:
 
 def clean(text: str) -> str:
     """The text as it is printed."""
+    if _is_plain(text):
+        return text
     return "".join(map(shown, text))
 
 
 def width(text: str) -> int:
     """How many columns the text takes when it is printed."""
+    if _is_plain(text):
+        return len(text)
     return sum(_char_width(char) for char in clean(text))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether every character is itself, in one column: so it is nearly always."""
+    return text.isascii() and text.isprintable()
 
 
 def _char_width(char: str) -> int:

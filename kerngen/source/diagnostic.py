@@ -86,7 +86,8 @@ class Faults:
     """Collects diagnostics so that one run reports all it can find."""
 
     def __init__(self) -> None:
-        self._found: list[Diagnostic] = []
+        # Hashed, so that adding one to thousands takes no longer than to a few.
+        self._found: dict[Diagnostic, None] = {}
 
     def __iter__(self) -> Iterator[Diagnostic]:
         return iter(self._found)
@@ -96,16 +97,16 @@ class Faults:
 
     def add(self, diagnostic: Diagnostic) -> None:
         """Record one fault."""
-        if diagnostic not in self._found:
-            self._found.append(diagnostic)
+        self._found.setdefault(diagnostic)
 
     def amend(self, better: Callable[[Diagnostic], Diagnostic]) -> None:
         """Put a better diagnostic in the place of each, or the same one."""
-        self._found = [better(fault) for fault in self._found]
+        self._found = dict.fromkeys(map(better, self._found))
 
     def drop(self, condition: Callable[[Diagnostic], bool]) -> None:
         """Forget the faults for which a condition holds."""
-        self._found = [fault for fault in self._found if not condition(fault)]
+        kept = (fault for fault in self._found if not condition(fault))
+        self._found = dict.fromkeys(kept)
 
     def in_order(self) -> tuple[Diagnostic, ...]:
         """Return what was recorded, in source order."""

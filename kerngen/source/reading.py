@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import codecs
+import errno
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, final
+from typing import ClassVar, Final, final
 
 from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.text import Source, Span
+
+LARGEST: Final = 2**20
+"""The most bytes of a file."""
+
+_AT_ONCE: Final[int] = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 @final
@@ -32,16 +40,43 @@ class NotUtf8(Diagnostic):
         return "Save the file in UTF-8."
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class FileTooLarge(Diagnostic):
+    """A file that nobody wrote by hand."""
+
+    code: ClassVar[str] = "KG0009"
+    rule: ClassVar[str] = "A file has at most 1 MiB."
+
+    @property
+    def headline(self) -> str:
+        """Names the limit."""
+        return f"The file is too large: it has more than {LARGEST} bytes."
+
+    @property
+    def hint(self) -> str:
+        """Says what to do."""
+        return "Divide it into several files."
+
+
 def read_source(file: Path, shown_as: str, stable_name: str = "") -> Source:
     """Read a file, without a byte order mark; the text is otherwise as it stands.
 
-    Raises `CompileError` if the file isn't UTF-8, and `OSError` as `open` does.
+    Raises `CompileError` if the file isn't UTF-8 or is too large, and `OSError` as
+    `open` does, or if it is no regular file: a pipe would keep its reader waiting.
     """
-    return decode_source(file.read_bytes(), shown_as, stable_name)
+    # On what is no file, opening must not wait either.
+    handle = os.open(file, os.O_RDONLY | _AT_ONCE)
+    with os.fdopen(handle, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "It is not a regular file", str(file))
+        return decode_source(stream.read(LARGEST + 1), shown_as, stable_name)
 
 
 def decode_source(data: bytes, shown_as: str, stable_name: str = "") -> Source:
     """Return what was read of a file, or of a pipe, in the same way."""
+    if len(data) > LARGEST:
+        raise CompileError([FileTooLarge(span=Span(Source(shown_as, ""), 0, 0))])
     data = data.removeprefix(codecs.BOM_UTF8)
     try:
         return Source(shown_as, data.decode("utf-8"), stable_name)

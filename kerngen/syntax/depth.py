@@ -14,14 +14,18 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Final, final
 
 from kerngen.source.diagnostic import Diagnostic, Faults
+from kerngen.source.text import Span
 from kerngen.syntax import ast
-from kerngen.syntax.faults import LongChain, NestedTooDeep
+from kerngen.syntax.faults import LongChain, NestedTooDeep, TooManyIndices
 
 LIMIT: Final = 128
 """How deep an expression nests, where a chain such as `a + b + c` is one level."""
 
 LONGEST_CHAIN: Final = 240
 """How deep it nests where each operator is a level: pyright reads 256."""
+
+MOST_INDICES: Final = 16
+"""How many indices are at one place, or axes: Python nests at most 20 loops."""
 
 _FRAMES: Final = 4000
 """Python's own stack, at some frames per level of an expression and of its calls."""
@@ -78,9 +82,18 @@ class _Place:
     nesting: int = 0
     height: int = 0
     chain: ast.Expr | None = None
+    indices: int = 0
 
     def fault(self) -> Diagnostic | None:
         """Return what is wrong with it."""
+        if (
+            isinstance(self.node, ast.TypeName)
+            and len(self.node.axes or ()) > MOST_INDICES
+        ):
+            return TooManyIndices(span=self.node.span, noun="axes", limit=MOST_INDICES)
+        if self.indices + len(_introduced(self.node)) > MOST_INDICES:
+            last = _introduced(self.node)[-1]
+            return TooManyIndices(span=last, noun="indices", limit=MOST_INDICES)
         if not isinstance(self.node, ast.Expr):
             return None
         if self.nesting > LIMIT:
@@ -93,14 +106,27 @@ class _Place:
     def below(self) -> Iterator[_Place]:
         """Yield the nodes that it is made of."""
         node = self.node
+        indices = self.indices + len(_introduced(node))
         for child in _children(node):
-            if not isinstance(child, ast.Expr):
-                yield _Place(child, self.nesting, self.height)
-            elif isinstance(node, ast.Expr) and continues(node, child):
-                chain = self.chain or node
-                yield _Place(child, self.nesting, self.height + 1, chain)
-            else:
-                yield _Place(child, self.nesting + 1, self.height + 1)
+            nesting, height, chain = self.nesting, self.height, None
+            if isinstance(child, ast.Expr):
+                height += 1
+                if isinstance(node, ast.Expr) and continues(node, child):
+                    chain = self.chain or node
+                else:
+                    nesting += 1
+            yield _Place(child, nesting, height, chain, indices)
+
+
+def _introduced(node: object) -> tuple[Span, ...]:
+    """Return the places of the indices that a node introduces for what is inside."""
+    match node:
+        case ast.Reduction(binders=found) | ast.LetStatement(binders=found):
+            return tuple(binder.name.span for binder in found)
+        case ast.Assignment(subscripts=subscripts):
+            return tuple(subscript.span for subscript in subscripts)
+        case _:
+            return ()
 
 
 def _reported(item: ast.Item, faults: Faults) -> bool:

@@ -37,6 +37,8 @@ _CLOSING = {
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _LIKE_A_NUMBER = re.compile(r"(?<![\w.\])])(?:[0-9][\w.]*|\.[0-9][\w.]*)")
 
+_IN_A_NUMBER = re.compile(r"[\w.]")
+
 _DIRECTIVE = re.compile(r"#\s*(\w+)")
 
 _AFTER_INDEX = frozenset({"COMMA", "LESS", "CLOSE_BRACKET"})
@@ -133,8 +135,10 @@ def _malformed_number(mistake: Mistake) -> Diagnostic | None:
     pieces = [mistake.span]
     if mistake.before and not mistake.before.is_doc:
         pieces.insert(0, mistake.lexeme_span(mistake.before))
-    line_start = mistake.source.text.rfind("\n", 0, pieces[0].start) + 1
-    for match in _LIKE_A_NUMBER.finditer(mistake.source.text, line_start):
+    text, begin = mistake.source.text, pieces[0].start
+    while begin and _IN_A_NUMBER.match(text, begin - 1):
+        begin -= 1
+    for match in _LIKE_A_NUMBER.finditer(text, begin):
         span = Span(mistake.source, match.start(), match.end())
         if span.start > mistake.span.start:
             break

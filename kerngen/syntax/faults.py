@@ -188,6 +188,28 @@ class NestedTooDeep(Diagnostic):
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class TooManyIndices(Diagnostic):
+    """More indices at one place, or axes of a tensor, than loops can be nested."""
+
+    code: ClassVar[str] = "KG0137"
+    rule: ClassVar[str] = "There are no more indices or axes than the limit."
+
+    noun: str
+    limit: int
+
+    @property
+    def headline(self) -> str:
+        """States the limit."""
+        return f"There are more than {self.limit} {self.noun} here."
+
+    @property
+    def hint(self) -> str:
+        """Suggests what to do with fewer."""
+        return "Join axes that belong together, or name a part of it with 'let'."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class LongChain(Diagnostic):
     """A chain of operators longer than the later stages are made to walk."""
 

@@ -98,24 +98,27 @@ class Library:
         """
         faults = Faults()
         found: dict[str, None] = {}
-
-        def visit(name: str, path: tuple[UsedFile, ...]) -> None:
-            for used in self.uses(name):
-                if used.name in found:
-                    continue
-                onward = (*path, used)
-                if any(used.name == link.name for link in path):
-                    faults.add(_cycle(onward))
-                    continue
-                with faults.collect():
-                    visit(used.name, onward)
-            found[name] = None
-
-        source = self.source(name)
-        with faults.collect():
-            visit(name, (UsedFile(name, Span(source, 0, 0)),))
+        # Not by recursion: files may use each other in a chain of any length.
+        path = [UsedFile(name, Span(self.source(name), 0, 0))]
+        pending = [self._uses_as_far(name, faults)]
+        while pending:
+            used = next(pending[-1], None)
+            if used is None:
+                pending.pop()
+                found[path.pop().name] = None
+            elif any(used.name == link.name for link in path):
+                faults.add(_cycle((*path, used)))
+            elif used.name not in found:
+                path.append(used)
+                pending.append(self._uses_as_far(used.name, faults))
         faults.raise_if_any()
         return tuple(found)
+
+    def _uses_as_far(self, name: str, faults: Faults) -> Iterator[UsedFile]:
+        """Return the files that a file uses; none, and the faults, if it is wrong."""
+        with faults.collect():
+            return iter(self.uses(name))
+        return iter(())
 
     def tuners(self, name: str) -> tuple[str, ...]:
         """Return the files of the build that schedule a file's kernels, by path."""

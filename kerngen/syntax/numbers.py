@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 _OTHERS: Final = re.compile(
-    r"(?P<whole>\d*)(?P<point>\.)?(?P<fraction>\d*)(?P<exponent>[eE]\d+)?"
+    r"(?P<whole>\d*)(?:(?P<point>\.)(?P<fraction>\d*))?(?P<exponent>[eE]\d+)?"
     r"(?P<suffix>(?:[fiuFIUhHlLdD]|[fiu]\d+|[lLuU]{2,3})?)"
 )
 _SUFFIXED: Final = re.compile(r"(0[xX][0-9a-fA-F]+)[uUlLi]+")

@@ -1,0 +1,259 @@
+"""Folders that hold what nobody expects there: refused or escaped, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from tests.cli.sample import OUT, PYPROJECT, SCALE, SOURCE, Run, edit, files
+
+pytestmark = [
+    pytest.mark.usefixtures("project"),
+    pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files"),
+]
+
+ODD = SOURCE / "odd.kern"
+STRUCT = "struct S { a: f32 }\n"
+USER = 'use "a-b/s.kern";\nkernel k(s: S[n]) -> y: f32[n] { y[i] = s[i].a; }\n'
+
+
+Make: TypeAlias = Callable[[Path], None]
+"""Makes a file of some kind."""
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def plug(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as opened:
+        here = Path.cwd()
+        os.chdir(path.parent)  # the path of a socket is short
+        opened.bind(path.name)
+        os.chdir(here)
+
+
+def link(to: str) -> Make:
+    def make(path: Path) -> None:
+        path.symlink_to(to)
+
+    return make
+
+
+def holding(content: bytes) -> Make:
+    def write(path: Path) -> None:
+        path.write_bytes(content)
+
+    return write
+
+
+REFUSED: dict[str, tuple[Make, str]] = {
+    "pipe": (pipe, "not a regular file"),
+    "socket": (plug, "odd.kern"),
+    "endless device": (link("/dev/zero"), "not a regular file"),
+    "empty device": (link("/dev/null"), "not a regular file"),
+    "link to nothing": (link("nowhere.kern"), "No such file"),
+    "link to itself": (link("odd.kern"), "Too many levels"),
+    "link to a folder's pipe": (link("../pipe"), "not a regular file"),
+    "no text": (holding(b"\xff"), "KG0001"),
+    "too large": (holding(b"/" * (2**20 + 1)), "KG0009"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.parametrize("command", ["build", "check"])
+def test_what_is_no_source_is_refused(kind: str, command: str, kerngen: Run) -> None:
+    make, message = REFUSED[kind]
+    pipe(Path("pipe"))
+    make(ODD)
+    assert message in kerngen(command, code=1).output
+    assert not OUT.exists()
+
+
+def test_one_that_another_uses_is_refused(kerngen: Run) -> None:
+    pipe(ODD)
+    edit(SOURCE / "user.kern", 'use "odd.kern";\n')
+    assert "not a regular file" in kerngen("check", SOURCE / "user.kern", code=1).output
+
+
+def test_links_to_folders_are_not_followed(kerngen: Run) -> None:
+    edit(Path("outside/more.kern"), SCALE)
+    (SOURCE / "circle").symlink_to(".")
+    (SOURCE / "outside").symlink_to("../outside")
+    (SOURCE / "folder.kern").mkdir()
+    kerngen("build")
+    assert {path for path in files(OUT) if path.endswith("/more.py")} == set()
+
+
+def test_a_link_to_a_file_is_a_source(kerngen: Run) -> None:
+    edit(Path("outside.kern"), SCALE)
+    ODD.symlink_to("../outside.kern")
+    kerngen("build")
+    assert "odd.py" in files(OUT)
+
+
+NAMES = (
+    *("a b", "a\nb", "-x", "--help", "é", "日本", "a\u202eb", "a.b", "class", "None"),
+    *("numpy", "kerngen", "con", "self", "__main__", "wgsl", "py.typed", "match"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_name_becomes_a_module(name: str, kerngen: Run) -> None:
+    edit(SOURCE / f"{name}.kern", SCALE)
+    kerngen("build")
+    for path, text in files(OUT).items():
+        folders = path.removesuffix(".py").split("/")
+        if path.endswith(".py"):
+            assert all(folder.isidentifier() for folder in folders)
+            compile(text, path, "exec")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "message"),
+    [
+        ("a-b", "a_b", "both generate 'a_b.py'"),
+        ("ﬁ", "fi", "both generate 'fi.py'"),
+        ("e\u0301", "é", "both generate"),
+        ("Foo", "foo", "some file systems take for the same"),
+        ("x/__init__", "y", "can't be named so"),
+        ("deep/y", "deep", "needs the package"),
+    ],
+)
+def test_names_for_one_module_are_refused(
+    one: str, other: str, message: str, kerngen: Run
+) -> None:
+    edit(SOURCE / f"{one}.kern", SCALE)
+    edit(SOURCE / f"{other}.kern", SCALE)
+    assert message in kerngen("build", code=1).output
+    assert not OUT.exists()
+
+
+def test_a_name_that_is_no_text_is_refused(kerngen: Run) -> None:
+    Path(os.fsdecode(os.fsencode(SOURCE) + b"/\xff.kern")).write_text(SCALE)
+    assert "rename the file" in kerngen("build", code=1).output
+
+
+def test_a_message_shows_no_line_break_of_a_name(kerngen: Run) -> None:
+    edit(SOURCE / "a\nb.kern", SCALE)
+    edit(SOURCE / "a b.kern", SCALE)
+    assert len(kerngen("build", code=1).output.splitlines()) == 1
+
+
+def test_folders_become_packages_that_python_can_import(kerngen: Run) -> None:
+    edit(SOURCE / "a-b" / "s.kern", STRUCT)
+    edit(SOURCE / "class" / "u.kern", USER.replace("a-b", "../a-b"))
+    edit(SOURCE / "u.kern", USER)
+    kerngen("build")
+    made = files(OUT)
+    assert {"a_b/s.py", "class_/u.py", "class_/__init__.py"} <= made.keys()
+    assert b"from .a_b.s import S" in made["u.py"]
+    assert b"from ..a_b.s import S" in made["class_/u.py"]
+
+
+# The output
+
+MINE = "mine\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["scale.py", "__init__.py", "py.typed", "manifest.json"]
+)
+def test_a_users_file_is_never_replaced(name: str, kerngen: Run) -> None:
+    edit(OUT / name, MINE)
+    assert name in kerngen("build", code=1).output
+    assert files(OUT) == {name: MINE.encode()}
+
+
+IN_THE_WAY = [
+    (name, make)
+    for name in ("scale.py", "manifest.json", "wgsl", "deep")
+    for make in (pipe, link("/dev/zero"), link("elsewhere"), os.mkdir)
+    if make is not os.mkdir or "." in name  # a folder is what belongs there
+]
+
+
+@pytest.mark.parametrize(("name", "make"), IN_THE_WAY)
+def test_odd_files_in_the_way_are_refused(name: str, make: Make, kerngen: Run) -> None:
+    OUT.mkdir(parents=True)
+    make(OUT / name)
+    assert name in kerngen("build", code=1).output
+    assert [path.name for path in OUT.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "[" * 100_000, '{"format": 1}', "\0"])
+def test_a_manifest_of_somebody_else_is_refused(text: str, kerngen: Run) -> None:
+    edit(OUT / "manifest.json", text)
+    for command in (["build"], ["build", "--check"]):
+        assert "is not a manifest" in kerngen(*command, code=1).output
+
+
+def test_a_stamp_that_is_none_is_ignored(kerngen: Run) -> None:
+    kerngen("build")
+    stamp = OUT / "__pycache__" / "kerngen.json"
+    stamp.unlink()
+    pipe(stamp)
+    kerngen("build")
+
+
+def test_a_generated_file_that_became_a_pipe_is_in_the_way(kerngen: Run) -> None:
+    kerngen("build")
+    (OUT / "scale.py").unlink()
+    pipe(OUT / "scale.py")
+    assert "is in the way" in kerngen("build", code=1).output
+
+
+def test_sources_may_lie_in_the_output_and_stay(kerngen: Run) -> None:
+    edit(Path("pyproject.toml"), PYPROJECT.replace("gen/kernels", "dsl"))
+    edit(SOURCE / "notes.txt", MINE)
+    before = files(SOURCE)
+    kerngen("build")
+    kerngen("build")
+    (SOURCE / "deep" / "total.kern").unlink()
+    kerngen("build")
+    after = files(SOURCE)
+    assert {path: after.get(path) for path in before} == before | {
+        "deep/total.kern": None
+    }
+    assert "deep/total.py" not in after
+
+
+def test_what_no_build_left_beside_the_output_stays(kerngen: Run) -> None:
+    mine = OUT.with_name(f".{OUT.name}.kerngen")
+    edit(mine / "notes.txt", MINE)
+    assert "something else is there" in kerngen("build", code=1).output
+    assert files(mine) == {"notes.txt": MINE.encode()}
+
+
+@pytest.mark.parametrize("out", ["/", "loop", "dsl/scale.kern"])
+def test_what_is_no_folder_for_output_is_refused(out: str, kerngen: Run) -> None:
+    Path("loop").symlink_to("loop")
+    before = files(Path())
+    kerngen("build", "--out", out, code=1)
+    assert files(Path()) == before
+
+
+@pytest.mark.parametrize(
+    "text", ["a = " + "[" * 100_000, '[tool.kerngen]\nout = "\\u0000"']
+)
+def test_settings_that_cant_be_read_are_refused(text: str, kerngen: Run) -> None:
+    edit(Path("pyproject.toml"), text)
+    assert "Error" in kerngen("build", SOURCE, code=1).output
+
+
+def test_files_may_use_each_other_in_a_long_chain(kerngen: Run) -> None:
+    for number in range(300):
+        edit(SOURCE / f"c{number}.kern", f'use "c{number + 1}.kern";\n')
+    edit(SOURCE / "c300.kern", STRUCT)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(300)
+    try:
+        kerngen("check", SOURCE / "c0.kern")
+    finally:
+        sys.setrecursionlimit(limit)
