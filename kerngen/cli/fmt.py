@@ -92,18 +92,26 @@ class _Run:
 
     def format_files(self, files: tuple[Path, ...]) -> None:
         """Format each; a faulty one holds up none."""
-        from kerngen.format.files import format_data, write_whole
-
         for file in files:
             self.files += 1
             try:
-                result = format_data(file.read_bytes(), shown_path(file))
+                self._format(file)
             except CompileError as error:
-                self._fail(error)
-                continue
-            if result.changed and self.writing:
-                write_whole(file, result.after)
-            self._tell(result)
+                self.failed += 1
+                for diagnostic in error.diagnostics:
+                    self.faults.add(diagnostic)
+            except OSError as error:
+                self.failed += 1
+                reason = error.strerror or error
+                click.echo(f"error: '{shown_path(file)}': {reason}.", err=True)
+
+    def _format(self, file: Path) -> None:
+        from kerngen.format.files import format_data, write_whole
+
+        result = format_data(file.read_bytes(), shown_path(file))
+        if result.changed and self.writing:
+            write_whole(file, result.after)
+        self._tell(result)
 
     def format_stdin(self, name: str) -> None:
         """Format what is piped in; the text goes where it is piped out."""
@@ -115,11 +123,6 @@ class _Run:
         else:
             self.files = 1
             self._tell(result)
-
-    def _fail(self, error: CompileError) -> None:
-        self.failed += 1
-        for diagnostic in error.diagnostics:
-            self.faults.add(diagnostic)
 
     def _tell(self, result: Formatted) -> None:
         if not result.changed:
@@ -133,7 +136,7 @@ class _Run:
 
     def report(self) -> None:
         """Print the faults and a summary, and exit with the status of the run."""
-        if self.failed:
+        if self.faults:
             print_diagnostics(self.faults, sys.stderr)
         if self.files:
             click.echo(f"{', '.join(self._counts())}.", err=self.diffing)
@@ -148,7 +151,7 @@ class _Run:
         counts = {
             changed: self.changed,
             same: self.files - self.changed - self.failed,
-            "could not be parsed": self.failed,
+            "could not be formatted": self.failed,
         }
         for words, number in counts.items():
             if number:

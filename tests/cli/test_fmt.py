@@ -58,7 +58,7 @@ def test_check_and_diff_write_nothing(project: Path, kerngen: Run) -> None:
 def test_a_faulty_file_holds_up_no_other(project: Path, kerngen: Run) -> None:
     edit(project / "dsl" / "broken.kern", BROKEN)
     done = kerngen("fmt", code=1)
-    assert "2 files reformatted, 1 file could not be parsed." in done.stdout
+    assert "2 files reformatted, 1 file could not be formatted." in done.stdout
     assert "dsl/broken.kern:1:14" in done.stderr
     assert (project / "dsl" / "broken.kern").read_text() == BROKEN
 
@@ -110,7 +110,9 @@ def test_a_failed_write_leaves_the_file(
 
     before = files(project)
     monkeypatch.setattr(Path, "replace", full)
-    assert "No space left on device" in kerngen("fmt", code=1).stderr
+    done = kerngen("fmt", code=1)
+    assert done.stdout == "2 files could not be formatted.\n"
+    assert "error: 'dsl/scale.kern': No space left on device." in done.stderr
     assert files(project) == before
 
 

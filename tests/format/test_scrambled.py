@@ -19,7 +19,7 @@ from .scramble import comments, scrambled, tokens
 
 STANDARD = sorted((ROOT / "dsl").glob("*.kern"))
 CASES = sorted((ROOT / "tests" / "cases" / "accept").glob("*.kern"))
-FEW = 6
+FEW = 3
 MANY = 2000
 
 
