@@ -66,3 +66,8 @@ class UniformArena:
         for chunk in self._chunks[: self._current + 1]:
             chunk.used = 0
         self._current = -1
+
+    def clear(self) -> None:
+        """Let go of all chunks."""
+        self._chunks.clear()
+        self._current = -1

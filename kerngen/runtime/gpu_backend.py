@@ -89,7 +89,7 @@ class GpuBackend:
             limits=limits,
             largest=capabilities.buffer_bytes,
         )
-        arena = UniformArena(self._memory.uniform_chunk)
+        self._arena = arena = UniformArena(self._memory.uniform_chunk)
         self._recorder = Recorder(
             device,
             arena=arena,
@@ -303,6 +303,7 @@ class GpuBackend:
         self._memory.trim()
         self._bind_groups.clear()
         self._launcher.plans.clear()
+        self._arena.clear()
         if self._owned or how is lost:
             self._shaders.cache.clear()
         self._let_go()

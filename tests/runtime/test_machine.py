@@ -1,0 +1,35 @@
+"""Random sequences of all that a context is asked to do, held to NumPy; nothing is left."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from kerngen.runtime import Context
+from tests.runtime.machine import Machine
+
+quick = settings(
+    max_examples=25,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=[*HealthCheck],
+)
+
+
+@pytest.fixture
+def machine(ctx: Context) -> type[Machine]:
+    """The machine, on the adapter of `ctx` and a device of its own."""
+    features = list(ctx.device.features)
+    Machine.device = ctx.device.adapter.request_device_sync(required_features=features)
+    return Machine
+
+
+def test_sequences_agree_with_numpy(machine: type[Machine]) -> None:
+    run_state_machine_as_test(machine, settings=quick)
+
+
+@pytest.mark.nightly
+def test_long_sequences_agree_with_numpy(machine: type[Machine]) -> None:
+    long = settings(quick, max_examples=2000, stateful_step_count=100, database=None)
+    run_state_machine_as_test(machine, settings=long)
