@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import assert_never
 
 from kerngen.shader import tree as t
+from kerngen.source.cells import clean
 
 _INDENT = "    "
 _MULTIPLICATIVE = frozenset({"*", "/", "%"})
@@ -28,11 +29,16 @@ _BARE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 
 def print_module(module: t.Module) -> str:
     """Return the WGSL text of a module, ending in one newline."""
-    parts = ["\n".join(f"// {line}".rstrip() for line in module.header)]
+    parts = ["\n".join(map(_comment, module.header))]
     parts.append("\n".join(f"enable {name};" for name in module.enables))
     for _, run in groupby(module.declarations, key=_stands_alone):
         parts.extend(_print_run(list(run)))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _comment(text: str) -> str:
+    """Return a comment: whatever it says, such as the name of a file, it is one line."""
+    return f"// {clean(text)}".rstrip()
 
 
 def _stands_alone(declaration: t.Declaration) -> bool:
@@ -61,7 +67,7 @@ def _declaration(declaration: t.Declaration) -> Iterator[str]:
             yield text
         case t.Function(name, parameters, result, body, comment):
             if comment:
-                yield f"// {comment}"
+                yield _comment(comment)
             listed = ", ".join(f"{name}: {type_}" for name, type_ in parameters)
             arrow = f" -> {result}" if result else ""
             yield f"fn {name}({listed}){arrow} {{"
@@ -79,7 +85,7 @@ def _declaration(declaration: t.Declaration) -> Iterator[str]:
 
 
 def _member(member: t.StructMember) -> str:
-    comment = f"  // {member.comment}" if member.comment else ""
+    comment = f"  {_comment(member.comment)}" if member.comment else ""
     size = "" if member.size is None else f"@size({member.size}) "
     return f"{size}{member.name}: {member.type},{comment}"
 
@@ -110,7 +116,7 @@ def _statement(statement: t.Stmt) -> Iterator[str]:
             yield from _block(body)
             yield "}"
         case t.Block(comment, body):
-            yield f"{{  // {comment}"
+            yield f"{{  {_comment(comment)}"
             yield from _block(body)
             yield "}"
         case t.Evaluate(call):

@@ -21,6 +21,9 @@ from kerngen.syntax.outline import Outline, Use, outline_of
 
 SUFFIX = ".kern"
 
+_MOST_SHOWN = 8
+"""The files of a circle that its message names."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -100,16 +103,20 @@ class Library:
         found: dict[str, None] = {}
         # Not by recursion: files may use each other in a chain of any length.
         path = [UsedFile(name, Span(self.source(name), 0, 0))]
+        names = {name}
         pending = [self._uses_as_far(name, faults)]
         while pending:
             used = next(pending[-1], None)
             if used is None:
                 pending.pop()
-                found[path.pop().name] = None
-            elif any(used.name == link.name for link in path):
+                done = path.pop().name
+                names.remove(done)
+                found[done] = None
+            elif used.name in names:
                 faults.add(_cycle((*path, used)))
             elif used.name not in found:
                 path.append(used)
+                names.add(used.name)
                 pending.append(self._uses_as_far(used.name, faults))
         faults.raise_if_any()
         return tuple(found)
@@ -266,9 +273,11 @@ def _cycle(path: tuple[UsedFile, ...]) -> Diagnostic:
     # The same circle is the same fault, wherever the search came into it.
     first = min(range(len(links)), key=lambda n: links[n].span.source.path)
     links = (*links[first:], *links[:first])
-    files = [link.span.source.path for link in links]
-    chain = " uses ".join(f"'{file}'" for file in (*files, files[0]))
-    span, *others = (link.span for link in links)
+    files = [f"'{link.span.source.path}'" for link in links]
+    if len(files) > _MOST_SHOWN:
+        files[_MOST_SHOWN // 2 :] = ["..."]
+    chain = " uses ".join((*files, f"'{links[0].span.source.path}'"))
+    span, *others = (link.span for link in links[:_MOST_SHOWN])
     return faults_uses.UseCycle(span=span, chain=chain, others=tuple(others))
 
 
