@@ -8,6 +8,7 @@ _FUNCTIONS = {
     "ceil_div": "ceil_div",
     "max": "hostmath.maximum",
     "min": "hostmath.minimum",
+    "parts": "hostmath.parts",
 }
 """What such a text may call, and where a generated module finds it.
 

@@ -88,7 +88,8 @@ def _variant(task: Task, tiling: Tiling, name: str, when: str) -> Variant:
     shader = _Gemm(task, tiling, whole=name == "aligned").shader()
     if tiling.split == 1:
         return Variant(name, when, (shader,))
-    length = f"{host_product(task.domain)} * {TermSplit(task, tiling).host_count}"
+    split = TermSplit(task, tiling)
+    length = f"{host_product(task.domain)} * {split.host_count} * {split.host_join}"
     scratch = Scratch(task.scratch_name("parts"), length)
     joined = joining_shader(task, tiling, wide=name == "aligned")
     return Variant(name, when, (shader, joined), (scratch,))
@@ -166,7 +167,9 @@ class _Gemm:
         self.registers = RegisterTile(
             self.builder, self.tiling, found, self.left, self.right
         )
-        self.part, self.begin = t.ZERO, t.ZERO
+        self.part: t.Expr = t.ZERO
+        self.parts: t.Expr = t.ONE
+        self.begin: t.Expr = t.ZERO
         self.end = self.builder.size(self.over)
 
     def _lanes(self, found: Contraction) -> dict[str, int]:
@@ -174,10 +177,9 @@ class _Gemm:
         if not self.whole:
             return {}
         wide = _wide_tensors(found, self.row)
+        wide |= vector_tensors(self.task.stage, self.task.values, self.column)
         if self.split.possible:
             wide.add(self.task.scratch_name("parts"))
-        else:
-            wide |= vector_tensors(self.task.stage, self.task.values, self.column)
         return dict.fromkeys(wide, LANES)
 
     def _operand(
@@ -257,7 +259,7 @@ class _Gemm:
             return group
         parts = self.split.name(s, self.body, tiles)
         self.body.append(t.If(group >= tiles * parts.count, (t.Return(),)))
-        self.part = self._let("part", group % parts.count)
+        self.part, self.parts = self._let("part", group % parts.count), parts.count
         self.begin = self._let("begin", self.part * parts.terms)
         self.end = self._let("end", t.call("min", self.begin + parts.terms, self.end))
         return self._let("tile", group // parts.count)
@@ -283,10 +285,12 @@ class _Gemm:
         return [*declared, *begin, *turn(t.Ident(self.builder.fresh("first")))]
 
     def _turn(self, first: t.Ident) -> list[t.Stmt]:
+        following = t.Ident(self.builder.fresh("following"))
         body = [
-            *self._stage(None),
+            *self._stage(first, None),
             t.BARRIER,
-            *self._fetch_following(first),
+            t.Let(following.name, self._following(first)),
+            *self._fetch(following),
             *self._accumulate(first, None),
             t.BARRIER,
         ]
@@ -295,16 +299,18 @@ class _Gemm:
     def _turn_of_two(self, first: t.Ident) -> list[t.Stmt]:
         """Fill one tile while the other is in use."""
         buffer = t.Ident(self.builder.fresh("buffer"))
+        following = t.Ident(self.builder.fresh("following"))
         body = [
-            *self._fetch_following(first),
+            t.Let(following.name, self._following(first)),
+            *self._fetch(following),
             *self._accumulate(first, buffer),
             t.Assign(buffer, t.Binary("-", t.ONE, buffer)),
-            *self._stage(buffer),
+            *self._stage(following, buffer),
             t.BARRIER,
         ]
         return [
             t.Var(buffer.name, t.ZERO),
-            *self._stage(buffer),
+            *self._stage(self.begin, buffer),
             t.BARRIER,
             self._over_terms(first, body),
         ]
@@ -313,20 +319,29 @@ class _Gemm:
         begin, end = self.begin, self.end
         return t.count_up(first.name, begin, end, self.tiling.k, *body)
 
-    def _stage(self, buffer: t.Expr | None) -> list[t.Stmt]:
-        return [*self.left.stage(buffer), *self.right.stage(buffer)]
+    def _stage(self, first: t.Expr, buffer: t.Expr | None) -> list[t.Stmt]:
+        """Store the terms from `first` on to the tiles; terms beyond the end are 0."""
+        operands = (self.left, self.right)
+        stores = [stmt for operand in operands for stmt in operand.stage(buffer)]
+        if self.whole or not self.registers.found.is_product:
+            return stores
+        left = t.Ident(self.builder.fresh("left"))
+        cleared = [stmt for operand in operands for stmt in operand.clear(left)]
+        beyond = first + self.tiling.k > self.end
+        clear = t.If(
+            beyond, (t.Let(left.name, t.Binary("-", self.end, first)), *cleared)
+        )
+        return [clear, *stores]
 
     def _fetch(self, first: t.Expr) -> list[t.Stmt]:
         return [*self.left.fetch(first), *self.right.fetch(first)]
 
-    def _fetch_following(self, first: t.Expr) -> list[t.Stmt]:
-        """Load the terms of the next turn; behind the last one, any will do."""
-        following: t.Expr = first + self.tiling.k
-        if self.whole:
-            last = t.Binary("-", self.end, t.u32(self.tiling.k))
-            following = t.call("min", following, last)
-        name = t.Ident(self.builder.fresh("following"))
-        return [t.Let(name.name, following), *self._fetch(name)]
+    def _following(self, first: t.Expr) -> t.Expr:
+        """Return the first term of the next turn; behind the last one, any will do."""
+        following = first + self.tiling.k
+        if not self.whole:
+            return following
+        return t.call("min", following, t.Binary("-", self.end, t.u32(self.tiling.k)))
 
     def _accumulate(self, first: t.Expr, buffer: t.Expr | None) -> list[t.Stmt]:
         left_over = None
@@ -349,7 +364,7 @@ class _Gemm:
                 self.column: self.right.origin + j,
             }
             place = (at[index] for index in self.task.domain)
-            part = (self.part,) if self.split.possible else ()
+            part = (self.part, self.parts) if self.split.possible else ()
             calls.append(t.Evaluate(t.call(finish, *part, *place, total)))
 
         for i, columns, total in self.registers.results():
@@ -364,30 +379,28 @@ class _Gemm:
         """Declare the function that takes one total, or with whole vectors four."""
         s = self.builder
         lanes = LANES if self.whole else 1
-        name = s.fresh("keep" if self.split.possible else "finish")
+        name = s.fresh("finish")
         at = {index: t.Ident(s.name(index.name)) for index in self.task.domain}
         value = t.Ident(
             s.fresh(f"{reduction_label(self.task)}_{self.registers.found.kind}")
         )
         body: list[t.Stmt] = [self._leave_outside(at)]
         inputs = [(i.name, "u32") for i in at.values()]
-        what = "four neighbouring totals of a row" if self.whole else "one total"
+        about = f"What becomes of {'four neighbouring totals of a row' if self.whole else 'one total'}"
         if self.split.possible:
-            part = t.Ident(s.fresh("of_part"))
-            inputs.insert(0, (part.name, "u32"))
-            body.append(keep_total(s, part, at, value, lanes))
-            about = f"Keep {what}, of one part of the terms."
-        else:
-            lowerer = Lowerer(
-                s, {**at}, body, vector=self.column if self.whole else None
-            )
-            lowerer.reduced[reduction_of(self.task)] = Value(value, wide=self.whole)
-            write_steps(lowerer, self.task.stage)
-            about = f"What becomes of {what}."
+            part, parts = (t.Ident(s.fresh(f"of_{name}")) for name in ("part", "parts"))
+            inputs = [(part.name, "u32"), (parts.name, "u32"), *inputs]
+            keep = keep_total(s, part, at, value, lanes)
+            body.append(t.If(parts > 1, (keep, t.Return())))
+            about += "; those of several parts are kept"
+        lowerer = Lowerer(s, {**at}, body, vector=self.column if self.whole else None)
+        lowerer.reduced[reduction_of(self.task)] = Value(value, wide=self.whole)
+        write_steps(lowerer, self.task.stage)
         type_ = wgsl_type(self.registers.found.type, lanes)
         signature = (*inputs, (value.name, type_))
         s.declare(
-            f"function {name}", t.Function(name, signature, "", tuple(body), about)
+            f"function {name}",
+            t.Function(name, signature, "", tuple(body), f"{about}."),
         )
         return name
 

@@ -1,7 +1,8 @@
 """The terms of a tiled product cut into parts, where tiles alone are too few.
 
 Each part leaves its totals in a buffer of its own; a second dispatch adds them up and
-does the stage's steps.  How many parts there are depends on the sizes alone.
+does the stage's steps.  How many parts there are depends on the sizes alone; where there
+is but one, the first dispatch does the steps itself, and the second is left out.
 """
 
 from __future__ import annotations
@@ -67,12 +68,16 @@ class TermSplit:
     @property
     def host_count(self) -> str:
         """The Python text of the number of parts."""
-        terms = host_product(self._over)
-        fill = f"ceil_div({GROUPS}, max({self._host_tiles}, 1))"
-        most = f"min({self.tiling.split}, ceil_div({terms}, {LEAST_TERMS}))"
-        each = f"ceil_div({terms}, max(min({fill}, {most}), 1))"
-        turns = f"max(ceil_div({each}, {self.tiling.k}), 1)"
-        return f"ceil_div(ceil_div({terms}, {self.tiling.k}), {turns})"
+        return (
+            f"parts({host_product(self._over)}, {self._host_tiles}, "
+            f"turn={self.tiling.k}, most={self.tiling.split}, fill={GROUPS}, "
+            f"least={LEAST_TERMS})"
+        )
+
+    @property
+    def host_join(self) -> str:
+        """The Python text of "there is something to join"."""
+        return f"({self.host_count} != 1)"
 
     def name(
         self, shader: ShaderBuilder, body: list[t.Stmt], tiles: t.Expr | None = None
@@ -159,9 +164,10 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     lowerer = Lowerer(shader, at, body, vector=vector, label=reduction_label(task))
     lowerer.reduced[reduce] = Value(total, wide=wide)
     write_steps(lowerer, task.stage)
+    elements = host_product(task.domain)
     return shader.finish(
         body,
-        groups=f"ceil_div({host_product(task.domain)}, {JOIN_SIZE * lanes})",
+        groups=f"ceil_div({elements}, {JOIN_SIZE * lanes}) * {split.host_join}",
         workgroup_size=JOIN_SIZE,
         summary="second of two dispatches: the parts together.",
         variant="finish" if wide else "finish.edge",

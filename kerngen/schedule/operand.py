@@ -19,6 +19,7 @@ from kerngen.ir.reads import free_indices
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.contraction import tile_axis
 from kerngen.schedule.identities import identity
+from kerngen.schedule.linear import Linear, linear_read
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import places, unravel
 from kerngen.schedule.tiling import VECTOR, Tiling
@@ -27,7 +28,11 @@ from kerngen.shader import tree as t
 
 _VECTOR_BYTES: Final = 16
 
+BANKS: Final = 8
+"""So many vectors lie side by side in the banks of workgroup memory."""
+
 T = TypeVar("T")
+N = TypeVar("N", int, t.Expr)
 
 
 @final
@@ -52,18 +57,23 @@ class Operand:
     tiling: Tiling
     whole: bool
     origin: t.Expr = t.ZERO
-    _at: dict[Index, t.Expr] = field(default_factory=dict)
+    batch: dict[Index, t.Expr] = field(default_factory=dict)
     _units: list[_Unit] = field(default_factory=list)
     _vector: str = ""
 
     def __post_init__(self) -> None:
         """Declare the tile."""
         axis = tile_axis(self.factor, self.over[-1], self.outer)
-        self.turns_over = axis == self.over[-1]
+        self.along_terms = axis == self.over[-1]
+        self.turns_over = self.along_terms and self.whole
         self.lines = VECTOR if self.turns_over else 1
+        self.linear = linear_read(self.factor, self.outer, self.over, axis)
         self.line = self.blocks * self.across
         self.count = self.line * self.tiling.k // self.lines
-        sizes = [self.across + self.tiling.pad, self.blocks, self.tiling.k]
+        if self.along_terms:
+            sizes = [self.across + self.tiling.pad, self.blocks, self.tiling.k]
+        else:
+            sizes = [self.line + self.tiling.pad, self.tiling.k]
         if self.tiling.buffers > 1:
             sizes.append(self.tiling.buffers)
         type_ = self.vector_type
@@ -77,6 +87,11 @@ class Operand:
         return self._tile if buffer is None else self._tile[buffer]
 
     @property
+    def lanes(self) -> int:
+        """How many elements an address counts as one."""
+        return LANES if self.whole else 1
+
+    @property
     def counter(self) -> str:
         """What counts the terms: the reduction's index, where there is one."""
         return self.over[0].name if len(self.over) == 1 else "term"
@@ -88,7 +103,7 @@ class Operand:
 
     def place(self, batch: dict[Index, t.Expr]) -> list[t.Stmt]:
         """Find this invocation's vectors in the tile."""
-        self._at = dict(batch)
+        self.batch = dict(batch)
         turns = -(-self.count // self.tiling.invocations)
         self._units = [_Unit(self, number, turns) for number in range(turns)]
         return [stmt for unit in self._units for stmt in unit.place()]
@@ -114,99 +129,139 @@ class Operand:
 
     def inside(self, outer: t.Expr) -> t.Expr:
         """Return the place of a vector, or of a line, that is not beyond the end."""
-        if not self.whole and not self.turns_over:
+        if not self.whole:
             return outer
         return self._before_end(outer, 1 if self.turns_over else VECTOR)
+
+    def vector_from(self, linear: Linear, address: t.Expr) -> t.Expr:
+        """Return the four neighbours in memory that begin at an address."""
+        if self.whole:
+            return self._at_address(linear, address, [])
+        if not self._vector:
+            self._vector = self._declare_vector_from(linear)
+        return t.call(self._vector, address)
+
+    def _at_address(
+        self, linear: Linear, address: t.Expr, block: list[t.Stmt]
+    ) -> t.Expr:
+        element = (linear.indices, address)
+        lowerer = Lowerer(self.builder, {}, block, label=self.name, element=element)
+        return lowerer.lower(self.factor).expr
 
     def vector(self, outer: t.Expr, over: t.Expr, block: list[t.Stmt]) -> t.Expr:
         """Return four neighbours in memory."""
         if not self.whole:
             if not self._vector:
-                self._vector = self._declare_vector(self._declare_element())
-            return t.call(self._vector, *self._place(self._at, outer, over))
+                self._vector = self._declare_vector()
+            return t.call(self._vector, *self._place(self.batch, outer, over))
         axis = self.over[-1] if self.turns_over else self.outer
         terms = places(self.builder, self.over, over)
-        at = {**self._at, self.outer: outer, **terms}
+        at = {**self.batch, self.outer: outer, **terms}
         lowerer = Lowerer(self.builder, at, block, vector=axis, label=self.name)
         return lowerer.widen(lowerer.lower(self.factor), self.factor.type)
 
+    def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: int) -> t.Expr:
+        """Return what an invocation reads of a block, of the tile's line of a term."""
+        if not self.along_terms:
+            return line[at + block * self.across]
+        turn = self.exchange(term)
+        return line[block][t.Binary("^", at, t.u32(turn)) if turn else at]
+
+    def exchange(self, term: N) -> N:
+        """Return what a vector's place in its block is exchanged by, as its term says.
+
+        Neighbouring lanes store the terms of one line, which lie below each other:
+        without that they would meet in few banks of workgroup memory.
+        """
+        if self.across % BANKS or self.tiling.k % BANKS:
+            return term * 0
+        if not self.turns_over:
+            return term % BANKS
+        return term // VECTOR * VECTOR // (self.tiling.k // BANKS)
+
+    def clear(self, left: t.Expr) -> list[t.Stmt]:
+        """Set the terms in registers to 0 that are not among the `left` first ones."""
+        return [unit.clear(left) for unit in self._units]
+
     # The edge
+
+    def _declare_vector_from(self, linear: Linear) -> str:
+        """Declare the function that reads four neighbours from an address on.
+
+        Beyond an end it is all the same which elements are read, if there are any.
+        """
+        s = self.builder
+        name = s.fresh(f"{self.name}_vector")
+        start, last = t.Ident(s.fresh("start")), t.Ident(s.fresh("last"))
+        body: list[t.Stmt] = [t.Let(last.name, linear.last(s))]
+        addresses = (
+            start + linear.step(s, self.outer, t.u32(n), 1) for n in range(VECTOR)
+        )
+        elements = tuple(
+            self._at_address(linear, t.call("min", address, last), body)
+            for address in addresses
+        )
+        about = (
+            f"Four neighbours along {self.outer.name} of the operand {self.name}; "
+            "beyond its end, the last one."
+        )
+        return self._declare(name, ((start.name, "u32"),), body, elements, about)
+
+    def _declare(
+        self,
+        name: str,
+        parameters: tuple[tuple[str, str], ...],
+        body: list[t.Stmt],
+        elements: tuple[t.Expr, ...],
+        about: str,
+    ) -> str:
+        type_ = self.vector_type
+        body.append(t.Return(t.Call(type_, elements)))
+        function = t.Function(name, parameters, type_, tuple(body), about)
+        self.builder.declare(f"function {name}", function)
+        return name
 
     def _place(self, batch: Mapping[Index, T], outer: T, term: T) -> list[T]:
         """Return what an element depends on; the place along memory is the last."""
         used = free_indices(self.factor)
-        ends = (outer, term) if self.turns_over else (term, outer)
+        ends = (outer, term) if self.along_terms else (term, outer)
         return [*(at for index, at in batch.items() if index in used), *ends]
 
-    def _names(self) -> tuple[dict[Index, str], str]:
-        """Name an element's indices, and the number of its term."""
-        s, single = self.builder, len(self.over) == 1
-        term = s.name(self.counter, "value" if single else "counter")
-        return {i: s.name(i.name) for i in (*self._at, self.outer)}, term
-
-    def _signature(self) -> tuple[tuple[str, str], ...]:
-        names, term = self._names()
-        batch = {index: names[index] for index in self._at}
-        place = self._place(batch, names[self.outer], term)
-        return tuple((name, "u32") for name in place)
-
-    def _declare_element(self) -> str:
-        """Declare the function that reads no element beyond the edge."""
+    def _declare_vector(self) -> str:
+        """Declare the function that reads four neighbours, but none beyond an end."""
         s = self.builder
-        names, number = self._names()
-        at: dict[Index, t.Expr] = {i: t.Ident(name) for i, name in names.items()}
-        term, terms = t.Ident(number), s.size(self.over)
-        name, nearest = s.fresh(f"{self.name}_element"), t.Ident(s.fresh("nearest"))
-        last = t.Binary("-", terms, t.ONE)
-        body: list[t.Stmt] = [t.Let(nearest.name, t.call("min", term, last))]
-        if not self.turns_over:
-            at[self.outer] = self._before_end(at[self.outer], 1)
-        at |= unravel(s, body, self.over, nearest)
-        value = Lowerer(s, at, body, label=self.name).lower(self.factor)
-        zero = identity("sum", self.factor.type)
-        body.append(t.Return(t.call("select", zero, value.expr, term < terms)))
-        about = f"An element of the operand {self.name}; terms beyond the last are 0."
-        type_ = wgsl_type(self.factor.type)
-        function = t.Function(name, self._signature(), type_, tuple(body), about)
-        s.declare(f"function {name}", function)
-        return name
-
-    def _inside(self) -> Iterator[t.Stmt]:
-        """Yield the way to read four neighbours at once, if they do not wrap."""
-        s, innermost = self.builder, self.over[-1]
-        if self.turns_over and self.over != (innermost,):
-            return
-        names, number = self._names()
-        at: dict[Index, t.Expr] = {i: t.Ident(name) for i, name in names.items()}
-        term, terms = t.Ident(number), s.size(self.over)
-        if self.turns_over:
-            axis, inside = innermost, term + (VECTOR - 1) < terms
-        else:
-            axis, end = self.outer, at[self.outer] + (VECTOR - 1)
-            inside = t.all_of(end < s.extent(self.outer.extent), term < terms)
+        single = len(self.over) == 1
+        number = s.name(self.counter, "value" if single else "counter")
+        names = {i: s.name(i.name) for i in (*self.batch, self.outer)}
+        batch = {index: names[index] for index in self.batch}
+        place = self._place(batch, names[self.outer], number)
+        name = s.fresh(f"{self.name}_vector")
+        at = {index: t.Ident(called) for index, called in names.items()}
         body: list[t.Stmt] = []
-        at |= unravel(s, body, self.over, term)
-        lowerer = Lowerer(s, at, body, vector=axis, label=self.name)
-        value = lowerer.widen(lowerer.lower(self.factor), self.factor.type)
-        yield t.If(inside, (*body, t.Return(value)))
+        elements = tuple(self._elements(at, t.Ident(number), body))
+        about = (
+            f"Four neighbours along {self.outer.name} of the operand {self.name}; "
+            "beyond an end, the last ones."
+        )
+        parameters = tuple((called, "u32") for called in place)
+        return self._declare(name, parameters, body, elements, about)
+
+    def _elements(
+        self, at: Mapping[Index, t.Expr], term: t.Expr, body: list[t.Stmt]
+    ) -> Iterator[t.Expr]:
+        s, nearest = self.builder, t.Ident(self.builder.fresh("nearest"))
+        last = t.Binary("-", s.size(self.over), t.ONE)
+        body.append(t.Let(nearest.name, t.call("min", term, last)))
+        terms = unravel(s, body, self.over, nearest)
+        for n in range(VECTOR):
+            outer = self._before_end(at[self.outer] + n, 1)
+            place = {**at, self.outer: outer, **terms}
+            yield Lowerer(s, place, body, label=self.name).lower(self.factor).expr
 
     def _before_end(self, outer: t.Expr, width: int) -> t.Expr:
         """Return a place, or the last one behind which `width` elements are left."""
         last = t.Binary("-", self.builder.extent(self.outer.extent), t.u32(width))
         return t.call("min", outer, last)
-
-    def _declare_vector(self, element: str) -> str:
-        """Declare the function that reads four neighbours: one by one at the end."""
-        s = self.builder
-        name = s.fresh(f"{self.name}_vector")
-        *before, last = (t.Ident(name) for name, _ in self._signature())
-        elements = (t.call(element, *before, last + n) for n in range(VECTOR))
-        type_ = self.vector_type
-        body = (*self._inside(), t.Return(t.Call(type_, tuple(elements))))
-        about = f"Four neighbouring elements of the operand {self.name}."
-        function = t.Function(name, self._signature(), type_, body, about)
-        s.declare(f"function {name}", function)
-        return name
 
 
 @final
@@ -221,6 +276,7 @@ class _Unit:
         self._places = self._name_lines(operand.outer.name)
         self._unit, self._at = self._name("unit"), self._name("at")
         self._over = self._name(operand.counter)
+        self._starts = self._name_lines("from") if operand.linear else []
 
     def _name(self, what: str, line: str = "") -> t.Ident:
         o = self._operand
@@ -238,6 +294,8 @@ class _Unit:
         if o.turns_over:
             blocks = o.tiling.k // VECTOR
             at, over = self._unit // blocks, self._unit % blocks * VECTOR
+        elif o.along_terms:
+            at, over = self._unit // o.tiling.k, self._unit % o.tiling.k
         else:
             at, over = self._unit % o.line, self._unit // o.line
         yield t.Let(self._unit.name, unit)
@@ -245,6 +303,15 @@ class _Unit:
         yield t.Let(self._over.name, over)
         for line, place in enumerate(self._places):
             yield t.Let(place.name, o.inside(o.origin + (self._at * VECTOR + line)))
+        if o.linear:
+            yield from self._start(o.linear)
+
+    def _start(self, linear: Linear) -> Iterator[t.Stmt]:
+        """Name the addresses of what the first turn loads."""
+        o = self._operand
+        for start, place in zip(self._starts, self._places, strict=True):
+            at = o.batch | {o.outer: place, o.over[0]: self._over}
+            yield t.Let(start.name, linear.address(o.builder, at, o.lanes))
 
     def guarded(self, body: list[t.Stmt]) -> list[t.Stmt]:
         """Leave out the invocations that have nothing to bring in this turn."""
@@ -257,15 +324,34 @@ class _Unit:
         """Load the terms from `first` on."""
         o = self._operand
         body: list[t.Stmt] = []
+        if o.linear:
+            step = o.linear.step(o.builder, o.over[0], first, o.lanes)
+            for register, start in zip(self.registers, self._starts, strict=True):
+                value = o.vector_from(o.linear, start + step)
+                body.append(t.Assign(register, value))
+            return body
         for register, place in zip(self.registers, self._places, strict=True):
             value = o.vector(place, first + self._over, body)
             body.append(t.Assign(register, value))
         return body
 
+    def clear(self, left: t.Expr) -> t.Stmt:
+        """Set to 0 what was loaded of a term that is not one of the `left` first."""
+        register, zero = self.registers[0], identity(
+            "sum", self._operand.factor.type, LANES
+        )
+        kept = t.call("select", zero, register, self._over < left)
+        return t.Assign(register, kept)
+
     def stage(self, tile: t.Expr) -> list[t.Stmt]:
         """Store to the tile what was loaded, turned over if it lies so."""
         o = self._operand
+        if not o.along_terms:
+            return [t.Assign(tile[self._over][self._at], self.registers[0])]
         block, at = self._at // o.across, self._at % o.across
+        turn = o.exchange(self._over)
+        if turn != t.ZERO:
+            at = t.Binary("^", at, turn)
         if not o.turns_over:
             return [t.Assign(tile[self._over][block][at], self.registers[0])]
         turned = (

@@ -86,8 +86,10 @@ class RegisterTile:
         a factor.
         """
         body: list[t.Stmt] = []
-        left = self._read(self._left, self._left.tile(buffer)[p], self._row, body)
-        right = self._read(self._right, self._right.tile(buffer)[p], self._column, body)
+        left = self._read(self._left, self._left.tile(buffer)[p], self._row, p, body)
+        right = self._read(
+            self._right, self._right.tile(buffer)[p], self._column, p, body
+        )
         terms: list[t.Stmt] = []
         for r in self._rows:
             block, within = divmod(r, VECTOR)
@@ -106,12 +108,15 @@ class RegisterTile:
         return lowerer.widen(lowerer.lower(self.found.term), self.found.type)
 
     def _read(
-        self, operand: Operand, line: t.Expr, at: t.Expr, body: list[t.Stmt]
+        self, operand: Operand, line: t.Expr, at: t.Expr, p: int, body: list[t.Stmt]
     ) -> list[t.Ident]:
-        """Name this invocation's vector of each block of a tile's line."""
+        """Name this invocation's vector of each block of a tile's line, of term `p`."""
         names = [
             t.Ident(self._builder.name(f"{operand.name}_{block}", "fragment"))
             for block in range(operand.blocks)
         ]
-        body += [t.Let(x.name, line[block][at]) for block, x in enumerate(names)]
+        body += [
+            t.Let(x.name, operand.vector_of(line, block, at, p))
+            for block, x in enumerate(names)
+        ]
         return names

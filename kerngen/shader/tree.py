@@ -39,6 +39,9 @@ class Expr:
     def __lt__(self, other: Operand) -> Expr:
         return Binary("<", self, lift(other))
 
+    def __gt__(self, other: Operand) -> Expr:
+        return Binary(">", self, lift(other))
+
     def __ge__(self, other: Operand) -> Expr:
         return Binary(">=", self, lift(other))
 
