@@ -52,6 +52,10 @@ fn main(
     let a_i_line_1 = min(tile_row + (a_at * 4u + 1u), u.s - 1u);
     let a_i_line_2 = min(tile_row + (a_at * 4u + 2u), u.s - 1u);
     let a_i_line_3 = min(tile_row + (a_at * 4u + 3u), u.s - 1u);
+    let a_from_line_0 = ((n * u.h + g) * u.s + a_i_line_0) * (u.d >> 2u) + (a_p >> 2u);
+    let a_from_line_1 = ((n * u.h + g) * u.s + a_i_line_1) * (u.d >> 2u) + (a_p >> 2u);
+    let a_from_line_2 = ((n * u.h + g) * u.s + a_i_line_2) * (u.d >> 2u) + (a_p >> 2u);
+    let a_from_line_3 = ((n * u.h + g) * u.s + a_i_line_3) * (u.d >> 2u) + (a_p >> 2u);
     let b_unit = lane;
     let b_at = b_unit >> 2u;
     let b_p = (b_unit & 3u) * 4u;
@@ -59,6 +63,10 @@ fn main(
     let b_j_line_1 = min(tile_column + (b_at * 4u + 1u), u.t - 1u);
     let b_j_line_2 = min(tile_column + (b_at * 4u + 2u), u.t - 1u);
     let b_j_line_3 = min(tile_column + (b_at * 4u + 3u), u.t - 1u);
+    let b_from_line_0 = ((n * u.h + g) * u.t + b_j_line_0) * (u.d >> 2u) + (b_p >> 2u);
+    let b_from_line_1 = ((n * u.h + g) * u.t + b_j_line_1) * (u.d >> 2u) + (b_p >> 2u);
+    let b_from_line_2 = ((n * u.h + g) * u.t + b_j_line_2) * (u.d >> 2u) + (b_p >> 2u);
+    let b_from_line_3 = ((n * u.h + g) * u.t + b_j_line_3) * (u.d >> 2u) + (b_p >> 2u);
 
     var acc_0_0: vec4f;
     var acc_0_1: vec4f;
@@ -101,33 +109,33 @@ fn main(
     var b_load_line_1: vec4f;
     var b_load_line_2: vec4f;
     var b_load_line_3: vec4f;
-    a_load_line_0 = q[(((n * u.h + g) * u.s + a_i_line_0) * u.d + a_p) >> 2u];
-    a_load_line_1 = q[(((n * u.h + g) * u.s + a_i_line_1) * u.d + a_p) >> 2u];
-    a_load_line_2 = q[(((n * u.h + g) * u.s + a_i_line_2) * u.d + a_p) >> 2u];
-    a_load_line_3 = q[(((n * u.h + g) * u.s + a_i_line_3) * u.d + a_p) >> 2u];
-    b_load_line_0 = k[(((n * u.h + g) * u.t + b_j_line_0) * u.d + b_p) >> 2u];
-    b_load_line_1 = k[(((n * u.h + g) * u.t + b_j_line_1) * u.d + b_p) >> 2u];
-    b_load_line_2 = k[(((n * u.h + g) * u.t + b_j_line_2) * u.d + b_p) >> 2u];
-    b_load_line_3 = k[(((n * u.h + g) * u.t + b_j_line_3) * u.d + b_p) >> 2u];
+    a_load_line_0 = q[a_from_line_0];
+    a_load_line_1 = q[a_from_line_1];
+    a_load_line_2 = q[a_from_line_2];
+    a_load_line_3 = q[a_from_line_3];
+    b_load_line_0 = k[b_from_line_0];
+    b_load_line_1 = k[b_from_line_1];
+    b_load_line_2 = k[b_from_line_2];
+    b_load_line_3 = k[b_from_line_3];
     for (var first = 0u; first < u.d; first += 16u) {
-        a_tile[a_p][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
-        a_tile[a_p + 1u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
-        a_tile[a_p + 2u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
-        a_tile[a_p + 3u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
-        b_tile[b_p][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.x, b_load_line_1.x, b_load_line_2.x, b_load_line_3.x);
-        b_tile[b_p + 1u][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.y, b_load_line_1.y, b_load_line_2.y, b_load_line_3.y);
-        b_tile[b_p + 2u][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.z, b_load_line_1.z, b_load_line_2.z, b_load_line_3.z);
-        b_tile[b_p + 3u][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.w, b_load_line_1.w, b_load_line_2.w, b_load_line_3.w);
+        a_tile[a_p][a_at >> 4u][(a_at & 15u) ^ (((a_p >> 2u) * 4u) >> 1u)] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
+        a_tile[a_p + 1u][a_at >> 4u][(a_at & 15u) ^ (((a_p >> 2u) * 4u) >> 1u)] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
+        a_tile[a_p + 2u][a_at >> 4u][(a_at & 15u) ^ (((a_p >> 2u) * 4u) >> 1u)] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
+        a_tile[a_p + 3u][a_at >> 4u][(a_at & 15u) ^ (((a_p >> 2u) * 4u) >> 1u)] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
+        b_tile[b_p][b_at >> 3u][(b_at & 7u) ^ (((b_p >> 2u) * 4u) >> 1u)] = vec4f(b_load_line_0.x, b_load_line_1.x, b_load_line_2.x, b_load_line_3.x);
+        b_tile[b_p + 1u][b_at >> 3u][(b_at & 7u) ^ (((b_p >> 2u) * 4u) >> 1u)] = vec4f(b_load_line_0.y, b_load_line_1.y, b_load_line_2.y, b_load_line_3.y);
+        b_tile[b_p + 2u][b_at >> 3u][(b_at & 7u) ^ (((b_p >> 2u) * 4u) >> 1u)] = vec4f(b_load_line_0.z, b_load_line_1.z, b_load_line_2.z, b_load_line_3.z);
+        b_tile[b_p + 3u][b_at >> 3u][(b_at & 7u) ^ (((b_p >> 2u) * 4u) >> 1u)] = vec4f(b_load_line_0.w, b_load_line_1.w, b_load_line_2.w, b_load_line_3.w);
         workgroupBarrier();
         let following = min(first + 16u, u.d - 16u);
-        a_load_line_0 = q[(((n * u.h + g) * u.s + a_i_line_0) * u.d + (following + a_p)) >> 2u];
-        a_load_line_1 = q[(((n * u.h + g) * u.s + a_i_line_1) * u.d + (following + a_p)) >> 2u];
-        a_load_line_2 = q[(((n * u.h + g) * u.s + a_i_line_2) * u.d + (following + a_p)) >> 2u];
-        a_load_line_3 = q[(((n * u.h + g) * u.s + a_i_line_3) * u.d + (following + a_p)) >> 2u];
-        b_load_line_0 = k[(((n * u.h + g) * u.t + b_j_line_0) * u.d + (following + b_p)) >> 2u];
-        b_load_line_1 = k[(((n * u.h + g) * u.t + b_j_line_1) * u.d + (following + b_p)) >> 2u];
-        b_load_line_2 = k[(((n * u.h + g) * u.t + b_j_line_2) * u.d + (following + b_p)) >> 2u];
-        b_load_line_3 = k[(((n * u.h + g) * u.t + b_j_line_3) * u.d + (following + b_p)) >> 2u];
+        a_load_line_0 = q[a_from_line_0 + (following >> 2u)];
+        a_load_line_1 = q[a_from_line_1 + (following >> 2u)];
+        a_load_line_2 = q[a_from_line_2 + (following >> 2u)];
+        a_load_line_3 = q[a_from_line_3 + (following >> 2u)];
+        b_load_line_0 = k[b_from_line_0 + (following >> 2u)];
+        b_load_line_1 = k[b_from_line_1 + (following >> 2u)];
+        b_load_line_2 = k[b_from_line_2 + (following >> 2u)];
+        b_load_line_3 = k[b_from_line_3 + (following >> 2u)];
         {  // p = 0
             let a_0 = a_tile[0u][0u][row];
             let a_1 = a_tile[0u][1u][row];
@@ -289,12 +297,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 4
-            let a_0 = a_tile[4u][0u][row];
-            let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
-            let b_1 = b_tile[4u][1u][column];
-            let b_2 = b_tile[4u][2u][column];
-            let b_3 = b_tile[4u][3u][column];
+            let a_0 = a_tile[4u][0u][row ^ 2u];
+            let a_1 = a_tile[4u][1u][row ^ 2u];
+            let b_0 = b_tile[4u][0u][column ^ 2u];
+            let b_1 = b_tile[4u][1u][column ^ 2u];
+            let b_2 = b_tile[4u][2u][column ^ 2u];
+            let b_3 = b_tile[4u][3u][column ^ 2u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -329,12 +337,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 5
-            let a_0 = a_tile[5u][0u][row];
-            let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
-            let b_1 = b_tile[5u][1u][column];
-            let b_2 = b_tile[5u][2u][column];
-            let b_3 = b_tile[5u][3u][column];
+            let a_0 = a_tile[5u][0u][row ^ 2u];
+            let a_1 = a_tile[5u][1u][row ^ 2u];
+            let b_0 = b_tile[5u][0u][column ^ 2u];
+            let b_1 = b_tile[5u][1u][column ^ 2u];
+            let b_2 = b_tile[5u][2u][column ^ 2u];
+            let b_3 = b_tile[5u][3u][column ^ 2u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -369,12 +377,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 6
-            let a_0 = a_tile[6u][0u][row];
-            let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
-            let b_1 = b_tile[6u][1u][column];
-            let b_2 = b_tile[6u][2u][column];
-            let b_3 = b_tile[6u][3u][column];
+            let a_0 = a_tile[6u][0u][row ^ 2u];
+            let a_1 = a_tile[6u][1u][row ^ 2u];
+            let b_0 = b_tile[6u][0u][column ^ 2u];
+            let b_1 = b_tile[6u][1u][column ^ 2u];
+            let b_2 = b_tile[6u][2u][column ^ 2u];
+            let b_3 = b_tile[6u][3u][column ^ 2u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -409,12 +417,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 7
-            let a_0 = a_tile[7u][0u][row];
-            let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
-            let b_1 = b_tile[7u][1u][column];
-            let b_2 = b_tile[7u][2u][column];
-            let b_3 = b_tile[7u][3u][column];
+            let a_0 = a_tile[7u][0u][row ^ 2u];
+            let a_1 = a_tile[7u][1u][row ^ 2u];
+            let b_0 = b_tile[7u][0u][column ^ 2u];
+            let b_1 = b_tile[7u][1u][column ^ 2u];
+            let b_2 = b_tile[7u][2u][column ^ 2u];
+            let b_3 = b_tile[7u][3u][column ^ 2u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -449,12 +457,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 8
-            let a_0 = a_tile[8u][0u][row];
-            let a_1 = a_tile[8u][1u][row];
-            let b_0 = b_tile[8u][0u][column];
-            let b_1 = b_tile[8u][1u][column];
-            let b_2 = b_tile[8u][2u][column];
-            let b_3 = b_tile[8u][3u][column];
+            let a_0 = a_tile[8u][0u][row ^ 4u];
+            let a_1 = a_tile[8u][1u][row ^ 4u];
+            let b_0 = b_tile[8u][0u][column ^ 4u];
+            let b_1 = b_tile[8u][1u][column ^ 4u];
+            let b_2 = b_tile[8u][2u][column ^ 4u];
+            let b_3 = b_tile[8u][3u][column ^ 4u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -489,12 +497,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 9
-            let a_0 = a_tile[9u][0u][row];
-            let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
-            let b_1 = b_tile[9u][1u][column];
-            let b_2 = b_tile[9u][2u][column];
-            let b_3 = b_tile[9u][3u][column];
+            let a_0 = a_tile[9u][0u][row ^ 4u];
+            let a_1 = a_tile[9u][1u][row ^ 4u];
+            let b_0 = b_tile[9u][0u][column ^ 4u];
+            let b_1 = b_tile[9u][1u][column ^ 4u];
+            let b_2 = b_tile[9u][2u][column ^ 4u];
+            let b_3 = b_tile[9u][3u][column ^ 4u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -529,12 +537,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 10
-            let a_0 = a_tile[10u][0u][row];
-            let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
-            let b_1 = b_tile[10u][1u][column];
-            let b_2 = b_tile[10u][2u][column];
-            let b_3 = b_tile[10u][3u][column];
+            let a_0 = a_tile[10u][0u][row ^ 4u];
+            let a_1 = a_tile[10u][1u][row ^ 4u];
+            let b_0 = b_tile[10u][0u][column ^ 4u];
+            let b_1 = b_tile[10u][1u][column ^ 4u];
+            let b_2 = b_tile[10u][2u][column ^ 4u];
+            let b_3 = b_tile[10u][3u][column ^ 4u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -569,12 +577,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 11
-            let a_0 = a_tile[11u][0u][row];
-            let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
-            let b_1 = b_tile[11u][1u][column];
-            let b_2 = b_tile[11u][2u][column];
-            let b_3 = b_tile[11u][3u][column];
+            let a_0 = a_tile[11u][0u][row ^ 4u];
+            let a_1 = a_tile[11u][1u][row ^ 4u];
+            let b_0 = b_tile[11u][0u][column ^ 4u];
+            let b_1 = b_tile[11u][1u][column ^ 4u];
+            let b_2 = b_tile[11u][2u][column ^ 4u];
+            let b_3 = b_tile[11u][3u][column ^ 4u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -609,12 +617,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 12
-            let a_0 = a_tile[12u][0u][row];
-            let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
-            let b_1 = b_tile[12u][1u][column];
-            let b_2 = b_tile[12u][2u][column];
-            let b_3 = b_tile[12u][3u][column];
+            let a_0 = a_tile[12u][0u][row ^ 6u];
+            let a_1 = a_tile[12u][1u][row ^ 6u];
+            let b_0 = b_tile[12u][0u][column ^ 6u];
+            let b_1 = b_tile[12u][1u][column ^ 6u];
+            let b_2 = b_tile[12u][2u][column ^ 6u];
+            let b_3 = b_tile[12u][3u][column ^ 6u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -649,12 +657,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 13
-            let a_0 = a_tile[13u][0u][row];
-            let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
-            let b_1 = b_tile[13u][1u][column];
-            let b_2 = b_tile[13u][2u][column];
-            let b_3 = b_tile[13u][3u][column];
+            let a_0 = a_tile[13u][0u][row ^ 6u];
+            let a_1 = a_tile[13u][1u][row ^ 6u];
+            let b_0 = b_tile[13u][0u][column ^ 6u];
+            let b_1 = b_tile[13u][1u][column ^ 6u];
+            let b_2 = b_tile[13u][2u][column ^ 6u];
+            let b_3 = b_tile[13u][3u][column ^ 6u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -689,12 +697,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 14
-            let a_0 = a_tile[14u][0u][row];
-            let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
-            let b_1 = b_tile[14u][1u][column];
-            let b_2 = b_tile[14u][2u][column];
-            let b_3 = b_tile[14u][3u][column];
+            let a_0 = a_tile[14u][0u][row ^ 6u];
+            let a_1 = a_tile[14u][1u][row ^ 6u];
+            let b_0 = b_tile[14u][0u][column ^ 6u];
+            let b_1 = b_tile[14u][1u][column ^ 6u];
+            let b_2 = b_tile[14u][2u][column ^ 6u];
+            let b_3 = b_tile[14u][3u][column ^ 6u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -729,12 +737,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 15
-            let a_0 = a_tile[15u][0u][row];
-            let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
-            let b_1 = b_tile[15u][1u][column];
-            let b_2 = b_tile[15u][2u][column];
-            let b_3 = b_tile[15u][3u][column];
+            let a_0 = a_tile[15u][0u][row ^ 6u];
+            let a_1 = a_tile[15u][1u][row ^ 6u];
+            let b_0 = b_tile[15u][0u][column ^ 6u];
+            let b_1 = b_tile[15u][1u][column ^ 6u];
+            let b_2 = b_tile[15u][2u][column ^ 6u];
+            let b_3 = b_tile[15u][3u][column ^ 6u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;

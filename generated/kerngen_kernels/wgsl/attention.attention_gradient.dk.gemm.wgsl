@@ -16,8 +16,8 @@ struct AttentionGradientUniform {
 @group(0) @binding(1) var<storage, read> q: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> dk: array<vec4f>;
 @group(0) @binding(3) var<storage, read> dscore: array<vec4f>;
-var<workgroup> a_tile: array<array<array<vec4f, 16>, 2>, 16>;
-var<workgroup> b_tile: array<array<array<vec4f, 8>, 4>, 16>;
+var<workgroup> a_tile: array<array<vec4f, 32>, 16>;
+var<workgroup> b_tile: array<array<vec4f, 32>, 16>;
 
 // What becomes of four neighbouring totals of a row.
 fn finish(n: u32, g: u32, j: u32, p: u32, dk_sum: vec4f) {
@@ -49,34 +49,42 @@ fn main(
     let a_at_0 = a_unit_0 & 31u;
     let a_i_0 = a_unit_0 >> 5u;
     let a_j_0 = min(tile_row + a_at_0 * 4u, u.t - 4u);
+    let a_from_0 = ((n * u.h + g) * u.s + a_i_0) * (u.t >> 2u) + (a_j_0 >> 2u);
     let a_unit_1 = lane + 128u;
     let a_at_1 = a_unit_1 & 31u;
     let a_i_1 = a_unit_1 >> 5u;
     let a_j_1 = min(tile_row + a_at_1 * 4u, u.t - 4u);
+    let a_from_1 = ((n * u.h + g) * u.s + a_i_1) * (u.t >> 2u) + (a_j_1 >> 2u);
     let a_unit_2 = lane + 256u;
     let a_at_2 = a_unit_2 & 31u;
     let a_i_2 = a_unit_2 >> 5u;
     let a_j_2 = min(tile_row + a_at_2 * 4u, u.t - 4u);
+    let a_from_2 = ((n * u.h + g) * u.s + a_i_2) * (u.t >> 2u) + (a_j_2 >> 2u);
     let a_unit_3 = lane + 384u;
     let a_at_3 = a_unit_3 & 31u;
     let a_i_3 = a_unit_3 >> 5u;
     let a_j_3 = min(tile_row + a_at_3 * 4u, u.t - 4u);
+    let a_from_3 = ((n * u.h + g) * u.s + a_i_3) * (u.t >> 2u) + (a_j_3 >> 2u);
     let b_unit_0 = lane;
     let b_at_0 = b_unit_0 & 31u;
     let b_i_0 = b_unit_0 >> 5u;
     let b_p_0 = min(tile_column + b_at_0 * 4u, u.d - 4u);
+    let b_from_0 = ((n * u.h + g) * u.s + b_i_0) * (u.d >> 2u) + (b_p_0 >> 2u);
     let b_unit_1 = lane + 128u;
     let b_at_1 = b_unit_1 & 31u;
     let b_i_1 = b_unit_1 >> 5u;
     let b_p_1 = min(tile_column + b_at_1 * 4u, u.d - 4u);
+    let b_from_1 = ((n * u.h + g) * u.s + b_i_1) * (u.d >> 2u) + (b_p_1 >> 2u);
     let b_unit_2 = lane + 256u;
     let b_at_2 = b_unit_2 & 31u;
     let b_i_2 = b_unit_2 >> 5u;
     let b_p_2 = min(tile_column + b_at_2 * 4u, u.d - 4u);
+    let b_from_2 = ((n * u.h + g) * u.s + b_i_2) * (u.d >> 2u) + (b_p_2 >> 2u);
     let b_unit_3 = lane + 384u;
     let b_at_3 = b_unit_3 & 31u;
     let b_i_3 = b_unit_3 >> 5u;
     let b_p_3 = min(tile_column + b_at_3 * 4u, u.d - 4u);
+    let b_from_3 = ((n * u.h + g) * u.s + b_i_3) * (u.d >> 2u) + (b_p_3 >> 2u);
 
     var acc_0_0: vec4f;
     var acc_0_1: vec4f;
@@ -119,40 +127,40 @@ fn main(
     var b_load_1: vec4f;
     var b_load_2: vec4f;
     var b_load_3: vec4f;
-    a_load_0 = dscore[(((n * u.h + g) * u.s + a_i_0) * u.t + a_j_0) >> 2u];
-    a_load_1 = dscore[(((n * u.h + g) * u.s + a_i_1) * u.t + a_j_1) >> 2u];
-    a_load_2 = dscore[(((n * u.h + g) * u.s + a_i_2) * u.t + a_j_2) >> 2u];
-    a_load_3 = dscore[(((n * u.h + g) * u.s + a_i_3) * u.t + a_j_3) >> 2u];
-    b_load_0 = q[(((n * u.h + g) * u.s + b_i_0) * u.d + b_p_0) >> 2u];
-    b_load_1 = q[(((n * u.h + g) * u.s + b_i_1) * u.d + b_p_1) >> 2u];
-    b_load_2 = q[(((n * u.h + g) * u.s + b_i_2) * u.d + b_p_2) >> 2u];
-    b_load_3 = q[(((n * u.h + g) * u.s + b_i_3) * u.d + b_p_3) >> 2u];
+    a_load_0 = dscore[a_from_0];
+    a_load_1 = dscore[a_from_1];
+    a_load_2 = dscore[a_from_2];
+    a_load_3 = dscore[a_from_3];
+    b_load_0 = q[b_from_0];
+    b_load_1 = q[b_from_1];
+    b_load_2 = q[b_from_2];
+    b_load_3 = q[b_from_3];
     for (var first = 0u; first < u.s; first += 16u) {
-        a_tile[a_i_0][a_at_0 >> 4u][a_at_0 & 15u] = a_load_0;
-        a_tile[a_i_1][a_at_1 >> 4u][a_at_1 & 15u] = a_load_1;
-        a_tile[a_i_2][a_at_2 >> 4u][a_at_2 & 15u] = a_load_2;
-        a_tile[a_i_3][a_at_3 >> 4u][a_at_3 & 15u] = a_load_3;
-        b_tile[b_i_0][b_at_0 >> 3u][b_at_0 & 7u] = b_load_0;
-        b_tile[b_i_1][b_at_1 >> 3u][b_at_1 & 7u] = b_load_1;
-        b_tile[b_i_2][b_at_2 >> 3u][b_at_2 & 7u] = b_load_2;
-        b_tile[b_i_3][b_at_3 >> 3u][b_at_3 & 7u] = b_load_3;
+        a_tile[a_i_0][a_at_0] = a_load_0;
+        a_tile[a_i_1][a_at_1] = a_load_1;
+        a_tile[a_i_2][a_at_2] = a_load_2;
+        a_tile[a_i_3][a_at_3] = a_load_3;
+        b_tile[b_i_0][b_at_0] = b_load_0;
+        b_tile[b_i_1][b_at_1] = b_load_1;
+        b_tile[b_i_2][b_at_2] = b_load_2;
+        b_tile[b_i_3][b_at_3] = b_load_3;
         workgroupBarrier();
         let following = min(first + 16u, u.s - 16u);
-        a_load_0 = dscore[(((n * u.h + g) * u.s + (following + a_i_0)) * u.t + a_j_0) >> 2u];
-        a_load_1 = dscore[(((n * u.h + g) * u.s + (following + a_i_1)) * u.t + a_j_1) >> 2u];
-        a_load_2 = dscore[(((n * u.h + g) * u.s + (following + a_i_2)) * u.t + a_j_2) >> 2u];
-        a_load_3 = dscore[(((n * u.h + g) * u.s + (following + a_i_3)) * u.t + a_j_3) >> 2u];
-        b_load_0 = q[(((n * u.h + g) * u.s + (following + b_i_0)) * u.d + b_p_0) >> 2u];
-        b_load_1 = q[(((n * u.h + g) * u.s + (following + b_i_1)) * u.d + b_p_1) >> 2u];
-        b_load_2 = q[(((n * u.h + g) * u.s + (following + b_i_2)) * u.d + b_p_2) >> 2u];
-        b_load_3 = q[(((n * u.h + g) * u.s + (following + b_i_3)) * u.d + b_p_3) >> 2u];
+        a_load_0 = dscore[a_from_0 + following * (u.t >> 2u)];
+        a_load_1 = dscore[a_from_1 + following * (u.t >> 2u)];
+        a_load_2 = dscore[a_from_2 + following * (u.t >> 2u)];
+        a_load_3 = dscore[a_from_3 + following * (u.t >> 2u)];
+        b_load_0 = q[b_from_0 + following * (u.d >> 2u)];
+        b_load_1 = q[b_from_1 + following * (u.d >> 2u)];
+        b_load_2 = q[b_from_2 + following * (u.d >> 2u)];
+        b_load_3 = q[b_from_3 + following * (u.d >> 2u)];
         {  // i = 0
-            let a_0 = a_tile[0u][0u][row];
-            let a_1 = a_tile[0u][1u][row];
-            let b_0 = b_tile[0u][0u][column];
-            let b_1 = b_tile[0u][1u][column];
-            let b_2 = b_tile[0u][2u][column];
-            let b_3 = b_tile[0u][3u][column];
+            let a_0 = a_tile[0u][row];
+            let a_1 = a_tile[0u][row + 16u];
+            let b_0 = b_tile[0u][column];
+            let b_1 = b_tile[0u][column + 8u];
+            let b_2 = b_tile[0u][column + 16u];
+            let b_3 = b_tile[0u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -187,12 +195,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 1
-            let a_0 = a_tile[1u][0u][row];
-            let a_1 = a_tile[1u][1u][row];
-            let b_0 = b_tile[1u][0u][column];
-            let b_1 = b_tile[1u][1u][column];
-            let b_2 = b_tile[1u][2u][column];
-            let b_3 = b_tile[1u][3u][column];
+            let a_0 = a_tile[1u][row];
+            let a_1 = a_tile[1u][row + 16u];
+            let b_0 = b_tile[1u][column];
+            let b_1 = b_tile[1u][column + 8u];
+            let b_2 = b_tile[1u][column + 16u];
+            let b_3 = b_tile[1u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -227,12 +235,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 2
-            let a_0 = a_tile[2u][0u][row];
-            let a_1 = a_tile[2u][1u][row];
-            let b_0 = b_tile[2u][0u][column];
-            let b_1 = b_tile[2u][1u][column];
-            let b_2 = b_tile[2u][2u][column];
-            let b_3 = b_tile[2u][3u][column];
+            let a_0 = a_tile[2u][row];
+            let a_1 = a_tile[2u][row + 16u];
+            let b_0 = b_tile[2u][column];
+            let b_1 = b_tile[2u][column + 8u];
+            let b_2 = b_tile[2u][column + 16u];
+            let b_3 = b_tile[2u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -267,12 +275,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 3
-            let a_0 = a_tile[3u][0u][row];
-            let a_1 = a_tile[3u][1u][row];
-            let b_0 = b_tile[3u][0u][column];
-            let b_1 = b_tile[3u][1u][column];
-            let b_2 = b_tile[3u][2u][column];
-            let b_3 = b_tile[3u][3u][column];
+            let a_0 = a_tile[3u][row];
+            let a_1 = a_tile[3u][row + 16u];
+            let b_0 = b_tile[3u][column];
+            let b_1 = b_tile[3u][column + 8u];
+            let b_2 = b_tile[3u][column + 16u];
+            let b_3 = b_tile[3u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -307,12 +315,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 4
-            let a_0 = a_tile[4u][0u][row];
-            let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
-            let b_1 = b_tile[4u][1u][column];
-            let b_2 = b_tile[4u][2u][column];
-            let b_3 = b_tile[4u][3u][column];
+            let a_0 = a_tile[4u][row];
+            let a_1 = a_tile[4u][row + 16u];
+            let b_0 = b_tile[4u][column];
+            let b_1 = b_tile[4u][column + 8u];
+            let b_2 = b_tile[4u][column + 16u];
+            let b_3 = b_tile[4u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -347,12 +355,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 5
-            let a_0 = a_tile[5u][0u][row];
-            let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
-            let b_1 = b_tile[5u][1u][column];
-            let b_2 = b_tile[5u][2u][column];
-            let b_3 = b_tile[5u][3u][column];
+            let a_0 = a_tile[5u][row];
+            let a_1 = a_tile[5u][row + 16u];
+            let b_0 = b_tile[5u][column];
+            let b_1 = b_tile[5u][column + 8u];
+            let b_2 = b_tile[5u][column + 16u];
+            let b_3 = b_tile[5u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -387,12 +395,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 6
-            let a_0 = a_tile[6u][0u][row];
-            let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
-            let b_1 = b_tile[6u][1u][column];
-            let b_2 = b_tile[6u][2u][column];
-            let b_3 = b_tile[6u][3u][column];
+            let a_0 = a_tile[6u][row];
+            let a_1 = a_tile[6u][row + 16u];
+            let b_0 = b_tile[6u][column];
+            let b_1 = b_tile[6u][column + 8u];
+            let b_2 = b_tile[6u][column + 16u];
+            let b_3 = b_tile[6u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -427,12 +435,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 7
-            let a_0 = a_tile[7u][0u][row];
-            let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
-            let b_1 = b_tile[7u][1u][column];
-            let b_2 = b_tile[7u][2u][column];
-            let b_3 = b_tile[7u][3u][column];
+            let a_0 = a_tile[7u][row];
+            let a_1 = a_tile[7u][row + 16u];
+            let b_0 = b_tile[7u][column];
+            let b_1 = b_tile[7u][column + 8u];
+            let b_2 = b_tile[7u][column + 16u];
+            let b_3 = b_tile[7u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -467,12 +475,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 8
-            let a_0 = a_tile[8u][0u][row];
-            let a_1 = a_tile[8u][1u][row];
-            let b_0 = b_tile[8u][0u][column];
-            let b_1 = b_tile[8u][1u][column];
-            let b_2 = b_tile[8u][2u][column];
-            let b_3 = b_tile[8u][3u][column];
+            let a_0 = a_tile[8u][row];
+            let a_1 = a_tile[8u][row + 16u];
+            let b_0 = b_tile[8u][column];
+            let b_1 = b_tile[8u][column + 8u];
+            let b_2 = b_tile[8u][column + 16u];
+            let b_3 = b_tile[8u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -507,12 +515,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 9
-            let a_0 = a_tile[9u][0u][row];
-            let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
-            let b_1 = b_tile[9u][1u][column];
-            let b_2 = b_tile[9u][2u][column];
-            let b_3 = b_tile[9u][3u][column];
+            let a_0 = a_tile[9u][row];
+            let a_1 = a_tile[9u][row + 16u];
+            let b_0 = b_tile[9u][column];
+            let b_1 = b_tile[9u][column + 8u];
+            let b_2 = b_tile[9u][column + 16u];
+            let b_3 = b_tile[9u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -547,12 +555,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 10
-            let a_0 = a_tile[10u][0u][row];
-            let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
-            let b_1 = b_tile[10u][1u][column];
-            let b_2 = b_tile[10u][2u][column];
-            let b_3 = b_tile[10u][3u][column];
+            let a_0 = a_tile[10u][row];
+            let a_1 = a_tile[10u][row + 16u];
+            let b_0 = b_tile[10u][column];
+            let b_1 = b_tile[10u][column + 8u];
+            let b_2 = b_tile[10u][column + 16u];
+            let b_3 = b_tile[10u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -587,12 +595,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 11
-            let a_0 = a_tile[11u][0u][row];
-            let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
-            let b_1 = b_tile[11u][1u][column];
-            let b_2 = b_tile[11u][2u][column];
-            let b_3 = b_tile[11u][3u][column];
+            let a_0 = a_tile[11u][row];
+            let a_1 = a_tile[11u][row + 16u];
+            let b_0 = b_tile[11u][column];
+            let b_1 = b_tile[11u][column + 8u];
+            let b_2 = b_tile[11u][column + 16u];
+            let b_3 = b_tile[11u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -627,12 +635,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 12
-            let a_0 = a_tile[12u][0u][row];
-            let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
-            let b_1 = b_tile[12u][1u][column];
-            let b_2 = b_tile[12u][2u][column];
-            let b_3 = b_tile[12u][3u][column];
+            let a_0 = a_tile[12u][row];
+            let a_1 = a_tile[12u][row + 16u];
+            let b_0 = b_tile[12u][column];
+            let b_1 = b_tile[12u][column + 8u];
+            let b_2 = b_tile[12u][column + 16u];
+            let b_3 = b_tile[12u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -667,12 +675,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 13
-            let a_0 = a_tile[13u][0u][row];
-            let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
-            let b_1 = b_tile[13u][1u][column];
-            let b_2 = b_tile[13u][2u][column];
-            let b_3 = b_tile[13u][3u][column];
+            let a_0 = a_tile[13u][row];
+            let a_1 = a_tile[13u][row + 16u];
+            let b_0 = b_tile[13u][column];
+            let b_1 = b_tile[13u][column + 8u];
+            let b_2 = b_tile[13u][column + 16u];
+            let b_3 = b_tile[13u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -707,12 +715,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 14
-            let a_0 = a_tile[14u][0u][row];
-            let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
-            let b_1 = b_tile[14u][1u][column];
-            let b_2 = b_tile[14u][2u][column];
-            let b_3 = b_tile[14u][3u][column];
+            let a_0 = a_tile[14u][row];
+            let a_1 = a_tile[14u][row + 16u];
+            let b_0 = b_tile[14u][column];
+            let b_1 = b_tile[14u][column + 8u];
+            let b_2 = b_tile[14u][column + 16u];
+            let b_3 = b_tile[14u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -747,12 +755,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 15
-            let a_0 = a_tile[15u][0u][row];
-            let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
-            let b_1 = b_tile[15u][1u][column];
-            let b_2 = b_tile[15u][2u][column];
-            let b_3 = b_tile[15u][3u][column];
+            let a_0 = a_tile[15u][row];
+            let a_1 = a_tile[15u][row + 16u];
+            let b_0 = b_tile[15u][column];
+            let b_1 = b_tile[15u][column + 8u];
+            let b_2 = b_tile[15u][column + 16u];
+            let b_3 = b_tile[15u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;

@@ -16,35 +16,19 @@ struct AttentionGradientUniform {
 @group(0) @binding(1) var<storage, read> q: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dk: array<f32>;
 @group(0) @binding(3) var<storage, read> dscore: array<f32>;
-var<workgroup> a_tile: array<array<array<vec4f, 4>, 2>, 16>;
-var<workgroup> b_tile: array<array<array<vec4f, 16>, 1>, 16>;
+var<workgroup> a_tile: array<array<vec4f, 8>, 16>;
+var<workgroup> b_tile: array<array<vec4f, 16>, 16>;
 
-// An element of the operand a; terms beyond the last are 0.
-fn a_element(n: u32, g: u32, i: u32, j: u32) -> f32 {
-    let nearest = min(i, u.s - 1u);
-    return select(0.0, dscore[((n * u.h + g) * u.s + nearest) * u.t + min(j, u.t - 1u)], i < u.s);
+// Four neighbours along j of the operand a; beyond its end, the last one.
+fn a_vector(start: u32) -> vec4f {
+    let last = u.b * u.h * u.s * u.t - 1u;
+    return vec4f(dscore[min(start, last)], dscore[min(start + 1u, last)], dscore[min(start + 2u, last)], dscore[min(start + 3u, last)]);
 }
 
-// Four neighbouring elements of the operand a.
-fn a_vector(n: u32, g: u32, i: u32, j: u32) -> vec4f {
-    if (j + 3u < u.t && i < u.s) {
-        return vec4f(dscore[((n * u.h + g) * u.s + i) * u.t + j], dscore[((n * u.h + g) * u.s + i) * u.t + j + 1u], dscore[((n * u.h + g) * u.s + i) * u.t + j + 2u], dscore[((n * u.h + g) * u.s + i) * u.t + j + 3u]);
-    }
-    return vec4f(a_element(n, g, i, j), a_element(n, g, i, j + 1u), a_element(n, g, i, j + 2u), a_element(n, g, i, j + 3u));
-}
-
-// An element of the operand b; terms beyond the last are 0.
-fn b_element(n: u32, g: u32, i: u32, p: u32) -> f32 {
-    let nearest_ = min(i, u.s - 1u);
-    return select(0.0, q[((n * u.h + g) * u.s + nearest_) * u.d + min(p, u.d - 1u)], i < u.s);
-}
-
-// Four neighbouring elements of the operand b.
-fn b_vector(n: u32, g: u32, i: u32, p: u32) -> vec4f {
-    if (p + 3u < u.d && i < u.s) {
-        return vec4f(q[((n * u.h + g) * u.s + i) * u.d + p], q[((n * u.h + g) * u.s + i) * u.d + p + 1u], q[((n * u.h + g) * u.s + i) * u.d + p + 2u], q[((n * u.h + g) * u.s + i) * u.d + p + 3u]);
-    }
-    return vec4f(b_element(n, g, i, p), b_element(n, g, i, p + 1u), b_element(n, g, i, p + 2u), b_element(n, g, i, p + 3u));
+// Four neighbours along p of the operand b; beyond its end, the last one.
+fn b_vector(start_: u32) -> vec4f {
+    let last_ = u.b * u.h * u.s * u.d - 1u;
+    return vec4f(q[min(start_, last_)], q[min(start_ + 1u, last_)], q[min(start_ + 2u, last_)], q[min(start_ + 3u, last_)]);
 }
 
 // What becomes of one total.
@@ -77,26 +61,32 @@ fn main(
     let a_at_0 = a_unit_0 & 7u;
     let a_i_0 = a_unit_0 >> 3u;
     let a_j_0 = tile_row + a_at_0 * 4u;
+    let a_from_0 = ((n * u.h + g) * u.s + a_i_0) * u.t + a_j_0;
     let a_unit_1 = lane + 64u;
     let a_at_1 = a_unit_1 & 7u;
     let a_i_1 = a_unit_1 >> 3u;
     let a_j_1 = tile_row + a_at_1 * 4u;
+    let a_from_1 = ((n * u.h + g) * u.s + a_i_1) * u.t + a_j_1;
     let b_unit_0 = lane;
     let b_at_0 = b_unit_0 & 15u;
     let b_i_0 = b_unit_0 >> 4u;
     let b_p_0 = tile_column + b_at_0 * 4u;
+    let b_from_0 = ((n * u.h + g) * u.s + b_i_0) * u.d + b_p_0;
     let b_unit_1 = lane + 64u;
     let b_at_1 = b_unit_1 & 15u;
     let b_i_1 = b_unit_1 >> 4u;
     let b_p_1 = tile_column + b_at_1 * 4u;
+    let b_from_1 = ((n * u.h + g) * u.s + b_i_1) * u.d + b_p_1;
     let b_unit_2 = lane + 128u;
     let b_at_2 = b_unit_2 & 15u;
     let b_i_2 = b_unit_2 >> 4u;
     let b_p_2 = tile_column + b_at_2 * 4u;
+    let b_from_2 = ((n * u.h + g) * u.s + b_i_2) * u.d + b_p_2;
     let b_unit_3 = lane + 192u;
     let b_at_3 = b_unit_3 & 15u;
     let b_i_3 = b_unit_3 >> 4u;
     let b_p_3 = tile_column + b_at_3 * 4u;
+    let b_from_3 = ((n * u.h + g) * u.s + b_i_3) * u.d + b_p_3;
 
     var acc_0: vec4f;
     var acc_1: vec4f;
@@ -114,32 +104,41 @@ fn main(
     var b_load_2: vec4f;
     var b_load_3: vec4f;
     if (0u < u.s) {
-        a_load_0 = a_vector(n, g, a_i_0, a_j_0);
-        a_load_1 = a_vector(n, g, a_i_1, a_j_1);
-        b_load_0 = b_vector(n, g, b_i_0, b_p_0);
-        b_load_1 = b_vector(n, g, b_i_1, b_p_1);
-        b_load_2 = b_vector(n, g, b_i_2, b_p_2);
-        b_load_3 = b_vector(n, g, b_i_3, b_p_3);
+        a_load_0 = a_vector(a_from_0);
+        a_load_1 = a_vector(a_from_1);
+        b_load_0 = b_vector(b_from_0);
+        b_load_1 = b_vector(b_from_1);
+        b_load_2 = b_vector(b_from_2);
+        b_load_3 = b_vector(b_from_3);
     }
     for (var first = 0u; first < u.s; first += 16u) {
-        a_tile[a_i_0][a_at_0 >> 2u][a_at_0 & 3u] = a_load_0;
-        a_tile[a_i_1][a_at_1 >> 2u][a_at_1 & 3u] = a_load_1;
-        b_tile[b_i_0][b_at_0 >> 4u][b_at_0 & 15u] = b_load_0;
-        b_tile[b_i_1][b_at_1 >> 4u][b_at_1 & 15u] = b_load_1;
-        b_tile[b_i_2][b_at_2 >> 4u][b_at_2 & 15u] = b_load_2;
-        b_tile[b_i_3][b_at_3 >> 4u][b_at_3 & 15u] = b_load_3;
+        if (first + 16u > u.s) {
+            let left = u.s - first;
+            a_load_0 = select(vec4f(0.0), a_load_0, a_i_0 < left);
+            a_load_1 = select(vec4f(0.0), a_load_1, a_i_1 < left);
+            b_load_0 = select(vec4f(0.0), b_load_0, b_i_0 < left);
+            b_load_1 = select(vec4f(0.0), b_load_1, b_i_1 < left);
+            b_load_2 = select(vec4f(0.0), b_load_2, b_i_2 < left);
+            b_load_3 = select(vec4f(0.0), b_load_3, b_i_3 < left);
+        }
+        a_tile[a_i_0][a_at_0] = a_load_0;
+        a_tile[a_i_1][a_at_1] = a_load_1;
+        b_tile[b_i_0][b_at_0] = b_load_0;
+        b_tile[b_i_1][b_at_1] = b_load_1;
+        b_tile[b_i_2][b_at_2] = b_load_2;
+        b_tile[b_i_3][b_at_3] = b_load_3;
         workgroupBarrier();
         let following = first + 16u;
-        a_load_0 = a_vector(n, g, following + a_i_0, a_j_0);
-        a_load_1 = a_vector(n, g, following + a_i_1, a_j_1);
-        b_load_0 = b_vector(n, g, following + b_i_0, b_p_0);
-        b_load_1 = b_vector(n, g, following + b_i_1, b_p_1);
-        b_load_2 = b_vector(n, g, following + b_i_2, b_p_2);
-        b_load_3 = b_vector(n, g, following + b_i_3, b_p_3);
+        a_load_0 = a_vector(a_from_0 + following * u.t);
+        a_load_1 = a_vector(a_from_1 + following * u.t);
+        b_load_0 = b_vector(b_from_0 + following * u.d);
+        b_load_1 = b_vector(b_from_1 + following * u.d);
+        b_load_2 = b_vector(b_from_2 + following * u.d);
+        b_load_3 = b_vector(b_from_3 + following * u.d);
         {  // i = 0
-            let a_0 = a_tile[0u][0u][row];
-            let a_1 = a_tile[0u][1u][row];
-            let b_0 = b_tile[0u][0u][column];
+            let a_0 = a_tile[0u][row];
+            let a_1 = a_tile[0u][row + 4u];
+            let b_0 = b_tile[0u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -150,9 +149,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 1
-            let a_0 = a_tile[1u][0u][row];
-            let a_1 = a_tile[1u][1u][row];
-            let b_0 = b_tile[1u][0u][column];
+            let a_0 = a_tile[1u][row];
+            let a_1 = a_tile[1u][row + 4u];
+            let b_0 = b_tile[1u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -163,9 +162,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 2
-            let a_0 = a_tile[2u][0u][row];
-            let a_1 = a_tile[2u][1u][row];
-            let b_0 = b_tile[2u][0u][column];
+            let a_0 = a_tile[2u][row];
+            let a_1 = a_tile[2u][row + 4u];
+            let b_0 = b_tile[2u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -176,9 +175,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 3
-            let a_0 = a_tile[3u][0u][row];
-            let a_1 = a_tile[3u][1u][row];
-            let b_0 = b_tile[3u][0u][column];
+            let a_0 = a_tile[3u][row];
+            let a_1 = a_tile[3u][row + 4u];
+            let b_0 = b_tile[3u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -189,9 +188,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 4
-            let a_0 = a_tile[4u][0u][row];
-            let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
+            let a_0 = a_tile[4u][row];
+            let a_1 = a_tile[4u][row + 4u];
+            let b_0 = b_tile[4u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -202,9 +201,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 5
-            let a_0 = a_tile[5u][0u][row];
-            let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
+            let a_0 = a_tile[5u][row];
+            let a_1 = a_tile[5u][row + 4u];
+            let b_0 = b_tile[5u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -215,9 +214,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 6
-            let a_0 = a_tile[6u][0u][row];
-            let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
+            let a_0 = a_tile[6u][row];
+            let a_1 = a_tile[6u][row + 4u];
+            let b_0 = b_tile[6u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -228,9 +227,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 7
-            let a_0 = a_tile[7u][0u][row];
-            let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
+            let a_0 = a_tile[7u][row];
+            let a_1 = a_tile[7u][row + 4u];
+            let b_0 = b_tile[7u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -241,9 +240,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 8
-            let a_0 = a_tile[8u][0u][row];
-            let a_1 = a_tile[8u][1u][row];
-            let b_0 = b_tile[8u][0u][column];
+            let a_0 = a_tile[8u][row];
+            let a_1 = a_tile[8u][row + 4u];
+            let b_0 = b_tile[8u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -254,9 +253,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 9
-            let a_0 = a_tile[9u][0u][row];
-            let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
+            let a_0 = a_tile[9u][row];
+            let a_1 = a_tile[9u][row + 4u];
+            let b_0 = b_tile[9u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -267,9 +266,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 10
-            let a_0 = a_tile[10u][0u][row];
-            let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
+            let a_0 = a_tile[10u][row];
+            let a_1 = a_tile[10u][row + 4u];
+            let b_0 = b_tile[10u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -280,9 +279,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 11
-            let a_0 = a_tile[11u][0u][row];
-            let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
+            let a_0 = a_tile[11u][row];
+            let a_1 = a_tile[11u][row + 4u];
+            let b_0 = b_tile[11u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -293,9 +292,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 12
-            let a_0 = a_tile[12u][0u][row];
-            let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
+            let a_0 = a_tile[12u][row];
+            let a_1 = a_tile[12u][row + 4u];
+            let b_0 = b_tile[12u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -306,9 +305,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 13
-            let a_0 = a_tile[13u][0u][row];
-            let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
+            let a_0 = a_tile[13u][row];
+            let a_1 = a_tile[13u][row + 4u];
+            let b_0 = b_tile[13u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -319,9 +318,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 14
-            let a_0 = a_tile[14u][0u][row];
-            let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
+            let a_0 = a_tile[14u][row];
+            let a_1 = a_tile[14u][row + 4u];
+            let b_0 = b_tile[14u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -332,9 +331,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 15
-            let a_0 = a_tile[15u][0u][row];
-            let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
+            let a_0 = a_tile[15u][row];
+            let a_1 = a_tile[15u][row + 4u];
+            let b_0 = b_tile[15u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;

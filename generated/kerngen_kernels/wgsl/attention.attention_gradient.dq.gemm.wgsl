@@ -17,7 +17,7 @@ struct AttentionGradientUniform {
 @group(0) @binding(2) var<storage, read_write> dq: array<vec4f>;
 @group(0) @binding(3) var<storage, read> dscore: array<vec4f>;
 var<workgroup> a_tile: array<array<array<vec4f, 16>, 2>, 16>;
-var<workgroup> b_tile: array<array<array<vec4f, 8>, 4>, 16>;
+var<workgroup> b_tile: array<array<vec4f, 32>, 16>;
 
 // What becomes of four neighbouring totals of a row.
 fn finish(n: u32, g: u32, i: u32, p: u32, dq_sum: vec4f) {
@@ -52,22 +52,30 @@ fn main(
     let a_i_line_1 = min(tile_row + (a_at * 4u + 1u), u.s - 1u);
     let a_i_line_2 = min(tile_row + (a_at * 4u + 2u), u.s - 1u);
     let a_i_line_3 = min(tile_row + (a_at * 4u + 3u), u.s - 1u);
+    let a_from_line_0 = ((n * u.h + g) * u.s + a_i_line_0) * (u.t >> 2u) + (a_j >> 2u);
+    let a_from_line_1 = ((n * u.h + g) * u.s + a_i_line_1) * (u.t >> 2u) + (a_j >> 2u);
+    let a_from_line_2 = ((n * u.h + g) * u.s + a_i_line_2) * (u.t >> 2u) + (a_j >> 2u);
+    let a_from_line_3 = ((n * u.h + g) * u.s + a_i_line_3) * (u.t >> 2u) + (a_j >> 2u);
     let b_unit_0 = lane;
     let b_at_0 = b_unit_0 & 31u;
     let b_j_0 = b_unit_0 >> 5u;
     let b_p_0 = min(tile_column + b_at_0 * 4u, u.d - 4u);
+    let b_from_0 = ((n * u.h + g) * u.t + b_j_0) * (u.d >> 2u) + (b_p_0 >> 2u);
     let b_unit_1 = lane + 128u;
     let b_at_1 = b_unit_1 & 31u;
     let b_j_1 = b_unit_1 >> 5u;
     let b_p_1 = min(tile_column + b_at_1 * 4u, u.d - 4u);
+    let b_from_1 = ((n * u.h + g) * u.t + b_j_1) * (u.d >> 2u) + (b_p_1 >> 2u);
     let b_unit_2 = lane + 256u;
     let b_at_2 = b_unit_2 & 31u;
     let b_j_2 = b_unit_2 >> 5u;
     let b_p_2 = min(tile_column + b_at_2 * 4u, u.d - 4u);
+    let b_from_2 = ((n * u.h + g) * u.t + b_j_2) * (u.d >> 2u) + (b_p_2 >> 2u);
     let b_unit_3 = lane + 384u;
     let b_at_3 = b_unit_3 & 31u;
     let b_j_3 = b_unit_3 >> 5u;
     let b_p_3 = min(tile_column + b_at_3 * 4u, u.d - 4u);
+    let b_from_3 = ((n * u.h + g) * u.t + b_j_3) * (u.d >> 2u) + (b_p_3 >> 2u);
 
     var acc_0_0: vec4f;
     var acc_0_1: vec4f;
@@ -110,40 +118,40 @@ fn main(
     var b_load_1: vec4f;
     var b_load_2: vec4f;
     var b_load_3: vec4f;
-    a_load_line_0 = dscore[(((n * u.h + g) * u.s + a_i_line_0) * u.t + a_j) >> 2u];
-    a_load_line_1 = dscore[(((n * u.h + g) * u.s + a_i_line_1) * u.t + a_j) >> 2u];
-    a_load_line_2 = dscore[(((n * u.h + g) * u.s + a_i_line_2) * u.t + a_j) >> 2u];
-    a_load_line_3 = dscore[(((n * u.h + g) * u.s + a_i_line_3) * u.t + a_j) >> 2u];
-    b_load_0 = k[(((n * u.h + g) * u.t + b_j_0) * u.d + b_p_0) >> 2u];
-    b_load_1 = k[(((n * u.h + g) * u.t + b_j_1) * u.d + b_p_1) >> 2u];
-    b_load_2 = k[(((n * u.h + g) * u.t + b_j_2) * u.d + b_p_2) >> 2u];
-    b_load_3 = k[(((n * u.h + g) * u.t + b_j_3) * u.d + b_p_3) >> 2u];
+    a_load_line_0 = dscore[a_from_line_0];
+    a_load_line_1 = dscore[a_from_line_1];
+    a_load_line_2 = dscore[a_from_line_2];
+    a_load_line_3 = dscore[a_from_line_3];
+    b_load_0 = k[b_from_0];
+    b_load_1 = k[b_from_1];
+    b_load_2 = k[b_from_2];
+    b_load_3 = k[b_from_3];
     for (var first = 0u; first < u.t; first += 16u) {
-        a_tile[a_j][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
-        a_tile[a_j + 1u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
-        a_tile[a_j + 2u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
-        a_tile[a_j + 3u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
-        b_tile[b_j_0][b_at_0 >> 3u][b_at_0 & 7u] = b_load_0;
-        b_tile[b_j_1][b_at_1 >> 3u][b_at_1 & 7u] = b_load_1;
-        b_tile[b_j_2][b_at_2 >> 3u][b_at_2 & 7u] = b_load_2;
-        b_tile[b_j_3][b_at_3 >> 3u][b_at_3 & 7u] = b_load_3;
+        a_tile[a_j][a_at >> 4u][(a_at & 15u) ^ (((a_j >> 2u) * 4u) >> 1u)] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
+        a_tile[a_j + 1u][a_at >> 4u][(a_at & 15u) ^ (((a_j >> 2u) * 4u) >> 1u)] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
+        a_tile[a_j + 2u][a_at >> 4u][(a_at & 15u) ^ (((a_j >> 2u) * 4u) >> 1u)] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
+        a_tile[a_j + 3u][a_at >> 4u][(a_at & 15u) ^ (((a_j >> 2u) * 4u) >> 1u)] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
+        b_tile[b_j_0][b_at_0] = b_load_0;
+        b_tile[b_j_1][b_at_1] = b_load_1;
+        b_tile[b_j_2][b_at_2] = b_load_2;
+        b_tile[b_j_3][b_at_3] = b_load_3;
         workgroupBarrier();
         let following = min(first + 16u, u.t - 16u);
-        a_load_line_0 = dscore[(((n * u.h + g) * u.s + a_i_line_0) * u.t + (following + a_j)) >> 2u];
-        a_load_line_1 = dscore[(((n * u.h + g) * u.s + a_i_line_1) * u.t + (following + a_j)) >> 2u];
-        a_load_line_2 = dscore[(((n * u.h + g) * u.s + a_i_line_2) * u.t + (following + a_j)) >> 2u];
-        a_load_line_3 = dscore[(((n * u.h + g) * u.s + a_i_line_3) * u.t + (following + a_j)) >> 2u];
-        b_load_0 = k[(((n * u.h + g) * u.t + (following + b_j_0)) * u.d + b_p_0) >> 2u];
-        b_load_1 = k[(((n * u.h + g) * u.t + (following + b_j_1)) * u.d + b_p_1) >> 2u];
-        b_load_2 = k[(((n * u.h + g) * u.t + (following + b_j_2)) * u.d + b_p_2) >> 2u];
-        b_load_3 = k[(((n * u.h + g) * u.t + (following + b_j_3)) * u.d + b_p_3) >> 2u];
+        a_load_line_0 = dscore[a_from_line_0 + (following >> 2u)];
+        a_load_line_1 = dscore[a_from_line_1 + (following >> 2u)];
+        a_load_line_2 = dscore[a_from_line_2 + (following >> 2u)];
+        a_load_line_3 = dscore[a_from_line_3 + (following >> 2u)];
+        b_load_0 = k[b_from_0 + following * (u.d >> 2u)];
+        b_load_1 = k[b_from_1 + following * (u.d >> 2u)];
+        b_load_2 = k[b_from_2 + following * (u.d >> 2u)];
+        b_load_3 = k[b_from_3 + following * (u.d >> 2u)];
         {  // j = 0
             let a_0 = a_tile[0u][0u][row];
             let a_1 = a_tile[0u][1u][row];
-            let b_0 = b_tile[0u][0u][column];
-            let b_1 = b_tile[0u][1u][column];
-            let b_2 = b_tile[0u][2u][column];
-            let b_3 = b_tile[0u][3u][column];
+            let b_0 = b_tile[0u][column];
+            let b_1 = b_tile[0u][column + 8u];
+            let b_2 = b_tile[0u][column + 16u];
+            let b_3 = b_tile[0u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -180,10 +188,10 @@ fn main(
         {  // j = 1
             let a_0 = a_tile[1u][0u][row];
             let a_1 = a_tile[1u][1u][row];
-            let b_0 = b_tile[1u][0u][column];
-            let b_1 = b_tile[1u][1u][column];
-            let b_2 = b_tile[1u][2u][column];
-            let b_3 = b_tile[1u][3u][column];
+            let b_0 = b_tile[1u][column];
+            let b_1 = b_tile[1u][column + 8u];
+            let b_2 = b_tile[1u][column + 16u];
+            let b_3 = b_tile[1u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -220,10 +228,10 @@ fn main(
         {  // j = 2
             let a_0 = a_tile[2u][0u][row];
             let a_1 = a_tile[2u][1u][row];
-            let b_0 = b_tile[2u][0u][column];
-            let b_1 = b_tile[2u][1u][column];
-            let b_2 = b_tile[2u][2u][column];
-            let b_3 = b_tile[2u][3u][column];
+            let b_0 = b_tile[2u][column];
+            let b_1 = b_tile[2u][column + 8u];
+            let b_2 = b_tile[2u][column + 16u];
+            let b_3 = b_tile[2u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -260,10 +268,10 @@ fn main(
         {  // j = 3
             let a_0 = a_tile[3u][0u][row];
             let a_1 = a_tile[3u][1u][row];
-            let b_0 = b_tile[3u][0u][column];
-            let b_1 = b_tile[3u][1u][column];
-            let b_2 = b_tile[3u][2u][column];
-            let b_3 = b_tile[3u][3u][column];
+            let b_0 = b_tile[3u][column];
+            let b_1 = b_tile[3u][column + 8u];
+            let b_2 = b_tile[3u][column + 16u];
+            let b_3 = b_tile[3u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -298,12 +306,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 4
-            let a_0 = a_tile[4u][0u][row];
-            let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
-            let b_1 = b_tile[4u][1u][column];
-            let b_2 = b_tile[4u][2u][column];
-            let b_3 = b_tile[4u][3u][column];
+            let a_0 = a_tile[4u][0u][row ^ 2u];
+            let a_1 = a_tile[4u][1u][row ^ 2u];
+            let b_0 = b_tile[4u][column];
+            let b_1 = b_tile[4u][column + 8u];
+            let b_2 = b_tile[4u][column + 16u];
+            let b_3 = b_tile[4u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -338,12 +346,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 5
-            let a_0 = a_tile[5u][0u][row];
-            let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
-            let b_1 = b_tile[5u][1u][column];
-            let b_2 = b_tile[5u][2u][column];
-            let b_3 = b_tile[5u][3u][column];
+            let a_0 = a_tile[5u][0u][row ^ 2u];
+            let a_1 = a_tile[5u][1u][row ^ 2u];
+            let b_0 = b_tile[5u][column];
+            let b_1 = b_tile[5u][column + 8u];
+            let b_2 = b_tile[5u][column + 16u];
+            let b_3 = b_tile[5u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -378,12 +386,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 6
-            let a_0 = a_tile[6u][0u][row];
-            let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
-            let b_1 = b_tile[6u][1u][column];
-            let b_2 = b_tile[6u][2u][column];
-            let b_3 = b_tile[6u][3u][column];
+            let a_0 = a_tile[6u][0u][row ^ 2u];
+            let a_1 = a_tile[6u][1u][row ^ 2u];
+            let b_0 = b_tile[6u][column];
+            let b_1 = b_tile[6u][column + 8u];
+            let b_2 = b_tile[6u][column + 16u];
+            let b_3 = b_tile[6u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -418,12 +426,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 7
-            let a_0 = a_tile[7u][0u][row];
-            let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
-            let b_1 = b_tile[7u][1u][column];
-            let b_2 = b_tile[7u][2u][column];
-            let b_3 = b_tile[7u][3u][column];
+            let a_0 = a_tile[7u][0u][row ^ 2u];
+            let a_1 = a_tile[7u][1u][row ^ 2u];
+            let b_0 = b_tile[7u][column];
+            let b_1 = b_tile[7u][column + 8u];
+            let b_2 = b_tile[7u][column + 16u];
+            let b_3 = b_tile[7u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -458,12 +466,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 8
-            let a_0 = a_tile[8u][0u][row];
-            let a_1 = a_tile[8u][1u][row];
-            let b_0 = b_tile[8u][0u][column];
-            let b_1 = b_tile[8u][1u][column];
-            let b_2 = b_tile[8u][2u][column];
-            let b_3 = b_tile[8u][3u][column];
+            let a_0 = a_tile[8u][0u][row ^ 4u];
+            let a_1 = a_tile[8u][1u][row ^ 4u];
+            let b_0 = b_tile[8u][column];
+            let b_1 = b_tile[8u][column + 8u];
+            let b_2 = b_tile[8u][column + 16u];
+            let b_3 = b_tile[8u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -498,12 +506,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 9
-            let a_0 = a_tile[9u][0u][row];
-            let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
-            let b_1 = b_tile[9u][1u][column];
-            let b_2 = b_tile[9u][2u][column];
-            let b_3 = b_tile[9u][3u][column];
+            let a_0 = a_tile[9u][0u][row ^ 4u];
+            let a_1 = a_tile[9u][1u][row ^ 4u];
+            let b_0 = b_tile[9u][column];
+            let b_1 = b_tile[9u][column + 8u];
+            let b_2 = b_tile[9u][column + 16u];
+            let b_3 = b_tile[9u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -538,12 +546,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 10
-            let a_0 = a_tile[10u][0u][row];
-            let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
-            let b_1 = b_tile[10u][1u][column];
-            let b_2 = b_tile[10u][2u][column];
-            let b_3 = b_tile[10u][3u][column];
+            let a_0 = a_tile[10u][0u][row ^ 4u];
+            let a_1 = a_tile[10u][1u][row ^ 4u];
+            let b_0 = b_tile[10u][column];
+            let b_1 = b_tile[10u][column + 8u];
+            let b_2 = b_tile[10u][column + 16u];
+            let b_3 = b_tile[10u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -578,12 +586,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 11
-            let a_0 = a_tile[11u][0u][row];
-            let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
-            let b_1 = b_tile[11u][1u][column];
-            let b_2 = b_tile[11u][2u][column];
-            let b_3 = b_tile[11u][3u][column];
+            let a_0 = a_tile[11u][0u][row ^ 4u];
+            let a_1 = a_tile[11u][1u][row ^ 4u];
+            let b_0 = b_tile[11u][column];
+            let b_1 = b_tile[11u][column + 8u];
+            let b_2 = b_tile[11u][column + 16u];
+            let b_3 = b_tile[11u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -618,12 +626,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 12
-            let a_0 = a_tile[12u][0u][row];
-            let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
-            let b_1 = b_tile[12u][1u][column];
-            let b_2 = b_tile[12u][2u][column];
-            let b_3 = b_tile[12u][3u][column];
+            let a_0 = a_tile[12u][0u][row ^ 6u];
+            let a_1 = a_tile[12u][1u][row ^ 6u];
+            let b_0 = b_tile[12u][column];
+            let b_1 = b_tile[12u][column + 8u];
+            let b_2 = b_tile[12u][column + 16u];
+            let b_3 = b_tile[12u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -658,12 +666,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 13
-            let a_0 = a_tile[13u][0u][row];
-            let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
-            let b_1 = b_tile[13u][1u][column];
-            let b_2 = b_tile[13u][2u][column];
-            let b_3 = b_tile[13u][3u][column];
+            let a_0 = a_tile[13u][0u][row ^ 6u];
+            let a_1 = a_tile[13u][1u][row ^ 6u];
+            let b_0 = b_tile[13u][column];
+            let b_1 = b_tile[13u][column + 8u];
+            let b_2 = b_tile[13u][column + 16u];
+            let b_3 = b_tile[13u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -698,12 +706,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 14
-            let a_0 = a_tile[14u][0u][row];
-            let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
-            let b_1 = b_tile[14u][1u][column];
-            let b_2 = b_tile[14u][2u][column];
-            let b_3 = b_tile[14u][3u][column];
+            let a_0 = a_tile[14u][0u][row ^ 6u];
+            let a_1 = a_tile[14u][1u][row ^ 6u];
+            let b_0 = b_tile[14u][column];
+            let b_1 = b_tile[14u][column + 8u];
+            let b_2 = b_tile[14u][column + 16u];
+            let b_3 = b_tile[14u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -738,12 +746,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 15
-            let a_0 = a_tile[15u][0u][row];
-            let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
-            let b_1 = b_tile[15u][1u][column];
-            let b_2 = b_tile[15u][2u][column];
-            let b_3 = b_tile[15u][3u][column];
+            let a_0 = a_tile[15u][0u][row ^ 6u];
+            let a_1 = a_tile[15u][1u][row ^ 6u];
+            let b_0 = b_tile[15u][column];
+            let b_1 = b_tile[15u][column + 8u];
+            let b_2 = b_tile[15u][column + 16u];
+            let b_3 = b_tile[15u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;

@@ -17,34 +17,18 @@ struct AttentionGradientUniform {
 @group(0) @binding(2) var<storage, read_write> dq: array<f32>;
 @group(0) @binding(3) var<storage, read> dscore: array<f32>;
 var<workgroup> a_tile: array<array<array<vec4f, 4>, 2>, 16>;
-var<workgroup> b_tile: array<array<array<vec4f, 16>, 1>, 16>;
+var<workgroup> b_tile: array<array<vec4f, 16>, 16>;
 
-// An element of the operand a; terms beyond the last are 0.
-fn a_element(n: u32, g: u32, i: u32, j: u32) -> f32 {
-    let nearest = min(j, u.t - 1u);
-    return select(0.0, dscore[((n * u.h + g) * u.s + i) * u.t + nearest], j < u.t);
+// Four neighbours along i of the operand a; beyond its end, the last one.
+fn a_vector(start: u32) -> vec4f {
+    let last = u.b * u.h * u.s * u.t - 1u;
+    return vec4f(dscore[min(start, last)], dscore[min(start + u.t, last)], dscore[min(start + 2u * u.t, last)], dscore[min(start + 3u * u.t, last)]);
 }
 
-// Four neighbouring elements of the operand a.
-fn a_vector(n: u32, g: u32, i: u32, j: u32) -> vec4f {
-    if (j + 3u < u.t) {
-        return vec4f(dscore[((n * u.h + g) * u.s + i) * u.t + j], dscore[((n * u.h + g) * u.s + i) * u.t + j + 1u], dscore[((n * u.h + g) * u.s + i) * u.t + j + 2u], dscore[((n * u.h + g) * u.s + i) * u.t + j + 3u]);
-    }
-    return vec4f(a_element(n, g, i, j), a_element(n, g, i, j + 1u), a_element(n, g, i, j + 2u), a_element(n, g, i, j + 3u));
-}
-
-// An element of the operand b; terms beyond the last are 0.
-fn b_element(n: u32, g: u32, j: u32, p: u32) -> f32 {
-    let nearest_ = min(j, u.t - 1u);
-    return select(0.0, k[((n * u.h + g) * u.t + nearest_) * u.d + min(p, u.d - 1u)], j < u.t);
-}
-
-// Four neighbouring elements of the operand b.
-fn b_vector(n: u32, g: u32, j: u32, p: u32) -> vec4f {
-    if (p + 3u < u.d && j < u.t) {
-        return vec4f(k[((n * u.h + g) * u.t + j) * u.d + p], k[((n * u.h + g) * u.t + j) * u.d + p + 1u], k[((n * u.h + g) * u.t + j) * u.d + p + 2u], k[((n * u.h + g) * u.t + j) * u.d + p + 3u]);
-    }
-    return vec4f(b_element(n, g, j, p), b_element(n, g, j, p + 1u), b_element(n, g, j, p + 2u), b_element(n, g, j, p + 3u));
+// Four neighbours along p of the operand b; beyond its end, the last one.
+fn b_vector(start_: u32) -> vec4f {
+    let last_ = u.b * u.h * u.t * u.d - 1u;
+    return vec4f(k[min(start_, last_)], k[min(start_ + 1u, last_)], k[min(start_ + 2u, last_)], k[min(start_ + 3u, last_)]);
 }
 
 // What becomes of one total.
@@ -73,29 +57,36 @@ fn main(
     let tile_column = group % tile_columns * 64u;
     let column = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
-    let a_unit = lane;
-    let a_at = a_unit >> 2u;
-    let a_j = (a_unit & 3u) * 4u;
-    let a_i_line_0 = min(tile_row + a_at * 4u, u.s - 1u);
-    let a_i_line_1 = min(tile_row + (a_at * 4u + 1u), u.s - 1u);
-    let a_i_line_2 = min(tile_row + (a_at * 4u + 2u), u.s - 1u);
-    let a_i_line_3 = min(tile_row + (a_at * 4u + 3u), u.s - 1u);
+    let a_unit_0 = lane;
+    let a_at_0 = a_unit_0 >> 4u;
+    let a_j_0 = a_unit_0 & 15u;
+    let a_i_0 = tile_row + a_at_0 * 4u;
+    let a_from_0 = ((n * u.h + g) * u.s + a_i_0) * u.t + a_j_0;
+    let a_unit_1 = lane + 64u;
+    let a_at_1 = a_unit_1 >> 4u;
+    let a_j_1 = a_unit_1 & 15u;
+    let a_i_1 = tile_row + a_at_1 * 4u;
+    let a_from_1 = ((n * u.h + g) * u.s + a_i_1) * u.t + a_j_1;
     let b_unit_0 = lane;
     let b_at_0 = b_unit_0 & 15u;
     let b_j_0 = b_unit_0 >> 4u;
     let b_p_0 = tile_column + b_at_0 * 4u;
+    let b_from_0 = ((n * u.h + g) * u.t + b_j_0) * u.d + b_p_0;
     let b_unit_1 = lane + 64u;
     let b_at_1 = b_unit_1 & 15u;
     let b_j_1 = b_unit_1 >> 4u;
     let b_p_1 = tile_column + b_at_1 * 4u;
+    let b_from_1 = ((n * u.h + g) * u.t + b_j_1) * u.d + b_p_1;
     let b_unit_2 = lane + 128u;
     let b_at_2 = b_unit_2 & 15u;
     let b_j_2 = b_unit_2 >> 4u;
     let b_p_2 = tile_column + b_at_2 * 4u;
+    let b_from_2 = ((n * u.h + g) * u.t + b_j_2) * u.d + b_p_2;
     let b_unit_3 = lane + 192u;
     let b_at_3 = b_unit_3 & 15u;
     let b_j_3 = b_unit_3 >> 4u;
     let b_p_3 = tile_column + b_at_3 * 4u;
+    let b_from_3 = ((n * u.h + g) * u.t + b_j_3) * u.d + b_p_3;
 
     var acc_0: vec4f;
     var acc_1: vec4f;
@@ -106,53 +97,48 @@ fn main(
     var acc_6: vec4f;
     var acc_7: vec4f;
 
-    var a_load_line_0: vec4f;
-    var a_load_line_1: vec4f;
-    var a_load_line_2: vec4f;
-    var a_load_line_3: vec4f;
+    var a_load_0: vec4f;
+    var a_load_1: vec4f;
     var b_load_0: vec4f;
     var b_load_1: vec4f;
     var b_load_2: vec4f;
     var b_load_3: vec4f;
     if (0u < u.t) {
-        if (a_unit < 32u) {
-            a_load_line_0 = a_vector(n, g, a_i_line_0, a_j);
-            a_load_line_1 = a_vector(n, g, a_i_line_1, a_j);
-            a_load_line_2 = a_vector(n, g, a_i_line_2, a_j);
-            a_load_line_3 = a_vector(n, g, a_i_line_3, a_j);
-        }
-        b_load_0 = b_vector(n, g, b_j_0, b_p_0);
-        b_load_1 = b_vector(n, g, b_j_1, b_p_1);
-        b_load_2 = b_vector(n, g, b_j_2, b_p_2);
-        b_load_3 = b_vector(n, g, b_j_3, b_p_3);
+        a_load_0 = a_vector(a_from_0);
+        a_load_1 = a_vector(a_from_1);
+        b_load_0 = b_vector(b_from_0);
+        b_load_1 = b_vector(b_from_1);
+        b_load_2 = b_vector(b_from_2);
+        b_load_3 = b_vector(b_from_3);
     }
     for (var first = 0u; first < u.t; first += 16u) {
-        if (a_unit < 32u) {
-            a_tile[a_j][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
-            a_tile[a_j + 1u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
-            a_tile[a_j + 2u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
-            a_tile[a_j + 3u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
+        if (first + 16u > u.t) {
+            let left = u.t - first;
+            a_load_0 = select(vec4f(0.0), a_load_0, a_j_0 < left);
+            a_load_1 = select(vec4f(0.0), a_load_1, a_j_1 < left);
+            b_load_0 = select(vec4f(0.0), b_load_0, b_j_0 < left);
+            b_load_1 = select(vec4f(0.0), b_load_1, b_j_1 < left);
+            b_load_2 = select(vec4f(0.0), b_load_2, b_j_2 < left);
+            b_load_3 = select(vec4f(0.0), b_load_3, b_j_3 < left);
         }
-        b_tile[b_j_0][b_at_0 >> 4u][b_at_0 & 15u] = b_load_0;
-        b_tile[b_j_1][b_at_1 >> 4u][b_at_1 & 15u] = b_load_1;
-        b_tile[b_j_2][b_at_2 >> 4u][b_at_2 & 15u] = b_load_2;
-        b_tile[b_j_3][b_at_3 >> 4u][b_at_3 & 15u] = b_load_3;
+        a_tile[a_j_0][a_at_0 >> 2u][a_at_0 & 3u] = a_load_0;
+        a_tile[a_j_1][a_at_1 >> 2u][a_at_1 & 3u] = a_load_1;
+        b_tile[b_j_0][b_at_0] = b_load_0;
+        b_tile[b_j_1][b_at_1] = b_load_1;
+        b_tile[b_j_2][b_at_2] = b_load_2;
+        b_tile[b_j_3][b_at_3] = b_load_3;
         workgroupBarrier();
         let following = first + 16u;
-        if (a_unit < 32u) {
-            a_load_line_0 = a_vector(n, g, a_i_line_0, following + a_j);
-            a_load_line_1 = a_vector(n, g, a_i_line_1, following + a_j);
-            a_load_line_2 = a_vector(n, g, a_i_line_2, following + a_j);
-            a_load_line_3 = a_vector(n, g, a_i_line_3, following + a_j);
-        }
-        b_load_0 = b_vector(n, g, following + b_j_0, b_p_0);
-        b_load_1 = b_vector(n, g, following + b_j_1, b_p_1);
-        b_load_2 = b_vector(n, g, following + b_j_2, b_p_2);
-        b_load_3 = b_vector(n, g, following + b_j_3, b_p_3);
+        a_load_0 = a_vector(a_from_0 + following);
+        a_load_1 = a_vector(a_from_1 + following);
+        b_load_0 = b_vector(b_from_0 + following * u.d);
+        b_load_1 = b_vector(b_from_1 + following * u.d);
+        b_load_2 = b_vector(b_from_2 + following * u.d);
+        b_load_3 = b_vector(b_from_3 + following * u.d);
         {  // j = 0
             let a_0 = a_tile[0u][0u][row];
             let a_1 = a_tile[0u][1u][row];
-            let b_0 = b_tile[0u][0u][column];
+            let b_0 = b_tile[0u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -165,7 +151,7 @@ fn main(
         {  // j = 1
             let a_0 = a_tile[1u][0u][row];
             let a_1 = a_tile[1u][1u][row];
-            let b_0 = b_tile[1u][0u][column];
+            let b_0 = b_tile[1u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -178,7 +164,7 @@ fn main(
         {  // j = 2
             let a_0 = a_tile[2u][0u][row];
             let a_1 = a_tile[2u][1u][row];
-            let b_0 = b_tile[2u][0u][column];
+            let b_0 = b_tile[2u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -191,7 +177,7 @@ fn main(
         {  // j = 3
             let a_0 = a_tile[3u][0u][row];
             let a_1 = a_tile[3u][1u][row];
-            let b_0 = b_tile[3u][0u][column];
+            let b_0 = b_tile[3u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -204,7 +190,7 @@ fn main(
         {  // j = 4
             let a_0 = a_tile[4u][0u][row];
             let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
+            let b_0 = b_tile[4u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -217,7 +203,7 @@ fn main(
         {  // j = 5
             let a_0 = a_tile[5u][0u][row];
             let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
+            let b_0 = b_tile[5u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -230,7 +216,7 @@ fn main(
         {  // j = 6
             let a_0 = a_tile[6u][0u][row];
             let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
+            let b_0 = b_tile[6u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -243,7 +229,7 @@ fn main(
         {  // j = 7
             let a_0 = a_tile[7u][0u][row];
             let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
+            let b_0 = b_tile[7u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -256,7 +242,7 @@ fn main(
         {  // j = 8
             let a_0 = a_tile[8u][0u][row];
             let a_1 = a_tile[8u][1u][row];
-            let b_0 = b_tile[8u][0u][column];
+            let b_0 = b_tile[8u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -269,7 +255,7 @@ fn main(
         {  // j = 9
             let a_0 = a_tile[9u][0u][row];
             let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
+            let b_0 = b_tile[9u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -282,7 +268,7 @@ fn main(
         {  // j = 10
             let a_0 = a_tile[10u][0u][row];
             let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
+            let b_0 = b_tile[10u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -295,7 +281,7 @@ fn main(
         {  // j = 11
             let a_0 = a_tile[11u][0u][row];
             let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
+            let b_0 = b_tile[11u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -308,7 +294,7 @@ fn main(
         {  // j = 12
             let a_0 = a_tile[12u][0u][row];
             let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
+            let b_0 = b_tile[12u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -321,7 +307,7 @@ fn main(
         {  // j = 13
             let a_0 = a_tile[13u][0u][row];
             let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
+            let b_0 = b_tile[13u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -334,7 +320,7 @@ fn main(
         {  // j = 14
             let a_0 = a_tile[14u][0u][row];
             let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
+            let b_0 = b_tile[14u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -347,7 +333,7 @@ fn main(
         {  // j = 15
             let a_0 = a_tile[15u][0u][row];
             let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
+            let b_0 = b_tile[15u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;

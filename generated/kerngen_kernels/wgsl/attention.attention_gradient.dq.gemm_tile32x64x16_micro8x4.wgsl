@@ -17,7 +17,7 @@ struct AttentionGradientUniform {
 @group(0) @binding(2) var<storage, read_write> dq: array<vec4f>;
 @group(0) @binding(3) var<storage, read> dscore: array<vec4f>;
 var<workgroup> a_tile: array<array<array<vec4f, 4>, 2>, 16>;
-var<workgroup> b_tile: array<array<array<vec4f, 16>, 1>, 16>;
+var<workgroup> b_tile: array<array<vec4f, 16>, 16>;
 
 // What becomes of four neighbouring totals of a row.
 fn finish(n: u32, g: u32, i: u32, p: u32, dq_sum: vec4f) {
@@ -52,22 +52,30 @@ fn main(
     let a_i_line_1 = min(tile_row + (a_at * 4u + 1u), u.s - 1u);
     let a_i_line_2 = min(tile_row + (a_at * 4u + 2u), u.s - 1u);
     let a_i_line_3 = min(tile_row + (a_at * 4u + 3u), u.s - 1u);
+    let a_from_line_0 = ((n * u.h + g) * u.s + a_i_line_0) * (u.t >> 2u) + (a_j >> 2u);
+    let a_from_line_1 = ((n * u.h + g) * u.s + a_i_line_1) * (u.t >> 2u) + (a_j >> 2u);
+    let a_from_line_2 = ((n * u.h + g) * u.s + a_i_line_2) * (u.t >> 2u) + (a_j >> 2u);
+    let a_from_line_3 = ((n * u.h + g) * u.s + a_i_line_3) * (u.t >> 2u) + (a_j >> 2u);
     let b_unit_0 = lane;
     let b_at_0 = b_unit_0 & 15u;
     let b_j_0 = b_unit_0 >> 4u;
     let b_p_0 = min(tile_column + b_at_0 * 4u, u.d - 4u);
+    let b_from_0 = ((n * u.h + g) * u.t + b_j_0) * (u.d >> 2u) + (b_p_0 >> 2u);
     let b_unit_1 = lane + 64u;
     let b_at_1 = b_unit_1 & 15u;
     let b_j_1 = b_unit_1 >> 4u;
     let b_p_1 = min(tile_column + b_at_1 * 4u, u.d - 4u);
+    let b_from_1 = ((n * u.h + g) * u.t + b_j_1) * (u.d >> 2u) + (b_p_1 >> 2u);
     let b_unit_2 = lane + 128u;
     let b_at_2 = b_unit_2 & 15u;
     let b_j_2 = b_unit_2 >> 4u;
     let b_p_2 = min(tile_column + b_at_2 * 4u, u.d - 4u);
+    let b_from_2 = ((n * u.h + g) * u.t + b_j_2) * (u.d >> 2u) + (b_p_2 >> 2u);
     let b_unit_3 = lane + 192u;
     let b_at_3 = b_unit_3 & 15u;
     let b_j_3 = b_unit_3 >> 4u;
     let b_p_3 = min(tile_column + b_at_3 * 4u, u.d - 4u);
+    let b_from_3 = ((n * u.h + g) * u.t + b_j_3) * (u.d >> 2u) + (b_p_3 >> 2u);
 
     var acc_0: vec4f;
     var acc_1: vec4f;
@@ -87,15 +95,15 @@ fn main(
     var b_load_2: vec4f;
     var b_load_3: vec4f;
     if (a_unit < 32u) {
-        a_load_line_0 = dscore[(((n * u.h + g) * u.s + a_i_line_0) * u.t + a_j) >> 2u];
-        a_load_line_1 = dscore[(((n * u.h + g) * u.s + a_i_line_1) * u.t + a_j) >> 2u];
-        a_load_line_2 = dscore[(((n * u.h + g) * u.s + a_i_line_2) * u.t + a_j) >> 2u];
-        a_load_line_3 = dscore[(((n * u.h + g) * u.s + a_i_line_3) * u.t + a_j) >> 2u];
+        a_load_line_0 = dscore[a_from_line_0];
+        a_load_line_1 = dscore[a_from_line_1];
+        a_load_line_2 = dscore[a_from_line_2];
+        a_load_line_3 = dscore[a_from_line_3];
     }
-    b_load_0 = k[(((n * u.h + g) * u.t + b_j_0) * u.d + b_p_0) >> 2u];
-    b_load_1 = k[(((n * u.h + g) * u.t + b_j_1) * u.d + b_p_1) >> 2u];
-    b_load_2 = k[(((n * u.h + g) * u.t + b_j_2) * u.d + b_p_2) >> 2u];
-    b_load_3 = k[(((n * u.h + g) * u.t + b_j_3) * u.d + b_p_3) >> 2u];
+    b_load_0 = k[b_from_0];
+    b_load_1 = k[b_from_1];
+    b_load_2 = k[b_from_2];
+    b_load_3 = k[b_from_3];
     for (var first = 0u; first < u.t; first += 16u) {
         if (a_unit < 32u) {
             a_tile[a_j][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
@@ -103,26 +111,26 @@ fn main(
             a_tile[a_j + 2u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
             a_tile[a_j + 3u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
         }
-        b_tile[b_j_0][b_at_0 >> 4u][b_at_0 & 15u] = b_load_0;
-        b_tile[b_j_1][b_at_1 >> 4u][b_at_1 & 15u] = b_load_1;
-        b_tile[b_j_2][b_at_2 >> 4u][b_at_2 & 15u] = b_load_2;
-        b_tile[b_j_3][b_at_3 >> 4u][b_at_3 & 15u] = b_load_3;
+        b_tile[b_j_0][b_at_0] = b_load_0;
+        b_tile[b_j_1][b_at_1] = b_load_1;
+        b_tile[b_j_2][b_at_2] = b_load_2;
+        b_tile[b_j_3][b_at_3] = b_load_3;
         workgroupBarrier();
         let following = min(first + 16u, u.t - 16u);
         if (a_unit < 32u) {
-            a_load_line_0 = dscore[(((n * u.h + g) * u.s + a_i_line_0) * u.t + (following + a_j)) >> 2u];
-            a_load_line_1 = dscore[(((n * u.h + g) * u.s + a_i_line_1) * u.t + (following + a_j)) >> 2u];
-            a_load_line_2 = dscore[(((n * u.h + g) * u.s + a_i_line_2) * u.t + (following + a_j)) >> 2u];
-            a_load_line_3 = dscore[(((n * u.h + g) * u.s + a_i_line_3) * u.t + (following + a_j)) >> 2u];
+            a_load_line_0 = dscore[a_from_line_0 + (following >> 2u)];
+            a_load_line_1 = dscore[a_from_line_1 + (following >> 2u)];
+            a_load_line_2 = dscore[a_from_line_2 + (following >> 2u)];
+            a_load_line_3 = dscore[a_from_line_3 + (following >> 2u)];
         }
-        b_load_0 = k[(((n * u.h + g) * u.t + (following + b_j_0)) * u.d + b_p_0) >> 2u];
-        b_load_1 = k[(((n * u.h + g) * u.t + (following + b_j_1)) * u.d + b_p_1) >> 2u];
-        b_load_2 = k[(((n * u.h + g) * u.t + (following + b_j_2)) * u.d + b_p_2) >> 2u];
-        b_load_3 = k[(((n * u.h + g) * u.t + (following + b_j_3)) * u.d + b_p_3) >> 2u];
+        b_load_0 = k[b_from_0 + following * (u.d >> 2u)];
+        b_load_1 = k[b_from_1 + following * (u.d >> 2u)];
+        b_load_2 = k[b_from_2 + following * (u.d >> 2u)];
+        b_load_3 = k[b_from_3 + following * (u.d >> 2u)];
         {  // j = 0
             let a_0 = a_tile[0u][0u][row];
             let a_1 = a_tile[0u][1u][row];
-            let b_0 = b_tile[0u][0u][column];
+            let b_0 = b_tile[0u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -135,7 +143,7 @@ fn main(
         {  // j = 1
             let a_0 = a_tile[1u][0u][row];
             let a_1 = a_tile[1u][1u][row];
-            let b_0 = b_tile[1u][0u][column];
+            let b_0 = b_tile[1u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -148,7 +156,7 @@ fn main(
         {  // j = 2
             let a_0 = a_tile[2u][0u][row];
             let a_1 = a_tile[2u][1u][row];
-            let b_0 = b_tile[2u][0u][column];
+            let b_0 = b_tile[2u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -161,7 +169,7 @@ fn main(
         {  // j = 3
             let a_0 = a_tile[3u][0u][row];
             let a_1 = a_tile[3u][1u][row];
-            let b_0 = b_tile[3u][0u][column];
+            let b_0 = b_tile[3u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -174,7 +182,7 @@ fn main(
         {  // j = 4
             let a_0 = a_tile[4u][0u][row];
             let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
+            let b_0 = b_tile[4u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -187,7 +195,7 @@ fn main(
         {  // j = 5
             let a_0 = a_tile[5u][0u][row];
             let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
+            let b_0 = b_tile[5u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -200,7 +208,7 @@ fn main(
         {  // j = 6
             let a_0 = a_tile[6u][0u][row];
             let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
+            let b_0 = b_tile[6u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -213,7 +221,7 @@ fn main(
         {  // j = 7
             let a_0 = a_tile[7u][0u][row];
             let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
+            let b_0 = b_tile[7u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -226,7 +234,7 @@ fn main(
         {  // j = 8
             let a_0 = a_tile[8u][0u][row];
             let a_1 = a_tile[8u][1u][row];
-            let b_0 = b_tile[8u][0u][column];
+            let b_0 = b_tile[8u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -239,7 +247,7 @@ fn main(
         {  // j = 9
             let a_0 = a_tile[9u][0u][row];
             let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
+            let b_0 = b_tile[9u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -252,7 +260,7 @@ fn main(
         {  // j = 10
             let a_0 = a_tile[10u][0u][row];
             let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
+            let b_0 = b_tile[10u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -265,7 +273,7 @@ fn main(
         {  // j = 11
             let a_0 = a_tile[11u][0u][row];
             let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
+            let b_0 = b_tile[11u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -278,7 +286,7 @@ fn main(
         {  // j = 12
             let a_0 = a_tile[12u][0u][row];
             let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
+            let b_0 = b_tile[12u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -291,7 +299,7 @@ fn main(
         {  // j = 13
             let a_0 = a_tile[13u][0u][row];
             let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
+            let b_0 = b_tile[13u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -304,7 +312,7 @@ fn main(
         {  // j = 14
             let a_0 = a_tile[14u][0u][row];
             let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
+            let b_0 = b_tile[14u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -317,7 +325,7 @@ fn main(
         {  // j = 15
             let a_0 = a_tile[15u][0u][row];
             let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
+            let b_0 = b_tile[15u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;

@@ -19,32 +19,16 @@ struct CausalAttentionGradientUniform {
 var<workgroup> a_tile: array<array<array<vec4f, 16>, 2>, 16>;
 var<workgroup> b_tile: array<array<array<vec4f, 8>, 4>, 16>;
 
-// An element of the operand a; terms beyond the last are 0.
-fn a_element(n: u32, g: u32, i: u32, c: u32) -> f32 {
-    let nearest = min(c, u.e - 1u);
-    return select(0.0, dy[((n * u.h + g) * u.s + i) * u.e + nearest], c < u.e);
+// Four neighbours along i of the operand a; beyond its end, the last one.
+fn a_vector(start: u32) -> vec4f {
+    let last = u.b * u.h * u.s * u.e - 1u;
+    return vec4f(dy[min(start, last)], dy[min(start + u.e, last)], dy[min(start + 2u * u.e, last)], dy[min(start + 3u * u.e, last)]);
 }
 
-// Four neighbouring elements of the operand a.
-fn a_vector(n: u32, g: u32, i: u32, c: u32) -> vec4f {
-    if (c + 3u < u.e) {
-        return vec4f(dy[((n * u.h + g) * u.s + i) * u.e + c], dy[((n * u.h + g) * u.s + i) * u.e + c + 1u], dy[((n * u.h + g) * u.s + i) * u.e + c + 2u], dy[((n * u.h + g) * u.s + i) * u.e + c + 3u]);
-    }
-    return vec4f(a_element(n, g, i, c), a_element(n, g, i, c + 1u), a_element(n, g, i, c + 2u), a_element(n, g, i, c + 3u));
-}
-
-// An element of the operand b; terms beyond the last are 0.
-fn b_element(n: u32, g: u32, j: u32, c: u32) -> f32 {
-    let nearest_ = min(c, u.e - 1u);
-    return select(0.0, v[((n * u.h + g) * u.t + j) * u.e + nearest_], c < u.e);
-}
-
-// Four neighbouring elements of the operand b.
-fn b_vector(n: u32, g: u32, j: u32, c: u32) -> vec4f {
-    if (c + 3u < u.e) {
-        return vec4f(v[((n * u.h + g) * u.t + j) * u.e + c], v[((n * u.h + g) * u.t + j) * u.e + c + 1u], v[((n * u.h + g) * u.t + j) * u.e + c + 2u], v[((n * u.h + g) * u.t + j) * u.e + c + 3u]);
-    }
-    return vec4f(b_element(n, g, j, c), b_element(n, g, j, c + 1u), b_element(n, g, j, c + 2u), b_element(n, g, j, c + 3u));
+// Four neighbours along j of the operand b; beyond its end, the last one.
+fn b_vector(start_: u32) -> vec4f {
+    let last_ = u.b * u.h * u.t * u.e - 1u;
+    return vec4f(v[min(start_, last_)], v[min(start_ + u.e, last_)], v[min(start_ + 2u * u.e, last_)], v[min(start_ + 3u * u.e, last_)]);
 }
 
 // What becomes of one total.
@@ -73,20 +57,46 @@ fn main(
     let tile_column = group % tile_columns * 128u;
     let column = lane & 7u;
     let row = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
-    let a_unit = lane;
-    let a_at = a_unit >> 2u;
-    let a_c = (a_unit & 3u) * 4u;
-    let a_i_line_0 = min(tile_row + a_at * 4u, u.s - 1u);
-    let a_i_line_1 = min(tile_row + (a_at * 4u + 1u), u.s - 1u);
-    let a_i_line_2 = min(tile_row + (a_at * 4u + 2u), u.s - 1u);
-    let a_i_line_3 = min(tile_row + (a_at * 4u + 3u), u.s - 1u);
-    let b_unit = lane;
-    let b_at = b_unit >> 2u;
-    let b_c = (b_unit & 3u) * 4u;
-    let b_j_line_0 = min(tile_column + b_at * 4u, u.t - 1u);
-    let b_j_line_1 = min(tile_column + (b_at * 4u + 1u), u.t - 1u);
-    let b_j_line_2 = min(tile_column + (b_at * 4u + 2u), u.t - 1u);
-    let b_j_line_3 = min(tile_column + (b_at * 4u + 3u), u.t - 1u);
+    let a_unit_0 = lane;
+    let a_at_0 = a_unit_0 >> 4u;
+    let a_c_0 = a_unit_0 & 15u;
+    let a_i_0 = tile_row + a_at_0 * 4u;
+    let a_from_0 = ((n * u.h + g) * u.s + a_i_0) * u.e + a_c_0;
+    let a_unit_1 = lane + 128u;
+    let a_at_1 = a_unit_1 >> 4u;
+    let a_c_1 = a_unit_1 & 15u;
+    let a_i_1 = tile_row + a_at_1 * 4u;
+    let a_from_1 = ((n * u.h + g) * u.s + a_i_1) * u.e + a_c_1;
+    let a_unit_2 = lane + 256u;
+    let a_at_2 = a_unit_2 >> 4u;
+    let a_c_2 = a_unit_2 & 15u;
+    let a_i_2 = tile_row + a_at_2 * 4u;
+    let a_from_2 = ((n * u.h + g) * u.s + a_i_2) * u.e + a_c_2;
+    let a_unit_3 = lane + 384u;
+    let a_at_3 = a_unit_3 >> 4u;
+    let a_c_3 = a_unit_3 & 15u;
+    let a_i_3 = tile_row + a_at_3 * 4u;
+    let a_from_3 = ((n * u.h + g) * u.s + a_i_3) * u.e + a_c_3;
+    let b_unit_0 = lane;
+    let b_at_0 = b_unit_0 >> 4u;
+    let b_c_0 = b_unit_0 & 15u;
+    let b_j_0 = tile_column + b_at_0 * 4u;
+    let b_from_0 = ((n * u.h + g) * u.t + b_j_0) * u.e + b_c_0;
+    let b_unit_1 = lane + 128u;
+    let b_at_1 = b_unit_1 >> 4u;
+    let b_c_1 = b_unit_1 & 15u;
+    let b_j_1 = tile_column + b_at_1 * 4u;
+    let b_from_1 = ((n * u.h + g) * u.t + b_j_1) * u.e + b_c_1;
+    let b_unit_2 = lane + 256u;
+    let b_at_2 = b_unit_2 >> 4u;
+    let b_c_2 = b_unit_2 & 15u;
+    let b_j_2 = tile_column + b_at_2 * 4u;
+    let b_from_2 = ((n * u.h + g) * u.t + b_j_2) * u.e + b_c_2;
+    let b_unit_3 = lane + 384u;
+    let b_at_3 = b_unit_3 >> 4u;
+    let b_c_3 = b_unit_3 & 15u;
+    let b_j_3 = tile_column + b_at_3 * 4u;
+    let b_from_3 = ((n * u.h + g) * u.t + b_j_3) * u.e + b_c_3;
 
     var acc_0_0: vec4f;
     var acc_0_1: vec4f;
@@ -121,43 +131,54 @@ fn main(
     var acc_7_2: vec4f;
     var acc_7_3: vec4f;
 
-    var a_load_line_0: vec4f;
-    var a_load_line_1: vec4f;
-    var a_load_line_2: vec4f;
-    var a_load_line_3: vec4f;
-    var b_load_line_0: vec4f;
-    var b_load_line_1: vec4f;
-    var b_load_line_2: vec4f;
-    var b_load_line_3: vec4f;
+    var a_load_0: vec4f;
+    var a_load_1: vec4f;
+    var a_load_2: vec4f;
+    var a_load_3: vec4f;
+    var b_load_0: vec4f;
+    var b_load_1: vec4f;
+    var b_load_2: vec4f;
+    var b_load_3: vec4f;
     if (0u < u.e) {
-        a_load_line_0 = a_vector(n, g, a_i_line_0, a_c);
-        a_load_line_1 = a_vector(n, g, a_i_line_1, a_c);
-        a_load_line_2 = a_vector(n, g, a_i_line_2, a_c);
-        a_load_line_3 = a_vector(n, g, a_i_line_3, a_c);
-        b_load_line_0 = b_vector(n, g, b_j_line_0, b_c);
-        b_load_line_1 = b_vector(n, g, b_j_line_1, b_c);
-        b_load_line_2 = b_vector(n, g, b_j_line_2, b_c);
-        b_load_line_3 = b_vector(n, g, b_j_line_3, b_c);
+        a_load_0 = a_vector(a_from_0);
+        a_load_1 = a_vector(a_from_1);
+        a_load_2 = a_vector(a_from_2);
+        a_load_3 = a_vector(a_from_3);
+        b_load_0 = b_vector(b_from_0);
+        b_load_1 = b_vector(b_from_1);
+        b_load_2 = b_vector(b_from_2);
+        b_load_3 = b_vector(b_from_3);
     }
     for (var first = 0u; first < u.e; first += 16u) {
-        a_tile[a_c][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
-        a_tile[a_c + 1u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
-        a_tile[a_c + 2u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
-        a_tile[a_c + 3u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
-        b_tile[b_c][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.x, b_load_line_1.x, b_load_line_2.x, b_load_line_3.x);
-        b_tile[b_c + 1u][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.y, b_load_line_1.y, b_load_line_2.y, b_load_line_3.y);
-        b_tile[b_c + 2u][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.z, b_load_line_1.z, b_load_line_2.z, b_load_line_3.z);
-        b_tile[b_c + 3u][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.w, b_load_line_1.w, b_load_line_2.w, b_load_line_3.w);
+        if (first + 16u > u.e) {
+            let left = u.e - first;
+            a_load_0 = select(vec4f(0.0), a_load_0, a_c_0 < left);
+            a_load_1 = select(vec4f(0.0), a_load_1, a_c_1 < left);
+            a_load_2 = select(vec4f(0.0), a_load_2, a_c_2 < left);
+            a_load_3 = select(vec4f(0.0), a_load_3, a_c_3 < left);
+            b_load_0 = select(vec4f(0.0), b_load_0, b_c_0 < left);
+            b_load_1 = select(vec4f(0.0), b_load_1, b_c_1 < left);
+            b_load_2 = select(vec4f(0.0), b_load_2, b_c_2 < left);
+            b_load_3 = select(vec4f(0.0), b_load_3, b_c_3 < left);
+        }
+        a_tile[a_c_0][a_at_0 >> 4u][(a_at_0 & 15u) ^ (a_c_0 & 7u)] = a_load_0;
+        a_tile[a_c_1][a_at_1 >> 4u][(a_at_1 & 15u) ^ (a_c_1 & 7u)] = a_load_1;
+        a_tile[a_c_2][a_at_2 >> 4u][(a_at_2 & 15u) ^ (a_c_2 & 7u)] = a_load_2;
+        a_tile[a_c_3][a_at_3 >> 4u][(a_at_3 & 15u) ^ (a_c_3 & 7u)] = a_load_3;
+        b_tile[b_c_0][b_at_0 >> 3u][(b_at_0 & 7u) ^ (b_c_0 & 7u)] = b_load_0;
+        b_tile[b_c_1][b_at_1 >> 3u][(b_at_1 & 7u) ^ (b_c_1 & 7u)] = b_load_1;
+        b_tile[b_c_2][b_at_2 >> 3u][(b_at_2 & 7u) ^ (b_c_2 & 7u)] = b_load_2;
+        b_tile[b_c_3][b_at_3 >> 3u][(b_at_3 & 7u) ^ (b_c_3 & 7u)] = b_load_3;
         workgroupBarrier();
         let following = first + 16u;
-        a_load_line_0 = a_vector(n, g, a_i_line_0, following + a_c);
-        a_load_line_1 = a_vector(n, g, a_i_line_1, following + a_c);
-        a_load_line_2 = a_vector(n, g, a_i_line_2, following + a_c);
-        a_load_line_3 = a_vector(n, g, a_i_line_3, following + a_c);
-        b_load_line_0 = b_vector(n, g, b_j_line_0, following + b_c);
-        b_load_line_1 = b_vector(n, g, b_j_line_1, following + b_c);
-        b_load_line_2 = b_vector(n, g, b_j_line_2, following + b_c);
-        b_load_line_3 = b_vector(n, g, b_j_line_3, following + b_c);
+        a_load_0 = a_vector(a_from_0 + following);
+        a_load_1 = a_vector(a_from_1 + following);
+        a_load_2 = a_vector(a_from_2 + following);
+        a_load_3 = a_vector(a_from_3 + following);
+        b_load_0 = b_vector(b_from_0 + following);
+        b_load_1 = b_vector(b_from_1 + following);
+        b_load_2 = b_vector(b_from_2 + following);
+        b_load_3 = b_vector(b_from_3 + following);
         {  // c = 0
             let a_0 = a_tile[0u][0u][row];
             let a_1 = a_tile[0u][1u][row];
@@ -199,12 +220,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // c = 1
-            let a_0 = a_tile[1u][0u][row];
-            let a_1 = a_tile[1u][1u][row];
-            let b_0 = b_tile[1u][0u][column];
-            let b_1 = b_tile[1u][1u][column];
-            let b_2 = b_tile[1u][2u][column];
-            let b_3 = b_tile[1u][3u][column];
+            let a_0 = a_tile[1u][0u][row ^ 1u];
+            let a_1 = a_tile[1u][1u][row ^ 1u];
+            let b_0 = b_tile[1u][0u][column ^ 1u];
+            let b_1 = b_tile[1u][1u][column ^ 1u];
+            let b_2 = b_tile[1u][2u][column ^ 1u];
+            let b_3 = b_tile[1u][3u][column ^ 1u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -239,12 +260,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // c = 2
-            let a_0 = a_tile[2u][0u][row];
-            let a_1 = a_tile[2u][1u][row];
-            let b_0 = b_tile[2u][0u][column];
-            let b_1 = b_tile[2u][1u][column];
-            let b_2 = b_tile[2u][2u][column];
-            let b_3 = b_tile[2u][3u][column];
+            let a_0 = a_tile[2u][0u][row ^ 2u];
+            let a_1 = a_tile[2u][1u][row ^ 2u];
+            let b_0 = b_tile[2u][0u][column ^ 2u];
+            let b_1 = b_tile[2u][1u][column ^ 2u];
+            let b_2 = b_tile[2u][2u][column ^ 2u];
+            let b_3 = b_tile[2u][3u][column ^ 2u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -279,12 +300,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // c = 3
-            let a_0 = a_tile[3u][0u][row];
-            let a_1 = a_tile[3u][1u][row];
-            let b_0 = b_tile[3u][0u][column];
-            let b_1 = b_tile[3u][1u][column];
-            let b_2 = b_tile[3u][2u][column];
-            let b_3 = b_tile[3u][3u][column];
+            let a_0 = a_tile[3u][0u][row ^ 3u];
+            let a_1 = a_tile[3u][1u][row ^ 3u];
+            let b_0 = b_tile[3u][0u][column ^ 3u];
+            let b_1 = b_tile[3u][1u][column ^ 3u];
+            let b_2 = b_tile[3u][2u][column ^ 3u];
+            let b_3 = b_tile[3u][3u][column ^ 3u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -319,12 +340,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // c = 4
-            let a_0 = a_tile[4u][0u][row];
-            let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
-            let b_1 = b_tile[4u][1u][column];
-            let b_2 = b_tile[4u][2u][column];
-            let b_3 = b_tile[4u][3u][column];
+            let a_0 = a_tile[4u][0u][row ^ 4u];
+            let a_1 = a_tile[4u][1u][row ^ 4u];
+            let b_0 = b_tile[4u][0u][column ^ 4u];
+            let b_1 = b_tile[4u][1u][column ^ 4u];
+            let b_2 = b_tile[4u][2u][column ^ 4u];
+            let b_3 = b_tile[4u][3u][column ^ 4u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -359,12 +380,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // c = 5
-            let a_0 = a_tile[5u][0u][row];
-            let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
-            let b_1 = b_tile[5u][1u][column];
-            let b_2 = b_tile[5u][2u][column];
-            let b_3 = b_tile[5u][3u][column];
+            let a_0 = a_tile[5u][0u][row ^ 5u];
+            let a_1 = a_tile[5u][1u][row ^ 5u];
+            let b_0 = b_tile[5u][0u][column ^ 5u];
+            let b_1 = b_tile[5u][1u][column ^ 5u];
+            let b_2 = b_tile[5u][2u][column ^ 5u];
+            let b_3 = b_tile[5u][3u][column ^ 5u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -399,12 +420,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // c = 6
-            let a_0 = a_tile[6u][0u][row];
-            let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
-            let b_1 = b_tile[6u][1u][column];
-            let b_2 = b_tile[6u][2u][column];
-            let b_3 = b_tile[6u][3u][column];
+            let a_0 = a_tile[6u][0u][row ^ 6u];
+            let a_1 = a_tile[6u][1u][row ^ 6u];
+            let b_0 = b_tile[6u][0u][column ^ 6u];
+            let b_1 = b_tile[6u][1u][column ^ 6u];
+            let b_2 = b_tile[6u][2u][column ^ 6u];
+            let b_3 = b_tile[6u][3u][column ^ 6u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -439,12 +460,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // c = 7
-            let a_0 = a_tile[7u][0u][row];
-            let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
-            let b_1 = b_tile[7u][1u][column];
-            let b_2 = b_tile[7u][2u][column];
-            let b_3 = b_tile[7u][3u][column];
+            let a_0 = a_tile[7u][0u][row ^ 7u];
+            let a_1 = a_tile[7u][1u][row ^ 7u];
+            let b_0 = b_tile[7u][0u][column ^ 7u];
+            let b_1 = b_tile[7u][1u][column ^ 7u];
+            let b_2 = b_tile[7u][2u][column ^ 7u];
+            let b_3 = b_tile[7u][3u][column ^ 7u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -519,12 +540,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // c = 9
-            let a_0 = a_tile[9u][0u][row];
-            let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
-            let b_1 = b_tile[9u][1u][column];
-            let b_2 = b_tile[9u][2u][column];
-            let b_3 = b_tile[9u][3u][column];
+            let a_0 = a_tile[9u][0u][row ^ 1u];
+            let a_1 = a_tile[9u][1u][row ^ 1u];
+            let b_0 = b_tile[9u][0u][column ^ 1u];
+            let b_1 = b_tile[9u][1u][column ^ 1u];
+            let b_2 = b_tile[9u][2u][column ^ 1u];
+            let b_3 = b_tile[9u][3u][column ^ 1u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -559,12 +580,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // c = 10
-            let a_0 = a_tile[10u][0u][row];
-            let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
-            let b_1 = b_tile[10u][1u][column];
-            let b_2 = b_tile[10u][2u][column];
-            let b_3 = b_tile[10u][3u][column];
+            let a_0 = a_tile[10u][0u][row ^ 2u];
+            let a_1 = a_tile[10u][1u][row ^ 2u];
+            let b_0 = b_tile[10u][0u][column ^ 2u];
+            let b_1 = b_tile[10u][1u][column ^ 2u];
+            let b_2 = b_tile[10u][2u][column ^ 2u];
+            let b_3 = b_tile[10u][3u][column ^ 2u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -599,12 +620,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // c = 11
-            let a_0 = a_tile[11u][0u][row];
-            let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
-            let b_1 = b_tile[11u][1u][column];
-            let b_2 = b_tile[11u][2u][column];
-            let b_3 = b_tile[11u][3u][column];
+            let a_0 = a_tile[11u][0u][row ^ 3u];
+            let a_1 = a_tile[11u][1u][row ^ 3u];
+            let b_0 = b_tile[11u][0u][column ^ 3u];
+            let b_1 = b_tile[11u][1u][column ^ 3u];
+            let b_2 = b_tile[11u][2u][column ^ 3u];
+            let b_3 = b_tile[11u][3u][column ^ 3u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -639,12 +660,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // c = 12
-            let a_0 = a_tile[12u][0u][row];
-            let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
-            let b_1 = b_tile[12u][1u][column];
-            let b_2 = b_tile[12u][2u][column];
-            let b_3 = b_tile[12u][3u][column];
+            let a_0 = a_tile[12u][0u][row ^ 4u];
+            let a_1 = a_tile[12u][1u][row ^ 4u];
+            let b_0 = b_tile[12u][0u][column ^ 4u];
+            let b_1 = b_tile[12u][1u][column ^ 4u];
+            let b_2 = b_tile[12u][2u][column ^ 4u];
+            let b_3 = b_tile[12u][3u][column ^ 4u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -679,12 +700,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // c = 13
-            let a_0 = a_tile[13u][0u][row];
-            let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
-            let b_1 = b_tile[13u][1u][column];
-            let b_2 = b_tile[13u][2u][column];
-            let b_3 = b_tile[13u][3u][column];
+            let a_0 = a_tile[13u][0u][row ^ 5u];
+            let a_1 = a_tile[13u][1u][row ^ 5u];
+            let b_0 = b_tile[13u][0u][column ^ 5u];
+            let b_1 = b_tile[13u][1u][column ^ 5u];
+            let b_2 = b_tile[13u][2u][column ^ 5u];
+            let b_3 = b_tile[13u][3u][column ^ 5u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -719,12 +740,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // c = 14
-            let a_0 = a_tile[14u][0u][row];
-            let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
-            let b_1 = b_tile[14u][1u][column];
-            let b_2 = b_tile[14u][2u][column];
-            let b_3 = b_tile[14u][3u][column];
+            let a_0 = a_tile[14u][0u][row ^ 6u];
+            let a_1 = a_tile[14u][1u][row ^ 6u];
+            let b_0 = b_tile[14u][0u][column ^ 6u];
+            let b_1 = b_tile[14u][1u][column ^ 6u];
+            let b_2 = b_tile[14u][2u][column ^ 6u];
+            let b_3 = b_tile[14u][3u][column ^ 6u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -759,12 +780,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // c = 15
-            let a_0 = a_tile[15u][0u][row];
-            let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
-            let b_1 = b_tile[15u][1u][column];
-            let b_2 = b_tile[15u][2u][column];
-            let b_3 = b_tile[15u][3u][column];
+            let a_0 = a_tile[15u][0u][row ^ 7u];
+            let a_1 = a_tile[15u][1u][row ^ 7u];
+            let b_0 = b_tile[15u][0u][column ^ 7u];
+            let b_1 = b_tile[15u][1u][column ^ 7u];
+            let b_2 = b_tile[15u][2u][column ^ 7u];
+            let b_3 = b_tile[15u][3u][column ^ 7u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;

@@ -19,32 +19,16 @@ struct CausalAttentionGradientUniform {
 var<workgroup> a_tile: array<array<array<vec4f, 4>, 2>, 16>;
 var<workgroup> b_tile: array<array<array<vec4f, 16>, 1>, 16>;
 
-// An element of the operand a; terms beyond the last are 0.
-fn a_element(n: u32, g: u32, i: u32, c: u32) -> f32 {
-    let nearest = min(c, u.e - 1u);
-    return select(0.0, dy[((n * u.h + g) * u.s + i) * u.e + nearest], c < u.e);
+// Four neighbours along i of the operand a; beyond its end, the last one.
+fn a_vector(start: u32) -> vec4f {
+    let last = u.b * u.h * u.s * u.e - 1u;
+    return vec4f(dy[min(start, last)], dy[min(start + u.e, last)], dy[min(start + 2u * u.e, last)], dy[min(start + 3u * u.e, last)]);
 }
 
-// Four neighbouring elements of the operand a.
-fn a_vector(n: u32, g: u32, i: u32, c: u32) -> vec4f {
-    if (c + 3u < u.e) {
-        return vec4f(dy[((n * u.h + g) * u.s + i) * u.e + c], dy[((n * u.h + g) * u.s + i) * u.e + c + 1u], dy[((n * u.h + g) * u.s + i) * u.e + c + 2u], dy[((n * u.h + g) * u.s + i) * u.e + c + 3u]);
-    }
-    return vec4f(a_element(n, g, i, c), a_element(n, g, i, c + 1u), a_element(n, g, i, c + 2u), a_element(n, g, i, c + 3u));
-}
-
-// An element of the operand b; terms beyond the last are 0.
-fn b_element(n: u32, g: u32, j: u32, c: u32) -> f32 {
-    let nearest_ = min(c, u.e - 1u);
-    return select(0.0, v[((n * u.h + g) * u.t + j) * u.e + nearest_], c < u.e);
-}
-
-// Four neighbouring elements of the operand b.
-fn b_vector(n: u32, g: u32, j: u32, c: u32) -> vec4f {
-    if (c + 3u < u.e) {
-        return vec4f(v[((n * u.h + g) * u.t + j) * u.e + c], v[((n * u.h + g) * u.t + j) * u.e + c + 1u], v[((n * u.h + g) * u.t + j) * u.e + c + 2u], v[((n * u.h + g) * u.t + j) * u.e + c + 3u]);
-    }
-    return vec4f(b_element(n, g, j, c), b_element(n, g, j, c + 1u), b_element(n, g, j, c + 2u), b_element(n, g, j, c + 3u));
+// Four neighbours along j of the operand b; beyond its end, the last one.
+fn b_vector(start_: u32) -> vec4f {
+    let last_ = u.b * u.h * u.t * u.e - 1u;
+    return vec4f(v[min(start_, last_)], v[min(start_ + u.e, last_)], v[min(start_ + 2u * u.e, last_)], v[min(start_ + 3u * u.e, last_)]);
 }
 
 // What becomes of one total.
@@ -73,20 +57,36 @@ fn main(
     let tile_column = group % tile_columns * 64u;
     let column = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
-    let a_unit = lane;
-    let a_at = a_unit >> 2u;
-    let a_c = (a_unit & 3u) * 4u;
-    let a_i_line_0 = min(tile_row + a_at * 4u, u.s - 1u);
-    let a_i_line_1 = min(tile_row + (a_at * 4u + 1u), u.s - 1u);
-    let a_i_line_2 = min(tile_row + (a_at * 4u + 2u), u.s - 1u);
-    let a_i_line_3 = min(tile_row + (a_at * 4u + 3u), u.s - 1u);
-    let b_unit = lane;
-    let b_at = b_unit >> 2u;
-    let b_c = (b_unit & 3u) * 4u;
-    let b_j_line_0 = min(tile_column + b_at * 4u, u.t - 1u);
-    let b_j_line_1 = min(tile_column + (b_at * 4u + 1u), u.t - 1u);
-    let b_j_line_2 = min(tile_column + (b_at * 4u + 2u), u.t - 1u);
-    let b_j_line_3 = min(tile_column + (b_at * 4u + 3u), u.t - 1u);
+    let a_unit_0 = lane;
+    let a_at_0 = a_unit_0 >> 4u;
+    let a_c_0 = a_unit_0 & 15u;
+    let a_i_0 = tile_row + a_at_0 * 4u;
+    let a_from_0 = ((n * u.h + g) * u.s + a_i_0) * u.e + a_c_0;
+    let a_unit_1 = lane + 64u;
+    let a_at_1 = a_unit_1 >> 4u;
+    let a_c_1 = a_unit_1 & 15u;
+    let a_i_1 = tile_row + a_at_1 * 4u;
+    let a_from_1 = ((n * u.h + g) * u.s + a_i_1) * u.e + a_c_1;
+    let b_unit_0 = lane;
+    let b_at_0 = b_unit_0 >> 4u;
+    let b_c_0 = b_unit_0 & 15u;
+    let b_j_0 = tile_column + b_at_0 * 4u;
+    let b_from_0 = ((n * u.h + g) * u.t + b_j_0) * u.e + b_c_0;
+    let b_unit_1 = lane + 64u;
+    let b_at_1 = b_unit_1 >> 4u;
+    let b_c_1 = b_unit_1 & 15u;
+    let b_j_1 = tile_column + b_at_1 * 4u;
+    let b_from_1 = ((n * u.h + g) * u.t + b_j_1) * u.e + b_c_1;
+    let b_unit_2 = lane + 128u;
+    let b_at_2 = b_unit_2 >> 4u;
+    let b_c_2 = b_unit_2 & 15u;
+    let b_j_2 = tile_column + b_at_2 * 4u;
+    let b_from_2 = ((n * u.h + g) * u.t + b_j_2) * u.e + b_c_2;
+    let b_unit_3 = lane + 192u;
+    let b_at_3 = b_unit_3 >> 4u;
+    let b_c_3 = b_unit_3 & 15u;
+    let b_j_3 = tile_column + b_at_3 * 4u;
+    let b_from_3 = ((n * u.h + g) * u.t + b_j_3) * u.e + b_c_3;
 
     var acc_0: vec4f;
     var acc_1: vec4f;
@@ -97,49 +97,44 @@ fn main(
     var acc_6: vec4f;
     var acc_7: vec4f;
 
-    var a_load_line_0: vec4f;
-    var a_load_line_1: vec4f;
-    var a_load_line_2: vec4f;
-    var a_load_line_3: vec4f;
-    var b_load_line_0: vec4f;
-    var b_load_line_1: vec4f;
-    var b_load_line_2: vec4f;
-    var b_load_line_3: vec4f;
+    var a_load_0: vec4f;
+    var a_load_1: vec4f;
+    var b_load_0: vec4f;
+    var b_load_1: vec4f;
+    var b_load_2: vec4f;
+    var b_load_3: vec4f;
     if (0u < u.e) {
-        if (a_unit < 32u) {
-            a_load_line_0 = a_vector(n, g, a_i_line_0, a_c);
-            a_load_line_1 = a_vector(n, g, a_i_line_1, a_c);
-            a_load_line_2 = a_vector(n, g, a_i_line_2, a_c);
-            a_load_line_3 = a_vector(n, g, a_i_line_3, a_c);
-        }
-        b_load_line_0 = b_vector(n, g, b_j_line_0, b_c);
-        b_load_line_1 = b_vector(n, g, b_j_line_1, b_c);
-        b_load_line_2 = b_vector(n, g, b_j_line_2, b_c);
-        b_load_line_3 = b_vector(n, g, b_j_line_3, b_c);
+        a_load_0 = a_vector(a_from_0);
+        a_load_1 = a_vector(a_from_1);
+        b_load_0 = b_vector(b_from_0);
+        b_load_1 = b_vector(b_from_1);
+        b_load_2 = b_vector(b_from_2);
+        b_load_3 = b_vector(b_from_3);
     }
     for (var first = 0u; first < u.e; first += 16u) {
-        if (a_unit < 32u) {
-            a_tile[a_c][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
-            a_tile[a_c + 1u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
-            a_tile[a_c + 2u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
-            a_tile[a_c + 3u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
+        if (first + 16u > u.e) {
+            let left = u.e - first;
+            a_load_0 = select(vec4f(0.0), a_load_0, a_c_0 < left);
+            a_load_1 = select(vec4f(0.0), a_load_1, a_c_1 < left);
+            b_load_0 = select(vec4f(0.0), b_load_0, b_c_0 < left);
+            b_load_1 = select(vec4f(0.0), b_load_1, b_c_1 < left);
+            b_load_2 = select(vec4f(0.0), b_load_2, b_c_2 < left);
+            b_load_3 = select(vec4f(0.0), b_load_3, b_c_3 < left);
         }
-        b_tile[b_c][b_at >> 4u][b_at & 15u] = vec4f(b_load_line_0.x, b_load_line_1.x, b_load_line_2.x, b_load_line_3.x);
-        b_tile[b_c + 1u][b_at >> 4u][b_at & 15u] = vec4f(b_load_line_0.y, b_load_line_1.y, b_load_line_2.y, b_load_line_3.y);
-        b_tile[b_c + 2u][b_at >> 4u][b_at & 15u] = vec4f(b_load_line_0.z, b_load_line_1.z, b_load_line_2.z, b_load_line_3.z);
-        b_tile[b_c + 3u][b_at >> 4u][b_at & 15u] = vec4f(b_load_line_0.w, b_load_line_1.w, b_load_line_2.w, b_load_line_3.w);
+        a_tile[a_c_0][a_at_0 >> 2u][a_at_0 & 3u] = a_load_0;
+        a_tile[a_c_1][a_at_1 >> 2u][a_at_1 & 3u] = a_load_1;
+        b_tile[b_c_0][b_at_0 >> 4u][(b_at_0 & 15u) ^ (b_c_0 & 7u)] = b_load_0;
+        b_tile[b_c_1][b_at_1 >> 4u][(b_at_1 & 15u) ^ (b_c_1 & 7u)] = b_load_1;
+        b_tile[b_c_2][b_at_2 >> 4u][(b_at_2 & 15u) ^ (b_c_2 & 7u)] = b_load_2;
+        b_tile[b_c_3][b_at_3 >> 4u][(b_at_3 & 15u) ^ (b_c_3 & 7u)] = b_load_3;
         workgroupBarrier();
         let following = first + 16u;
-        if (a_unit < 32u) {
-            a_load_line_0 = a_vector(n, g, a_i_line_0, following + a_c);
-            a_load_line_1 = a_vector(n, g, a_i_line_1, following + a_c);
-            a_load_line_2 = a_vector(n, g, a_i_line_2, following + a_c);
-            a_load_line_3 = a_vector(n, g, a_i_line_3, following + a_c);
-        }
-        b_load_line_0 = b_vector(n, g, b_j_line_0, following + b_c);
-        b_load_line_1 = b_vector(n, g, b_j_line_1, following + b_c);
-        b_load_line_2 = b_vector(n, g, b_j_line_2, following + b_c);
-        b_load_line_3 = b_vector(n, g, b_j_line_3, following + b_c);
+        a_load_0 = a_vector(a_from_0 + following);
+        a_load_1 = a_vector(a_from_1 + following);
+        b_load_0 = b_vector(b_from_0 + following);
+        b_load_1 = b_vector(b_from_1 + following);
+        b_load_2 = b_vector(b_from_2 + following);
+        b_load_3 = b_vector(b_from_3 + following);
         {  // c = 0
             let a_0 = a_tile[0u][0u][row];
             let a_1 = a_tile[0u][1u][row];
@@ -156,7 +151,7 @@ fn main(
         {  // c = 1
             let a_0 = a_tile[1u][0u][row];
             let a_1 = a_tile[1u][1u][row];
-            let b_0 = b_tile[1u][0u][column];
+            let b_0 = b_tile[1u][0u][column ^ 1u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -169,7 +164,7 @@ fn main(
         {  // c = 2
             let a_0 = a_tile[2u][0u][row];
             let a_1 = a_tile[2u][1u][row];
-            let b_0 = b_tile[2u][0u][column];
+            let b_0 = b_tile[2u][0u][column ^ 2u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -182,7 +177,7 @@ fn main(
         {  // c = 3
             let a_0 = a_tile[3u][0u][row];
             let a_1 = a_tile[3u][1u][row];
-            let b_0 = b_tile[3u][0u][column];
+            let b_0 = b_tile[3u][0u][column ^ 3u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -195,7 +190,7 @@ fn main(
         {  // c = 4
             let a_0 = a_tile[4u][0u][row];
             let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
+            let b_0 = b_tile[4u][0u][column ^ 4u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -208,7 +203,7 @@ fn main(
         {  // c = 5
             let a_0 = a_tile[5u][0u][row];
             let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
+            let b_0 = b_tile[5u][0u][column ^ 5u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -221,7 +216,7 @@ fn main(
         {  // c = 6
             let a_0 = a_tile[6u][0u][row];
             let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
+            let b_0 = b_tile[6u][0u][column ^ 6u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -234,7 +229,7 @@ fn main(
         {  // c = 7
             let a_0 = a_tile[7u][0u][row];
             let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
+            let b_0 = b_tile[7u][0u][column ^ 7u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -260,7 +255,7 @@ fn main(
         {  // c = 9
             let a_0 = a_tile[9u][0u][row];
             let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
+            let b_0 = b_tile[9u][0u][column ^ 1u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -273,7 +268,7 @@ fn main(
         {  // c = 10
             let a_0 = a_tile[10u][0u][row];
             let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
+            let b_0 = b_tile[10u][0u][column ^ 2u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -286,7 +281,7 @@ fn main(
         {  // c = 11
             let a_0 = a_tile[11u][0u][row];
             let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
+            let b_0 = b_tile[11u][0u][column ^ 3u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -299,7 +294,7 @@ fn main(
         {  // c = 12
             let a_0 = a_tile[12u][0u][row];
             let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
+            let b_0 = b_tile[12u][0u][column ^ 4u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -312,7 +307,7 @@ fn main(
         {  // c = 13
             let a_0 = a_tile[13u][0u][row];
             let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
+            let b_0 = b_tile[13u][0u][column ^ 5u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -325,7 +320,7 @@ fn main(
         {  // c = 14
             let a_0 = a_tile[14u][0u][row];
             let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
+            let b_0 = b_tile[14u][0u][column ^ 6u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -338,7 +333,7 @@ fn main(
         {  // c = 15
             let a_0 = a_tile[15u][0u][row];
             let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
+            let b_0 = b_tile[15u][0u][column ^ 7u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;

@@ -53,6 +53,10 @@ fn main(
     let a_i_line_1 = min(tile_row + (a_at * 4u + 1u), u.s - 1u);
     let a_i_line_2 = min(tile_row + (a_at * 4u + 2u), u.s - 1u);
     let a_i_line_3 = min(tile_row + (a_at * 4u + 3u), u.s - 1u);
+    let a_from_line_0 = ((n * u.h + g) * u.s + a_i_line_0) * (u.d >> 2u) + (a_p >> 2u);
+    let a_from_line_1 = ((n * u.h + g) * u.s + a_i_line_1) * (u.d >> 2u) + (a_p >> 2u);
+    let a_from_line_2 = ((n * u.h + g) * u.s + a_i_line_2) * (u.d >> 2u) + (a_p >> 2u);
+    let a_from_line_3 = ((n * u.h + g) * u.s + a_i_line_3) * (u.d >> 2u) + (a_p >> 2u);
     let b_unit = lane;
     let b_at = b_unit >> 2u;
     let b_p = (b_unit & 3u) * 4u;
@@ -79,10 +83,10 @@ fn main(
     var b_load_line_2: vec4f;
     var b_load_line_3: vec4f;
     if (a_unit < 32u) {
-        a_load_line_0 = q[(((n * u.h + g) * u.s + a_i_line_0) * u.d + a_p) >> 2u];
-        a_load_line_1 = q[(((n * u.h + g) * u.s + a_i_line_1) * u.d + a_p) >> 2u];
-        a_load_line_2 = q[(((n * u.h + g) * u.s + a_i_line_2) * u.d + a_p) >> 2u];
-        a_load_line_3 = q[(((n * u.h + g) * u.s + a_i_line_3) * u.d + a_p) >> 2u];
+        a_load_line_0 = q[a_from_line_0];
+        a_load_line_1 = q[a_from_line_1];
+        a_load_line_2 = q[a_from_line_2];
+        a_load_line_3 = q[a_from_line_3];
     }
     b_load_line_0 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + b_j_line_0) * u.d + b_p) >> 2u];
     b_load_line_1 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + b_j_line_1) * u.d + b_p) >> 2u];
@@ -95,17 +99,17 @@ fn main(
             a_tile[a_p + 2u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
             a_tile[a_p + 3u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
         }
-        b_tile[b_p][b_at >> 4u][b_at & 15u] = vec4f(b_load_line_0.x, b_load_line_1.x, b_load_line_2.x, b_load_line_3.x);
-        b_tile[b_p + 1u][b_at >> 4u][b_at & 15u] = vec4f(b_load_line_0.y, b_load_line_1.y, b_load_line_2.y, b_load_line_3.y);
-        b_tile[b_p + 2u][b_at >> 4u][b_at & 15u] = vec4f(b_load_line_0.z, b_load_line_1.z, b_load_line_2.z, b_load_line_3.z);
-        b_tile[b_p + 3u][b_at >> 4u][b_at & 15u] = vec4f(b_load_line_0.w, b_load_line_1.w, b_load_line_2.w, b_load_line_3.w);
+        b_tile[b_p][b_at >> 4u][(b_at & 15u) ^ (((b_p >> 2u) * 4u) >> 1u)] = vec4f(b_load_line_0.x, b_load_line_1.x, b_load_line_2.x, b_load_line_3.x);
+        b_tile[b_p + 1u][b_at >> 4u][(b_at & 15u) ^ (((b_p >> 2u) * 4u) >> 1u)] = vec4f(b_load_line_0.y, b_load_line_1.y, b_load_line_2.y, b_load_line_3.y);
+        b_tile[b_p + 2u][b_at >> 4u][(b_at & 15u) ^ (((b_p >> 2u) * 4u) >> 1u)] = vec4f(b_load_line_0.z, b_load_line_1.z, b_load_line_2.z, b_load_line_3.z);
+        b_tile[b_p + 3u][b_at >> 4u][(b_at & 15u) ^ (((b_p >> 2u) * 4u) >> 1u)] = vec4f(b_load_line_0.w, b_load_line_1.w, b_load_line_2.w, b_load_line_3.w);
         workgroupBarrier();
         let following = min(first + 16u, u.d - 16u);
         if (a_unit < 32u) {
-            a_load_line_0 = q[(((n * u.h + g) * u.s + a_i_line_0) * u.d + (following + a_p)) >> 2u];
-            a_load_line_1 = q[(((n * u.h + g) * u.s + a_i_line_1) * u.d + (following + a_p)) >> 2u];
-            a_load_line_2 = q[(((n * u.h + g) * u.s + a_i_line_2) * u.d + (following + a_p)) >> 2u];
-            a_load_line_3 = q[(((n * u.h + g) * u.s + a_i_line_3) * u.d + (following + a_p)) >> 2u];
+            a_load_line_0 = q[a_from_line_0 + (following >> 2u)];
+            a_load_line_1 = q[a_from_line_1 + (following >> 2u)];
+            a_load_line_2 = q[a_from_line_2 + (following >> 2u)];
+            a_load_line_3 = q[a_from_line_3 + (following >> 2u)];
         }
         b_load_line_0 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + b_j_line_0) * u.d + (following + b_p)) >> 2u];
         b_load_line_1 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + b_j_line_1) * u.d + (following + b_p)) >> 2u];
@@ -166,7 +170,7 @@ fn main(
         {  // p = 4
             let a_0 = a_tile[4u][0u][row];
             let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
+            let b_0 = b_tile[4u][0u][column ^ 2u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -179,7 +183,7 @@ fn main(
         {  // p = 5
             let a_0 = a_tile[5u][0u][row];
             let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
+            let b_0 = b_tile[5u][0u][column ^ 2u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -192,7 +196,7 @@ fn main(
         {  // p = 6
             let a_0 = a_tile[6u][0u][row];
             let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
+            let b_0 = b_tile[6u][0u][column ^ 2u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -205,7 +209,7 @@ fn main(
         {  // p = 7
             let a_0 = a_tile[7u][0u][row];
             let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
+            let b_0 = b_tile[7u][0u][column ^ 2u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -218,7 +222,7 @@ fn main(
         {  // p = 8
             let a_0 = a_tile[8u][0u][row];
             let a_1 = a_tile[8u][1u][row];
-            let b_0 = b_tile[8u][0u][column];
+            let b_0 = b_tile[8u][0u][column ^ 4u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -231,7 +235,7 @@ fn main(
         {  // p = 9
             let a_0 = a_tile[9u][0u][row];
             let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
+            let b_0 = b_tile[9u][0u][column ^ 4u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -244,7 +248,7 @@ fn main(
         {  // p = 10
             let a_0 = a_tile[10u][0u][row];
             let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
+            let b_0 = b_tile[10u][0u][column ^ 4u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -257,7 +261,7 @@ fn main(
         {  // p = 11
             let a_0 = a_tile[11u][0u][row];
             let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
+            let b_0 = b_tile[11u][0u][column ^ 4u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -270,7 +274,7 @@ fn main(
         {  // p = 12
             let a_0 = a_tile[12u][0u][row];
             let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
+            let b_0 = b_tile[12u][0u][column ^ 6u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -283,7 +287,7 @@ fn main(
         {  // p = 13
             let a_0 = a_tile[13u][0u][row];
             let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
+            let b_0 = b_tile[13u][0u][column ^ 6u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -296,7 +300,7 @@ fn main(
         {  // p = 14
             let a_0 = a_tile[14u][0u][row];
             let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
+            let b_0 = b_tile[14u][0u][column ^ 6u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -309,7 +313,7 @@ fn main(
         {  // p = 15
             let a_0 = a_tile[15u][0u][row];
             let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
+            let b_0 = b_tile[15u][0u][column ^ 6u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;

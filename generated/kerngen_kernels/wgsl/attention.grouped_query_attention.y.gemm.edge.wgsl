@@ -18,34 +18,18 @@ struct GroupedQueryAttentionUniform {
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
 @group(0) @binding(3) var<storage, read> weight: array<f32>;
 var<workgroup> a_tile: array<array<array<vec4f, 16>, 2>, 16>;
-var<workgroup> b_tile: array<array<array<vec4f, 8>, 4>, 16>;
+var<workgroup> b_tile: array<array<vec4f, 32>, 16>;
 
-// An element of the operand a; terms beyond the last are 0.
-fn a_element(n: u32, g: u32, i: u32, j: u32) -> f32 {
-    let nearest = min(j, u.t - 1u);
-    return select(0.0, weight[((n * u.h + g) * u.s + i) * u.t + nearest], j < u.t);
+// Four neighbours along i of the operand a; beyond its end, the last one.
+fn a_vector(start: u32) -> vec4f {
+    let last = u.b * u.h * u.s * u.t - 1u;
+    return vec4f(weight[min(start, last)], weight[min(start + u.t, last)], weight[min(start + 2u * u.t, last)], weight[min(start + 3u * u.t, last)]);
 }
 
-// Four neighbouring elements of the operand a.
-fn a_vector(n: u32, g: u32, i: u32, j: u32) -> vec4f {
-    if (j + 3u < u.t) {
-        return vec4f(weight[((n * u.h + g) * u.s + i) * u.t + j], weight[((n * u.h + g) * u.s + i) * u.t + j + 1u], weight[((n * u.h + g) * u.s + i) * u.t + j + 2u], weight[((n * u.h + g) * u.s + i) * u.t + j + 3u]);
-    }
-    return vec4f(a_element(n, g, i, j), a_element(n, g, i, j + 1u), a_element(n, g, i, j + 2u), a_element(n, g, i, j + 3u));
-}
-
-// An element of the operand b; terms beyond the last are 0.
-fn b_element(n: u32, g: u32, j: u32, c: u32) -> f32 {
-    let nearest_ = min(j, u.t - 1u);
-    return select(0.0, v[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest_) * u.e + min(c, u.e - 1u)], j < u.t);
-}
-
-// Four neighbouring elements of the operand b.
+// Four neighbours along c of the operand b; beyond an end, the last ones.
 fn b_vector(n: u32, g: u32, j: u32, c: u32) -> vec4f {
-    if (c + 3u < u.e && j < u.t) {
-        return vec4f(v[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + j) * u.e + c], v[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + j) * u.e + c + 1u], v[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + j) * u.e + c + 2u], v[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + j) * u.e + c + 3u]);
-    }
-    return vec4f(b_element(n, g, j, c), b_element(n, g, j, c + 1u), b_element(n, g, j, c + 2u), b_element(n, g, j, c + 3u));
+    let nearest = min(j, u.t - 1u);
+    return vec4f(v[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest) * u.e + min(c, u.e - 1u)], v[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest) * u.e + min(c + 1u, u.e - 1u)], v[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest) * u.e + min(c + 2u, u.e - 1u)], v[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest) * u.e + min(c + 3u, u.e - 1u)]);
 }
 
 // What becomes of one total.
@@ -74,13 +58,26 @@ fn main(
     let tile_column = group % tile_columns * 128u;
     let column = lane & 7u;
     let row = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
-    let a_unit = lane;
-    let a_at = a_unit >> 2u;
-    let a_j = (a_unit & 3u) * 4u;
-    let a_i_line_0 = min(tile_row + a_at * 4u, u.s - 1u);
-    let a_i_line_1 = min(tile_row + (a_at * 4u + 1u), u.s - 1u);
-    let a_i_line_2 = min(tile_row + (a_at * 4u + 2u), u.s - 1u);
-    let a_i_line_3 = min(tile_row + (a_at * 4u + 3u), u.s - 1u);
+    let a_unit_0 = lane;
+    let a_at_0 = a_unit_0 >> 4u;
+    let a_j_0 = a_unit_0 & 15u;
+    let a_i_0 = tile_row + a_at_0 * 4u;
+    let a_from_0 = ((n * u.h + g) * u.s + a_i_0) * u.t + a_j_0;
+    let a_unit_1 = lane + 128u;
+    let a_at_1 = a_unit_1 >> 4u;
+    let a_j_1 = a_unit_1 & 15u;
+    let a_i_1 = tile_row + a_at_1 * 4u;
+    let a_from_1 = ((n * u.h + g) * u.s + a_i_1) * u.t + a_j_1;
+    let a_unit_2 = lane + 256u;
+    let a_at_2 = a_unit_2 >> 4u;
+    let a_j_2 = a_unit_2 & 15u;
+    let a_i_2 = tile_row + a_at_2 * 4u;
+    let a_from_2 = ((n * u.h + g) * u.s + a_i_2) * u.t + a_j_2;
+    let a_unit_3 = lane + 384u;
+    let a_at_3 = a_unit_3 >> 4u;
+    let a_j_3 = a_unit_3 & 15u;
+    let a_i_3 = tile_row + a_at_3 * 4u;
+    let a_from_3 = ((n * u.h + g) * u.s + a_i_3) * u.t + a_j_3;
     let b_unit_0 = lane;
     let b_at_0 = b_unit_0 & 31u;
     let b_j_0 = b_unit_0 >> 5u;
@@ -131,39 +128,50 @@ fn main(
     var acc_7_2: vec4f;
     var acc_7_3: vec4f;
 
-    var a_load_line_0: vec4f;
-    var a_load_line_1: vec4f;
-    var a_load_line_2: vec4f;
-    var a_load_line_3: vec4f;
+    var a_load_0: vec4f;
+    var a_load_1: vec4f;
+    var a_load_2: vec4f;
+    var a_load_3: vec4f;
     var b_load_0: vec4f;
     var b_load_1: vec4f;
     var b_load_2: vec4f;
     var b_load_3: vec4f;
     if (0u < u.t) {
-        a_load_line_0 = a_vector(n, g, a_i_line_0, a_j);
-        a_load_line_1 = a_vector(n, g, a_i_line_1, a_j);
-        a_load_line_2 = a_vector(n, g, a_i_line_2, a_j);
-        a_load_line_3 = a_vector(n, g, a_i_line_3, a_j);
+        a_load_0 = a_vector(a_from_0);
+        a_load_1 = a_vector(a_from_1);
+        a_load_2 = a_vector(a_from_2);
+        a_load_3 = a_vector(a_from_3);
         b_load_0 = b_vector(n, g, b_j_0, b_c_0);
         b_load_1 = b_vector(n, g, b_j_1, b_c_1);
         b_load_2 = b_vector(n, g, b_j_2, b_c_2);
         b_load_3 = b_vector(n, g, b_j_3, b_c_3);
     }
     for (var first = 0u; first < u.t; first += 16u) {
-        a_tile[a_j][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
-        a_tile[a_j + 1u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
-        a_tile[a_j + 2u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
-        a_tile[a_j + 3u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
-        b_tile[b_j_0][b_at_0 >> 3u][b_at_0 & 7u] = b_load_0;
-        b_tile[b_j_1][b_at_1 >> 3u][b_at_1 & 7u] = b_load_1;
-        b_tile[b_j_2][b_at_2 >> 3u][b_at_2 & 7u] = b_load_2;
-        b_tile[b_j_3][b_at_3 >> 3u][b_at_3 & 7u] = b_load_3;
+        if (first + 16u > u.t) {
+            let left = u.t - first;
+            a_load_0 = select(vec4f(0.0), a_load_0, a_j_0 < left);
+            a_load_1 = select(vec4f(0.0), a_load_1, a_j_1 < left);
+            a_load_2 = select(vec4f(0.0), a_load_2, a_j_2 < left);
+            a_load_3 = select(vec4f(0.0), a_load_3, a_j_3 < left);
+            b_load_0 = select(vec4f(0.0), b_load_0, b_j_0 < left);
+            b_load_1 = select(vec4f(0.0), b_load_1, b_j_1 < left);
+            b_load_2 = select(vec4f(0.0), b_load_2, b_j_2 < left);
+            b_load_3 = select(vec4f(0.0), b_load_3, b_j_3 < left);
+        }
+        a_tile[a_j_0][a_at_0 >> 4u][(a_at_0 & 15u) ^ (a_j_0 & 7u)] = a_load_0;
+        a_tile[a_j_1][a_at_1 >> 4u][(a_at_1 & 15u) ^ (a_j_1 & 7u)] = a_load_1;
+        a_tile[a_j_2][a_at_2 >> 4u][(a_at_2 & 15u) ^ (a_j_2 & 7u)] = a_load_2;
+        a_tile[a_j_3][a_at_3 >> 4u][(a_at_3 & 15u) ^ (a_j_3 & 7u)] = a_load_3;
+        b_tile[b_j_0][b_at_0] = b_load_0;
+        b_tile[b_j_1][b_at_1] = b_load_1;
+        b_tile[b_j_2][b_at_2] = b_load_2;
+        b_tile[b_j_3][b_at_3] = b_load_3;
         workgroupBarrier();
         let following = first + 16u;
-        a_load_line_0 = a_vector(n, g, a_i_line_0, following + a_j);
-        a_load_line_1 = a_vector(n, g, a_i_line_1, following + a_j);
-        a_load_line_2 = a_vector(n, g, a_i_line_2, following + a_j);
-        a_load_line_3 = a_vector(n, g, a_i_line_3, following + a_j);
+        a_load_0 = a_vector(a_from_0 + following);
+        a_load_1 = a_vector(a_from_1 + following);
+        a_load_2 = a_vector(a_from_2 + following);
+        a_load_3 = a_vector(a_from_3 + following);
         b_load_0 = b_vector(n, g, following + b_j_0, b_c_0);
         b_load_1 = b_vector(n, g, following + b_j_1, b_c_1);
         b_load_2 = b_vector(n, g, following + b_j_2, b_c_2);
@@ -171,10 +179,10 @@ fn main(
         {  // j = 0
             let a_0 = a_tile[0u][0u][row];
             let a_1 = a_tile[0u][1u][row];
-            let b_0 = b_tile[0u][0u][column];
-            let b_1 = b_tile[0u][1u][column];
-            let b_2 = b_tile[0u][2u][column];
-            let b_3 = b_tile[0u][3u][column];
+            let b_0 = b_tile[0u][column];
+            let b_1 = b_tile[0u][column + 8u];
+            let b_2 = b_tile[0u][column + 16u];
+            let b_3 = b_tile[0u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -209,12 +217,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 1
-            let a_0 = a_tile[1u][0u][row];
-            let a_1 = a_tile[1u][1u][row];
-            let b_0 = b_tile[1u][0u][column];
-            let b_1 = b_tile[1u][1u][column];
-            let b_2 = b_tile[1u][2u][column];
-            let b_3 = b_tile[1u][3u][column];
+            let a_0 = a_tile[1u][0u][row ^ 1u];
+            let a_1 = a_tile[1u][1u][row ^ 1u];
+            let b_0 = b_tile[1u][column];
+            let b_1 = b_tile[1u][column + 8u];
+            let b_2 = b_tile[1u][column + 16u];
+            let b_3 = b_tile[1u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -249,12 +257,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 2
-            let a_0 = a_tile[2u][0u][row];
-            let a_1 = a_tile[2u][1u][row];
-            let b_0 = b_tile[2u][0u][column];
-            let b_1 = b_tile[2u][1u][column];
-            let b_2 = b_tile[2u][2u][column];
-            let b_3 = b_tile[2u][3u][column];
+            let a_0 = a_tile[2u][0u][row ^ 2u];
+            let a_1 = a_tile[2u][1u][row ^ 2u];
+            let b_0 = b_tile[2u][column];
+            let b_1 = b_tile[2u][column + 8u];
+            let b_2 = b_tile[2u][column + 16u];
+            let b_3 = b_tile[2u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -289,12 +297,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 3
-            let a_0 = a_tile[3u][0u][row];
-            let a_1 = a_tile[3u][1u][row];
-            let b_0 = b_tile[3u][0u][column];
-            let b_1 = b_tile[3u][1u][column];
-            let b_2 = b_tile[3u][2u][column];
-            let b_3 = b_tile[3u][3u][column];
+            let a_0 = a_tile[3u][0u][row ^ 3u];
+            let a_1 = a_tile[3u][1u][row ^ 3u];
+            let b_0 = b_tile[3u][column];
+            let b_1 = b_tile[3u][column + 8u];
+            let b_2 = b_tile[3u][column + 16u];
+            let b_3 = b_tile[3u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -329,12 +337,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 4
-            let a_0 = a_tile[4u][0u][row];
-            let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
-            let b_1 = b_tile[4u][1u][column];
-            let b_2 = b_tile[4u][2u][column];
-            let b_3 = b_tile[4u][3u][column];
+            let a_0 = a_tile[4u][0u][row ^ 4u];
+            let a_1 = a_tile[4u][1u][row ^ 4u];
+            let b_0 = b_tile[4u][column];
+            let b_1 = b_tile[4u][column + 8u];
+            let b_2 = b_tile[4u][column + 16u];
+            let b_3 = b_tile[4u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -369,12 +377,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 5
-            let a_0 = a_tile[5u][0u][row];
-            let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
-            let b_1 = b_tile[5u][1u][column];
-            let b_2 = b_tile[5u][2u][column];
-            let b_3 = b_tile[5u][3u][column];
+            let a_0 = a_tile[5u][0u][row ^ 5u];
+            let a_1 = a_tile[5u][1u][row ^ 5u];
+            let b_0 = b_tile[5u][column];
+            let b_1 = b_tile[5u][column + 8u];
+            let b_2 = b_tile[5u][column + 16u];
+            let b_3 = b_tile[5u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -409,12 +417,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 6
-            let a_0 = a_tile[6u][0u][row];
-            let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
-            let b_1 = b_tile[6u][1u][column];
-            let b_2 = b_tile[6u][2u][column];
-            let b_3 = b_tile[6u][3u][column];
+            let a_0 = a_tile[6u][0u][row ^ 6u];
+            let a_1 = a_tile[6u][1u][row ^ 6u];
+            let b_0 = b_tile[6u][column];
+            let b_1 = b_tile[6u][column + 8u];
+            let b_2 = b_tile[6u][column + 16u];
+            let b_3 = b_tile[6u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -449,12 +457,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 7
-            let a_0 = a_tile[7u][0u][row];
-            let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
-            let b_1 = b_tile[7u][1u][column];
-            let b_2 = b_tile[7u][2u][column];
-            let b_3 = b_tile[7u][3u][column];
+            let a_0 = a_tile[7u][0u][row ^ 7u];
+            let a_1 = a_tile[7u][1u][row ^ 7u];
+            let b_0 = b_tile[7u][column];
+            let b_1 = b_tile[7u][column + 8u];
+            let b_2 = b_tile[7u][column + 16u];
+            let b_3 = b_tile[7u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -491,10 +499,10 @@ fn main(
         {  // j = 8
             let a_0 = a_tile[8u][0u][row];
             let a_1 = a_tile[8u][1u][row];
-            let b_0 = b_tile[8u][0u][column];
-            let b_1 = b_tile[8u][1u][column];
-            let b_2 = b_tile[8u][2u][column];
-            let b_3 = b_tile[8u][3u][column];
+            let b_0 = b_tile[8u][column];
+            let b_1 = b_tile[8u][column + 8u];
+            let b_2 = b_tile[8u][column + 16u];
+            let b_3 = b_tile[8u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -529,12 +537,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 9
-            let a_0 = a_tile[9u][0u][row];
-            let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
-            let b_1 = b_tile[9u][1u][column];
-            let b_2 = b_tile[9u][2u][column];
-            let b_3 = b_tile[9u][3u][column];
+            let a_0 = a_tile[9u][0u][row ^ 1u];
+            let a_1 = a_tile[9u][1u][row ^ 1u];
+            let b_0 = b_tile[9u][column];
+            let b_1 = b_tile[9u][column + 8u];
+            let b_2 = b_tile[9u][column + 16u];
+            let b_3 = b_tile[9u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -569,12 +577,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 10
-            let a_0 = a_tile[10u][0u][row];
-            let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
-            let b_1 = b_tile[10u][1u][column];
-            let b_2 = b_tile[10u][2u][column];
-            let b_3 = b_tile[10u][3u][column];
+            let a_0 = a_tile[10u][0u][row ^ 2u];
+            let a_1 = a_tile[10u][1u][row ^ 2u];
+            let b_0 = b_tile[10u][column];
+            let b_1 = b_tile[10u][column + 8u];
+            let b_2 = b_tile[10u][column + 16u];
+            let b_3 = b_tile[10u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -609,12 +617,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 11
-            let a_0 = a_tile[11u][0u][row];
-            let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
-            let b_1 = b_tile[11u][1u][column];
-            let b_2 = b_tile[11u][2u][column];
-            let b_3 = b_tile[11u][3u][column];
+            let a_0 = a_tile[11u][0u][row ^ 3u];
+            let a_1 = a_tile[11u][1u][row ^ 3u];
+            let b_0 = b_tile[11u][column];
+            let b_1 = b_tile[11u][column + 8u];
+            let b_2 = b_tile[11u][column + 16u];
+            let b_3 = b_tile[11u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -649,12 +657,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 12
-            let a_0 = a_tile[12u][0u][row];
-            let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
-            let b_1 = b_tile[12u][1u][column];
-            let b_2 = b_tile[12u][2u][column];
-            let b_3 = b_tile[12u][3u][column];
+            let a_0 = a_tile[12u][0u][row ^ 4u];
+            let a_1 = a_tile[12u][1u][row ^ 4u];
+            let b_0 = b_tile[12u][column];
+            let b_1 = b_tile[12u][column + 8u];
+            let b_2 = b_tile[12u][column + 16u];
+            let b_3 = b_tile[12u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -689,12 +697,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 13
-            let a_0 = a_tile[13u][0u][row];
-            let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
-            let b_1 = b_tile[13u][1u][column];
-            let b_2 = b_tile[13u][2u][column];
-            let b_3 = b_tile[13u][3u][column];
+            let a_0 = a_tile[13u][0u][row ^ 5u];
+            let a_1 = a_tile[13u][1u][row ^ 5u];
+            let b_0 = b_tile[13u][column];
+            let b_1 = b_tile[13u][column + 8u];
+            let b_2 = b_tile[13u][column + 16u];
+            let b_3 = b_tile[13u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -729,12 +737,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 14
-            let a_0 = a_tile[14u][0u][row];
-            let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
-            let b_1 = b_tile[14u][1u][column];
-            let b_2 = b_tile[14u][2u][column];
-            let b_3 = b_tile[14u][3u][column];
+            let a_0 = a_tile[14u][0u][row ^ 6u];
+            let a_1 = a_tile[14u][1u][row ^ 6u];
+            let b_0 = b_tile[14u][column];
+            let b_1 = b_tile[14u][column + 8u];
+            let b_2 = b_tile[14u][column + 16u];
+            let b_3 = b_tile[14u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -769,12 +777,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // j = 15
-            let a_0 = a_tile[15u][0u][row];
-            let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
-            let b_1 = b_tile[15u][1u][column];
-            let b_2 = b_tile[15u][2u][column];
-            let b_3 = b_tile[15u][3u][column];
+            let a_0 = a_tile[15u][0u][row ^ 7u];
+            let a_1 = a_tile[15u][1u][row ^ 7u];
+            let b_0 = b_tile[15u][column];
+            let b_1 = b_tile[15u][column + 8u];
+            let b_2 = b_tile[15u][column + 16u];
+            let b_3 = b_tile[15u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;

@@ -18,7 +18,7 @@ struct GroupedQueryAttentionUniform {
 @group(0) @binding(2) var<storage, read_write> y: array<vec4f>;
 @group(0) @binding(3) var<storage, read> weight: array<vec4f>;
 var<workgroup> a_tile: array<array<array<vec4f, 4>, 2>, 16>;
-var<workgroup> b_tile: array<array<array<vec4f, 16>, 1>, 16>;
+var<workgroup> b_tile: array<array<vec4f, 16>, 16>;
 
 // What becomes of four neighbouring totals of a row.
 fn finish(n: u32, g: u32, i: u32, c: u32, y_sum: vec4f) {
@@ -53,6 +53,10 @@ fn main(
     let a_i_line_1 = min(tile_row + (a_at * 4u + 1u), u.s - 1u);
     let a_i_line_2 = min(tile_row + (a_at * 4u + 2u), u.s - 1u);
     let a_i_line_3 = min(tile_row + (a_at * 4u + 3u), u.s - 1u);
+    let a_from_line_0 = ((n * u.h + g) * u.s + a_i_line_0) * (u.t >> 2u) + (a_j >> 2u);
+    let a_from_line_1 = ((n * u.h + g) * u.s + a_i_line_1) * (u.t >> 2u) + (a_j >> 2u);
+    let a_from_line_2 = ((n * u.h + g) * u.s + a_i_line_2) * (u.t >> 2u) + (a_j >> 2u);
+    let a_from_line_3 = ((n * u.h + g) * u.s + a_i_line_3) * (u.t >> 2u) + (a_j >> 2u);
     let b_unit_0 = lane;
     let b_at_0 = b_unit_0 & 15u;
     let b_j_0 = b_unit_0 >> 4u;
@@ -88,10 +92,10 @@ fn main(
     var b_load_2: vec4f;
     var b_load_3: vec4f;
     if (a_unit < 32u) {
-        a_load_line_0 = weight[(((n * u.h + g) * u.s + a_i_line_0) * u.t + a_j) >> 2u];
-        a_load_line_1 = weight[(((n * u.h + g) * u.s + a_i_line_1) * u.t + a_j) >> 2u];
-        a_load_line_2 = weight[(((n * u.h + g) * u.s + a_i_line_2) * u.t + a_j) >> 2u];
-        a_load_line_3 = weight[(((n * u.h + g) * u.s + a_i_line_3) * u.t + a_j) >> 2u];
+        a_load_line_0 = weight[a_from_line_0];
+        a_load_line_1 = weight[a_from_line_1];
+        a_load_line_2 = weight[a_from_line_2];
+        a_load_line_3 = weight[a_from_line_3];
     }
     b_load_0 = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + b_j_0) * u.e + b_c_0) >> 2u];
     b_load_1 = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + b_j_1) * u.e + b_c_1) >> 2u];
@@ -104,17 +108,17 @@ fn main(
             a_tile[a_j + 2u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
             a_tile[a_j + 3u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
         }
-        b_tile[b_j_0][b_at_0 >> 4u][b_at_0 & 15u] = b_load_0;
-        b_tile[b_j_1][b_at_1 >> 4u][b_at_1 & 15u] = b_load_1;
-        b_tile[b_j_2][b_at_2 >> 4u][b_at_2 & 15u] = b_load_2;
-        b_tile[b_j_3][b_at_3 >> 4u][b_at_3 & 15u] = b_load_3;
+        b_tile[b_j_0][b_at_0] = b_load_0;
+        b_tile[b_j_1][b_at_1] = b_load_1;
+        b_tile[b_j_2][b_at_2] = b_load_2;
+        b_tile[b_j_3][b_at_3] = b_load_3;
         workgroupBarrier();
         let following = min(first + 16u, u.t - 16u);
         if (a_unit < 32u) {
-            a_load_line_0 = weight[(((n * u.h + g) * u.s + a_i_line_0) * u.t + (following + a_j)) >> 2u];
-            a_load_line_1 = weight[(((n * u.h + g) * u.s + a_i_line_1) * u.t + (following + a_j)) >> 2u];
-            a_load_line_2 = weight[(((n * u.h + g) * u.s + a_i_line_2) * u.t + (following + a_j)) >> 2u];
-            a_load_line_3 = weight[(((n * u.h + g) * u.s + a_i_line_3) * u.t + (following + a_j)) >> 2u];
+            a_load_line_0 = weight[a_from_line_0 + (following >> 2u)];
+            a_load_line_1 = weight[a_from_line_1 + (following >> 2u)];
+            a_load_line_2 = weight[a_from_line_2 + (following >> 2u)];
+            a_load_line_3 = weight[a_from_line_3 + (following >> 2u)];
         }
         b_load_0 = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (following + b_j_0)) * u.e + b_c_0) >> 2u];
         b_load_1 = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (following + b_j_1)) * u.e + b_c_1) >> 2u];
@@ -123,7 +127,7 @@ fn main(
         {  // j = 0
             let a_0 = a_tile[0u][0u][row];
             let a_1 = a_tile[0u][1u][row];
-            let b_0 = b_tile[0u][0u][column];
+            let b_0 = b_tile[0u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -136,7 +140,7 @@ fn main(
         {  // j = 1
             let a_0 = a_tile[1u][0u][row];
             let a_1 = a_tile[1u][1u][row];
-            let b_0 = b_tile[1u][0u][column];
+            let b_0 = b_tile[1u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -149,7 +153,7 @@ fn main(
         {  // j = 2
             let a_0 = a_tile[2u][0u][row];
             let a_1 = a_tile[2u][1u][row];
-            let b_0 = b_tile[2u][0u][column];
+            let b_0 = b_tile[2u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -162,7 +166,7 @@ fn main(
         {  // j = 3
             let a_0 = a_tile[3u][0u][row];
             let a_1 = a_tile[3u][1u][row];
-            let b_0 = b_tile[3u][0u][column];
+            let b_0 = b_tile[3u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -175,7 +179,7 @@ fn main(
         {  // j = 4
             let a_0 = a_tile[4u][0u][row];
             let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
+            let b_0 = b_tile[4u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -188,7 +192,7 @@ fn main(
         {  // j = 5
             let a_0 = a_tile[5u][0u][row];
             let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
+            let b_0 = b_tile[5u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -201,7 +205,7 @@ fn main(
         {  // j = 6
             let a_0 = a_tile[6u][0u][row];
             let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
+            let b_0 = b_tile[6u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -214,7 +218,7 @@ fn main(
         {  // j = 7
             let a_0 = a_tile[7u][0u][row];
             let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
+            let b_0 = b_tile[7u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -227,7 +231,7 @@ fn main(
         {  // j = 8
             let a_0 = a_tile[8u][0u][row];
             let a_1 = a_tile[8u][1u][row];
-            let b_0 = b_tile[8u][0u][column];
+            let b_0 = b_tile[8u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -240,7 +244,7 @@ fn main(
         {  // j = 9
             let a_0 = a_tile[9u][0u][row];
             let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
+            let b_0 = b_tile[9u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -253,7 +257,7 @@ fn main(
         {  // j = 10
             let a_0 = a_tile[10u][0u][row];
             let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
+            let b_0 = b_tile[10u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -266,7 +270,7 @@ fn main(
         {  // j = 11
             let a_0 = a_tile[11u][0u][row];
             let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
+            let b_0 = b_tile[11u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -279,7 +283,7 @@ fn main(
         {  // j = 12
             let a_0 = a_tile[12u][0u][row];
             let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
+            let b_0 = b_tile[12u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -292,7 +296,7 @@ fn main(
         {  // j = 13
             let a_0 = a_tile[13u][0u][row];
             let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
+            let b_0 = b_tile[13u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -305,7 +309,7 @@ fn main(
         {  // j = 14
             let a_0 = a_tile[14u][0u][row];
             let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
+            let b_0 = b_tile[14u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -318,7 +322,7 @@ fn main(
         {  // j = 15
             let a_0 = a_tile[15u][0u][row];
             let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
+            let b_0 = b_tile[15u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;

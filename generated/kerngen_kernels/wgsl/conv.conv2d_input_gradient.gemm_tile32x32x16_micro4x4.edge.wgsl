@@ -29,18 +29,13 @@ struct Conv2dInputGradientUniform {
 var<workgroup> a_tile: array<array<array<vec4f, 8>, 1>, 16>;
 var<workgroup> b_tile: array<array<array<vec4f, 8>, 1>, 16>;
 
-// An element of the operand a; terms beyond the last are 0.
-fn a_element(q: u32, term: u32) -> f32 {
+// Four neighbours along q of the operand a; beyond an end, the last ones.
+fn a_vector(q: u32, term: u32) -> vec4f {
     let nearest = min(term, u.o * u.r * u.s - 1u);
     let f = nearest / u.s / u.r;
     let u_ = nearest / u.s % u.r;
     let v = nearest % u.s;
-    return select(0.0, k[((f * u.c + q) * u.r + u_) * u.s + v], term < u.o * u.r * u.s);
-}
-
-// Four neighbouring elements of the operand a.
-fn a_vector(q: u32, term: u32) -> vec4f {
-    return vec4f(a_element(q, term), a_element(q, term + 1u), a_element(q, term + 2u), a_element(q, term + 3u));
+    return vec4f(k[((f * u.c + min(q, u.c - 1u)) * u.r + u_) * u.s + v], k[((f * u.c + min(q + 1u, u.c - 1u)) * u.r + u_) * u.s + v], k[((f * u.c + min(q + 2u, u.c - 1u)) * u.r + u_) * u.s + v], k[((f * u.c + min(q + 3u, u.c - 1u)) * u.r + u_) * u.s + v]);
 }
 
 // x % y with the sign of x, and 0 for y = 0; drivers get `%` of negative numbers wrong,
@@ -49,18 +44,13 @@ fn remainder(x: i32, y: i32) -> i32 {
     return select(x - x / y * y, i32(0), y == i32(0));
 }
 
-// An element of the operand b; terms beyond the last are 0.
-fn b_element(n: u32, i: u32, j: u32, term: u32) -> f32 {
+// Four neighbours along j of the operand b; beyond an end, the last ones.
+fn b_vector(n: u32, i: u32, j: u32, term: u32) -> vec4f {
     let nearest_ = min(term, u.o * u.r * u.s - 1u);
     let f = nearest_ / u.s / u.r;
     let u_ = nearest_ / u.s % u.r;
     let v = nearest_ % u.s;
-    return select(0.0, select(0.0, dy[((n * u.o + f) * u.p + u32(clamp((i32(i) + u.edge - i32(u_) * u.skip) / u.step, 0, i32(u.p) - 1))) * u.t + u32(clamp((i32(j) + u.edge - i32(v) * u.skip) / u.step, 0, i32(u.t) - 1))], remainder(i32(i) + u.edge - i32(u_) * u.skip, u.step) == 0 && remainder(i32(j) + u.edge - i32(v) * u.skip, u.step) == 0 && i32(i) + u.edge >= i32(u_) * u.skip && i32(j) + u.edge >= i32(v) * u.skip && (i32(i) + u.edge - i32(u_) * u.skip) / u.step < i32(u.p) && (i32(j) + u.edge - i32(v) * u.skip) / u.step < i32(u.t)), term < u.o * u.r * u.s);
-}
-
-// Four neighbouring elements of the operand b.
-fn b_vector(n: u32, i: u32, j: u32, term: u32) -> vec4f {
-    return vec4f(b_element(n, i, j, term), b_element(n, i, j, term + 1u), b_element(n, i, j, term + 2u), b_element(n, i, j, term + 3u));
+    return vec4f(select(0.0, dy[((n * u.o + f) * u.p + u32(clamp((i32(i) + u.edge - i32(u_) * u.skip) / u.step, 0, i32(u.p) - 1))) * u.t + u32(clamp((i32(min(j, u.width_length - 1u)) + u.edge - i32(v) * u.skip) / u.step, 0, i32(u.t) - 1))], remainder(i32(i) + u.edge - i32(u_) * u.skip, u.step) == 0 && remainder(i32(min(j, u.width_length - 1u)) + u.edge - i32(v) * u.skip, u.step) == 0 && i32(i) + u.edge >= i32(u_) * u.skip && i32(min(j, u.width_length - 1u)) + u.edge >= i32(v) * u.skip && (i32(i) + u.edge - i32(u_) * u.skip) / u.step < i32(u.p) && (i32(min(j, u.width_length - 1u)) + u.edge - i32(v) * u.skip) / u.step < i32(u.t)), select(0.0, dy[((n * u.o + f) * u.p + u32(clamp((i32(i) + u.edge - i32(u_) * u.skip) / u.step, 0, i32(u.p) - 1))) * u.t + u32(clamp((i32(min(j + 1u, u.width_length - 1u)) + u.edge - i32(v) * u.skip) / u.step, 0, i32(u.t) - 1))], remainder(i32(i) + u.edge - i32(u_) * u.skip, u.step) == 0 && remainder(i32(min(j + 1u, u.width_length - 1u)) + u.edge - i32(v) * u.skip, u.step) == 0 && i32(i) + u.edge >= i32(u_) * u.skip && i32(min(j + 1u, u.width_length - 1u)) + u.edge >= i32(v) * u.skip && (i32(i) + u.edge - i32(u_) * u.skip) / u.step < i32(u.p) && (i32(min(j + 1u, u.width_length - 1u)) + u.edge - i32(v) * u.skip) / u.step < i32(u.t)), select(0.0, dy[((n * u.o + f) * u.p + u32(clamp((i32(i) + u.edge - i32(u_) * u.skip) / u.step, 0, i32(u.p) - 1))) * u.t + u32(clamp((i32(min(j + 2u, u.width_length - 1u)) + u.edge - i32(v) * u.skip) / u.step, 0, i32(u.t) - 1))], remainder(i32(i) + u.edge - i32(u_) * u.skip, u.step) == 0 && remainder(i32(min(j + 2u, u.width_length - 1u)) + u.edge - i32(v) * u.skip, u.step) == 0 && i32(i) + u.edge >= i32(u_) * u.skip && i32(min(j + 2u, u.width_length - 1u)) + u.edge >= i32(v) * u.skip && (i32(i) + u.edge - i32(u_) * u.skip) / u.step < i32(u.p) && (i32(min(j + 2u, u.width_length - 1u)) + u.edge - i32(v) * u.skip) / u.step < i32(u.t)), select(0.0, dy[((n * u.o + f) * u.p + u32(clamp((i32(i) + u.edge - i32(u_) * u.skip) / u.step, 0, i32(u.p) - 1))) * u.t + u32(clamp((i32(min(j + 3u, u.width_length - 1u)) + u.edge - i32(v) * u.skip) / u.step, 0, i32(u.t) - 1))], remainder(i32(i) + u.edge - i32(u_) * u.skip, u.step) == 0 && remainder(i32(min(j + 3u, u.width_length - 1u)) + u.edge - i32(v) * u.skip, u.step) == 0 && i32(i) + u.edge >= i32(u_) * u.skip && i32(min(j + 3u, u.width_length - 1u)) + u.edge >= i32(v) * u.skip && (i32(i) + u.edge - i32(u_) * u.skip) / u.step < i32(u.p) && (i32(min(j + 3u, u.width_length - 1u)) + u.edge - i32(v) * u.skip) / u.step < i32(u.t)));
 }
 
 // What becomes of one total.
@@ -89,75 +79,56 @@ fn main(
     let tile_column = group % tile_columns * 32u;
     let column = lane & 7u;
     let row = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
-    let a_unit = lane;
-    let a_at = a_unit >> 2u;
-    let a_term = (a_unit & 3u) * 4u;
-    let a_q_line_0 = min(tile_row + a_at * 4u, u.c - 1u);
-    let a_q_line_1 = min(tile_row + (a_at * 4u + 1u), u.c - 1u);
-    let a_q_line_2 = min(tile_row + (a_at * 4u + 2u), u.c - 1u);
-    let a_q_line_3 = min(tile_row + (a_at * 4u + 3u), u.c - 1u);
-    let b_unit = lane;
-    let b_at = b_unit >> 2u;
-    let b_term = (b_unit & 3u) * 4u;
-    let b_j_line_0 = min(tile_column + b_at * 4u, u.width_length - 1u);
-    let b_j_line_1 = min(tile_column + (b_at * 4u + 1u), u.width_length - 1u);
-    let b_j_line_2 = min(tile_column + (b_at * 4u + 2u), u.width_length - 1u);
-    let b_j_line_3 = min(tile_column + (b_at * 4u + 3u), u.width_length - 1u);
+    let a_unit_0 = lane;
+    let a_at_0 = a_unit_0 >> 4u;
+    let a_term_0 = a_unit_0 & 15u;
+    let a_q_0 = tile_row + a_at_0 * 4u;
+    let a_unit_1 = lane + 64u;
+    let a_at_1 = a_unit_1 >> 4u;
+    let a_term_1 = a_unit_1 & 15u;
+    let a_q_1 = tile_row + a_at_1 * 4u;
+    let b_unit_0 = lane;
+    let b_at_0 = b_unit_0 >> 4u;
+    let b_term_0 = b_unit_0 & 15u;
+    let b_j_0 = tile_column + b_at_0 * 4u;
+    let b_unit_1 = lane + 64u;
+    let b_at_1 = b_unit_1 >> 4u;
+    let b_term_1 = b_unit_1 & 15u;
+    let b_j_1 = tile_column + b_at_1 * 4u;
 
     var acc_0: vec4f;
     var acc_1: vec4f;
     var acc_2: vec4f;
     var acc_3: vec4f;
 
-    var a_load_line_0: vec4f;
-    var a_load_line_1: vec4f;
-    var a_load_line_2: vec4f;
-    var a_load_line_3: vec4f;
-    var b_load_line_0: vec4f;
-    var b_load_line_1: vec4f;
-    var b_load_line_2: vec4f;
-    var b_load_line_3: vec4f;
+    var a_load_0: vec4f;
+    var a_load_1: vec4f;
+    var b_load_0: vec4f;
+    var b_load_1: vec4f;
     if (0u < u.o * u.r * u.s) {
-        if (a_unit < 32u) {
-            a_load_line_0 = a_vector(a_q_line_0, a_term);
-            a_load_line_1 = a_vector(a_q_line_1, a_term);
-            a_load_line_2 = a_vector(a_q_line_2, a_term);
-            a_load_line_3 = a_vector(a_q_line_3, a_term);
-        }
-        if (b_unit < 32u) {
-            b_load_line_0 = b_vector(n, i, b_j_line_0, b_term);
-            b_load_line_1 = b_vector(n, i, b_j_line_1, b_term);
-            b_load_line_2 = b_vector(n, i, b_j_line_2, b_term);
-            b_load_line_3 = b_vector(n, i, b_j_line_3, b_term);
-        }
+        a_load_0 = a_vector(a_q_0, a_term_0);
+        a_load_1 = a_vector(a_q_1, a_term_1);
+        b_load_0 = b_vector(n, i, b_j_0, b_term_0);
+        b_load_1 = b_vector(n, i, b_j_1, b_term_1);
     }
     for (var first = 0u; first < u.o * u.r * u.s; first += 16u) {
-        if (a_unit < 32u) {
-            a_tile[a_term][a_at >> 3u][a_at & 7u] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
-            a_tile[a_term + 1u][a_at >> 3u][a_at & 7u] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
-            a_tile[a_term + 2u][a_at >> 3u][a_at & 7u] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
-            a_tile[a_term + 3u][a_at >> 3u][a_at & 7u] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
+        if (first + 16u > u.o * u.r * u.s) {
+            let left = u.o * u.r * u.s - first;
+            a_load_0 = select(vec4f(0.0), a_load_0, a_term_0 < left);
+            a_load_1 = select(vec4f(0.0), a_load_1, a_term_1 < left);
+            b_load_0 = select(vec4f(0.0), b_load_0, b_term_0 < left);
+            b_load_1 = select(vec4f(0.0), b_load_1, b_term_1 < left);
         }
-        if (b_unit < 32u) {
-            b_tile[b_term][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.x, b_load_line_1.x, b_load_line_2.x, b_load_line_3.x);
-            b_tile[b_term + 1u][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.y, b_load_line_1.y, b_load_line_2.y, b_load_line_3.y);
-            b_tile[b_term + 2u][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.z, b_load_line_1.z, b_load_line_2.z, b_load_line_3.z);
-            b_tile[b_term + 3u][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.w, b_load_line_1.w, b_load_line_2.w, b_load_line_3.w);
-        }
+        a_tile[a_term_0][a_at_0 >> 3u][(a_at_0 & 7u) ^ (a_term_0 & 7u)] = a_load_0;
+        a_tile[a_term_1][a_at_1 >> 3u][(a_at_1 & 7u) ^ (a_term_1 & 7u)] = a_load_1;
+        b_tile[b_term_0][b_at_0 >> 3u][(b_at_0 & 7u) ^ (b_term_0 & 7u)] = b_load_0;
+        b_tile[b_term_1][b_at_1 >> 3u][(b_at_1 & 7u) ^ (b_term_1 & 7u)] = b_load_1;
         workgroupBarrier();
         let following = first + 16u;
-        if (a_unit < 32u) {
-            a_load_line_0 = a_vector(a_q_line_0, following + a_term);
-            a_load_line_1 = a_vector(a_q_line_1, following + a_term);
-            a_load_line_2 = a_vector(a_q_line_2, following + a_term);
-            a_load_line_3 = a_vector(a_q_line_3, following + a_term);
-        }
-        if (b_unit < 32u) {
-            b_load_line_0 = b_vector(n, i, b_j_line_0, following + b_term);
-            b_load_line_1 = b_vector(n, i, b_j_line_1, following + b_term);
-            b_load_line_2 = b_vector(n, i, b_j_line_2, following + b_term);
-            b_load_line_3 = b_vector(n, i, b_j_line_3, following + b_term);
-        }
+        a_load_0 = a_vector(a_q_0, following + a_term_0);
+        a_load_1 = a_vector(a_q_1, following + a_term_1);
+        b_load_0 = b_vector(n, i, b_j_0, following + b_term_0);
+        b_load_1 = b_vector(n, i, b_j_1, following + b_term_1);
         {  // term = 0
             let a_0 = a_tile[0u][0u][row];
             let b_0 = b_tile[0u][0u][column];
@@ -167,56 +138,56 @@ fn main(
             acc_3 += a_0.w * b_0;
         }
         {  // term = 1
-            let a_0 = a_tile[1u][0u][row];
-            let b_0 = b_tile[1u][0u][column];
+            let a_0 = a_tile[1u][0u][row ^ 1u];
+            let b_0 = b_tile[1u][0u][column ^ 1u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
             acc_3 += a_0.w * b_0;
         }
         {  // term = 2
-            let a_0 = a_tile[2u][0u][row];
-            let b_0 = b_tile[2u][0u][column];
+            let a_0 = a_tile[2u][0u][row ^ 2u];
+            let b_0 = b_tile[2u][0u][column ^ 2u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
             acc_3 += a_0.w * b_0;
         }
         {  // term = 3
-            let a_0 = a_tile[3u][0u][row];
-            let b_0 = b_tile[3u][0u][column];
+            let a_0 = a_tile[3u][0u][row ^ 3u];
+            let b_0 = b_tile[3u][0u][column ^ 3u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
             acc_3 += a_0.w * b_0;
         }
         {  // term = 4
-            let a_0 = a_tile[4u][0u][row];
-            let b_0 = b_tile[4u][0u][column];
+            let a_0 = a_tile[4u][0u][row ^ 4u];
+            let b_0 = b_tile[4u][0u][column ^ 4u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
             acc_3 += a_0.w * b_0;
         }
         {  // term = 5
-            let a_0 = a_tile[5u][0u][row];
-            let b_0 = b_tile[5u][0u][column];
+            let a_0 = a_tile[5u][0u][row ^ 5u];
+            let b_0 = b_tile[5u][0u][column ^ 5u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
             acc_3 += a_0.w * b_0;
         }
         {  // term = 6
-            let a_0 = a_tile[6u][0u][row];
-            let b_0 = b_tile[6u][0u][column];
+            let a_0 = a_tile[6u][0u][row ^ 6u];
+            let b_0 = b_tile[6u][0u][column ^ 6u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
             acc_3 += a_0.w * b_0;
         }
         {  // term = 7
-            let a_0 = a_tile[7u][0u][row];
-            let b_0 = b_tile[7u][0u][column];
+            let a_0 = a_tile[7u][0u][row ^ 7u];
+            let b_0 = b_tile[7u][0u][column ^ 7u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -231,56 +202,56 @@ fn main(
             acc_3 += a_0.w * b_0;
         }
         {  // term = 9
-            let a_0 = a_tile[9u][0u][row];
-            let b_0 = b_tile[9u][0u][column];
+            let a_0 = a_tile[9u][0u][row ^ 1u];
+            let b_0 = b_tile[9u][0u][column ^ 1u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
             acc_3 += a_0.w * b_0;
         }
         {  // term = 10
-            let a_0 = a_tile[10u][0u][row];
-            let b_0 = b_tile[10u][0u][column];
+            let a_0 = a_tile[10u][0u][row ^ 2u];
+            let b_0 = b_tile[10u][0u][column ^ 2u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
             acc_3 += a_0.w * b_0;
         }
         {  // term = 11
-            let a_0 = a_tile[11u][0u][row];
-            let b_0 = b_tile[11u][0u][column];
+            let a_0 = a_tile[11u][0u][row ^ 3u];
+            let b_0 = b_tile[11u][0u][column ^ 3u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
             acc_3 += a_0.w * b_0;
         }
         {  // term = 12
-            let a_0 = a_tile[12u][0u][row];
-            let b_0 = b_tile[12u][0u][column];
+            let a_0 = a_tile[12u][0u][row ^ 4u];
+            let b_0 = b_tile[12u][0u][column ^ 4u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
             acc_3 += a_0.w * b_0;
         }
         {  // term = 13
-            let a_0 = a_tile[13u][0u][row];
-            let b_0 = b_tile[13u][0u][column];
+            let a_0 = a_tile[13u][0u][row ^ 5u];
+            let b_0 = b_tile[13u][0u][column ^ 5u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
             acc_3 += a_0.w * b_0;
         }
         {  // term = 14
-            let a_0 = a_tile[14u][0u][row];
-            let b_0 = b_tile[14u][0u][column];
+            let a_0 = a_tile[14u][0u][row ^ 6u];
+            let b_0 = b_tile[14u][0u][column ^ 6u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
             acc_3 += a_0.w * b_0;
         }
         {  // term = 15
-            let a_0 = a_tile[15u][0u][row];
-            let b_0 = b_tile[15u][0u][column];
+            let a_0 = a_tile[15u][0u][row ^ 7u];
+            let b_0 = b_tile[15u][0u][column ^ 7u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;

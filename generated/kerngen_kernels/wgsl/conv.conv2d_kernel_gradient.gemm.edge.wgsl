@@ -29,18 +29,13 @@ struct Conv2dKernelGradientUniform {
 var<workgroup> a_tile: array<array<array<vec4f, 16>, 2>, 16>;
 var<workgroup> b_tile: array<array<array<vec4f, 8>, 4>, 16>;
 
-// An element of the operand a; terms beyond the last are 0.
-fn a_element(f: u32, term: u32) -> f32 {
+// Four neighbours along f of the operand a; beyond an end, the last ones.
+fn a_vector(f: u32, term: u32) -> vec4f {
     let nearest = min(term, u.b * u.p * u.t - 1u);
     let n = nearest / u.t / u.p;
     let i = nearest / u.t % u.p;
     let j = nearest % u.t;
-    return select(0.0, dy[((n * u.o + f) * u.p + i) * u.t + j], term < u.b * u.p * u.t);
-}
-
-// Four neighbouring elements of the operand a.
-fn a_vector(f: u32, term: u32) -> vec4f {
-    return vec4f(a_element(f, term), a_element(f, term + 1u), a_element(f, term + 2u), a_element(f, term + 3u));
+    return vec4f(dy[((n * u.o + min(f, u.o - 1u)) * u.p + i) * u.t + j], dy[((n * u.o + min(f + 1u, u.o - 1u)) * u.p + i) * u.t + j], dy[((n * u.o + min(f + 2u, u.o - 1u)) * u.p + i) * u.t + j], dy[((n * u.o + min(f + 3u, u.o - 1u)) * u.p + i) * u.t + j]);
 }
 
 // Whether a place lies on an axis.
@@ -48,18 +43,13 @@ fn on_axis(place: i32, length_: i32) -> bool {
     return place >= 0 && place < length_;
 }
 
-// An element of the operand b; terms beyond the last are 0.
-fn b_element(q: u32, u_: u32, v: u32, term: u32) -> f32 {
+// Four neighbours along v of the operand b; beyond an end, the last ones.
+fn b_vector(q: u32, u_: u32, v: u32, term: u32) -> vec4f {
     let nearest_ = min(term, u.b * u.p * u.t - 1u);
     let n = nearest_ / u.t / u.p;
     let i = nearest_ / u.t % u.p;
     let j = nearest_ % u.t;
-    return select(0.0, select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w))), term < u.b * u.p * u.t);
-}
-
-// Four neighbouring elements of the operand b.
-fn b_vector(q: u32, u_: u32, v: u32, term: u32) -> vec4f {
-    return vec4f(b_element(q, u_, v, term), b_element(q, u_, v, term + 1u), b_element(q, u_, v, term + 2u), b_element(q, u_, v, term + 3u));
+    return vec4f(select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(min(v, u.width_length - 1u)) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(min(v, u.width_length - 1u)) * u.skip - u.edge, i32(u.w))), select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(min(v + 1u, u.width_length - 1u)) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(min(v + 1u, u.width_length - 1u)) * u.skip - u.edge, i32(u.w))), select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(min(v + 2u, u.width_length - 1u)) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(min(v + 2u, u.width_length - 1u)) * u.skip - u.edge, i32(u.w))), select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(min(v + 3u, u.width_length - 1u)) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(min(v + 3u, u.width_length - 1u)) * u.skip - u.edge, i32(u.w))));
 }
 
 // What becomes of one total.
@@ -88,20 +78,38 @@ fn main(
     let tile_column = group % tile_columns * 128u;
     let column = lane & 7u;
     let row = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
-    let a_unit = lane;
-    let a_at = a_unit >> 2u;
-    let a_term = (a_unit & 3u) * 4u;
-    let a_f_line_0 = min(tile_row + a_at * 4u, u.o - 1u);
-    let a_f_line_1 = min(tile_row + (a_at * 4u + 1u), u.o - 1u);
-    let a_f_line_2 = min(tile_row + (a_at * 4u + 2u), u.o - 1u);
-    let a_f_line_3 = min(tile_row + (a_at * 4u + 3u), u.o - 1u);
-    let b_unit = lane;
-    let b_at = b_unit >> 2u;
-    let b_term = (b_unit & 3u) * 4u;
-    let b_v_line_0 = min(tile_column + b_at * 4u, u.width_length - 1u);
-    let b_v_line_1 = min(tile_column + (b_at * 4u + 1u), u.width_length - 1u);
-    let b_v_line_2 = min(tile_column + (b_at * 4u + 2u), u.width_length - 1u);
-    let b_v_line_3 = min(tile_column + (b_at * 4u + 3u), u.width_length - 1u);
+    let a_unit_0 = lane;
+    let a_at_0 = a_unit_0 >> 4u;
+    let a_term_0 = a_unit_0 & 15u;
+    let a_f_0 = tile_row + a_at_0 * 4u;
+    let a_unit_1 = lane + 128u;
+    let a_at_1 = a_unit_1 >> 4u;
+    let a_term_1 = a_unit_1 & 15u;
+    let a_f_1 = tile_row + a_at_1 * 4u;
+    let a_unit_2 = lane + 256u;
+    let a_at_2 = a_unit_2 >> 4u;
+    let a_term_2 = a_unit_2 & 15u;
+    let a_f_2 = tile_row + a_at_2 * 4u;
+    let a_unit_3 = lane + 384u;
+    let a_at_3 = a_unit_3 >> 4u;
+    let a_term_3 = a_unit_3 & 15u;
+    let a_f_3 = tile_row + a_at_3 * 4u;
+    let b_unit_0 = lane;
+    let b_at_0 = b_unit_0 >> 4u;
+    let b_term_0 = b_unit_0 & 15u;
+    let b_v_0 = tile_column + b_at_0 * 4u;
+    let b_unit_1 = lane + 128u;
+    let b_at_1 = b_unit_1 >> 4u;
+    let b_term_1 = b_unit_1 & 15u;
+    let b_v_1 = tile_column + b_at_1 * 4u;
+    let b_unit_2 = lane + 256u;
+    let b_at_2 = b_unit_2 >> 4u;
+    let b_term_2 = b_unit_2 & 15u;
+    let b_v_2 = tile_column + b_at_2 * 4u;
+    let b_unit_3 = lane + 384u;
+    let b_at_3 = b_unit_3 >> 4u;
+    let b_term_3 = b_unit_3 & 15u;
+    let b_v_3 = tile_column + b_at_3 * 4u;
 
     var acc_0_0: vec4f;
     var acc_0_1: vec4f;
@@ -136,43 +144,54 @@ fn main(
     var acc_7_2: vec4f;
     var acc_7_3: vec4f;
 
-    var a_load_line_0: vec4f;
-    var a_load_line_1: vec4f;
-    var a_load_line_2: vec4f;
-    var a_load_line_3: vec4f;
-    var b_load_line_0: vec4f;
-    var b_load_line_1: vec4f;
-    var b_load_line_2: vec4f;
-    var b_load_line_3: vec4f;
+    var a_load_0: vec4f;
+    var a_load_1: vec4f;
+    var a_load_2: vec4f;
+    var a_load_3: vec4f;
+    var b_load_0: vec4f;
+    var b_load_1: vec4f;
+    var b_load_2: vec4f;
+    var b_load_3: vec4f;
     if (0u < u.b * u.p * u.t) {
-        a_load_line_0 = a_vector(a_f_line_0, a_term);
-        a_load_line_1 = a_vector(a_f_line_1, a_term);
-        a_load_line_2 = a_vector(a_f_line_2, a_term);
-        a_load_line_3 = a_vector(a_f_line_3, a_term);
-        b_load_line_0 = b_vector(q, u_, b_v_line_0, b_term);
-        b_load_line_1 = b_vector(q, u_, b_v_line_1, b_term);
-        b_load_line_2 = b_vector(q, u_, b_v_line_2, b_term);
-        b_load_line_3 = b_vector(q, u_, b_v_line_3, b_term);
+        a_load_0 = a_vector(a_f_0, a_term_0);
+        a_load_1 = a_vector(a_f_1, a_term_1);
+        a_load_2 = a_vector(a_f_2, a_term_2);
+        a_load_3 = a_vector(a_f_3, a_term_3);
+        b_load_0 = b_vector(q, u_, b_v_0, b_term_0);
+        b_load_1 = b_vector(q, u_, b_v_1, b_term_1);
+        b_load_2 = b_vector(q, u_, b_v_2, b_term_2);
+        b_load_3 = b_vector(q, u_, b_v_3, b_term_3);
     }
     for (var first = 0u; first < u.b * u.p * u.t; first += 16u) {
-        a_tile[a_term][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
-        a_tile[a_term + 1u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
-        a_tile[a_term + 2u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
-        a_tile[a_term + 3u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
-        b_tile[b_term][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.x, b_load_line_1.x, b_load_line_2.x, b_load_line_3.x);
-        b_tile[b_term + 1u][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.y, b_load_line_1.y, b_load_line_2.y, b_load_line_3.y);
-        b_tile[b_term + 2u][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.z, b_load_line_1.z, b_load_line_2.z, b_load_line_3.z);
-        b_tile[b_term + 3u][b_at >> 3u][b_at & 7u] = vec4f(b_load_line_0.w, b_load_line_1.w, b_load_line_2.w, b_load_line_3.w);
+        if (first + 16u > u.b * u.p * u.t) {
+            let left = u.b * u.p * u.t - first;
+            a_load_0 = select(vec4f(0.0), a_load_0, a_term_0 < left);
+            a_load_1 = select(vec4f(0.0), a_load_1, a_term_1 < left);
+            a_load_2 = select(vec4f(0.0), a_load_2, a_term_2 < left);
+            a_load_3 = select(vec4f(0.0), a_load_3, a_term_3 < left);
+            b_load_0 = select(vec4f(0.0), b_load_0, b_term_0 < left);
+            b_load_1 = select(vec4f(0.0), b_load_1, b_term_1 < left);
+            b_load_2 = select(vec4f(0.0), b_load_2, b_term_2 < left);
+            b_load_3 = select(vec4f(0.0), b_load_3, b_term_3 < left);
+        }
+        a_tile[a_term_0][a_at_0 >> 4u][(a_at_0 & 15u) ^ (a_term_0 & 7u)] = a_load_0;
+        a_tile[a_term_1][a_at_1 >> 4u][(a_at_1 & 15u) ^ (a_term_1 & 7u)] = a_load_1;
+        a_tile[a_term_2][a_at_2 >> 4u][(a_at_2 & 15u) ^ (a_term_2 & 7u)] = a_load_2;
+        a_tile[a_term_3][a_at_3 >> 4u][(a_at_3 & 15u) ^ (a_term_3 & 7u)] = a_load_3;
+        b_tile[b_term_0][b_at_0 >> 3u][(b_at_0 & 7u) ^ (b_term_0 & 7u)] = b_load_0;
+        b_tile[b_term_1][b_at_1 >> 3u][(b_at_1 & 7u) ^ (b_term_1 & 7u)] = b_load_1;
+        b_tile[b_term_2][b_at_2 >> 3u][(b_at_2 & 7u) ^ (b_term_2 & 7u)] = b_load_2;
+        b_tile[b_term_3][b_at_3 >> 3u][(b_at_3 & 7u) ^ (b_term_3 & 7u)] = b_load_3;
         workgroupBarrier();
         let following = first + 16u;
-        a_load_line_0 = a_vector(a_f_line_0, following + a_term);
-        a_load_line_1 = a_vector(a_f_line_1, following + a_term);
-        a_load_line_2 = a_vector(a_f_line_2, following + a_term);
-        a_load_line_3 = a_vector(a_f_line_3, following + a_term);
-        b_load_line_0 = b_vector(q, u_, b_v_line_0, following + b_term);
-        b_load_line_1 = b_vector(q, u_, b_v_line_1, following + b_term);
-        b_load_line_2 = b_vector(q, u_, b_v_line_2, following + b_term);
-        b_load_line_3 = b_vector(q, u_, b_v_line_3, following + b_term);
+        a_load_0 = a_vector(a_f_0, following + a_term_0);
+        a_load_1 = a_vector(a_f_1, following + a_term_1);
+        a_load_2 = a_vector(a_f_2, following + a_term_2);
+        a_load_3 = a_vector(a_f_3, following + a_term_3);
+        b_load_0 = b_vector(q, u_, b_v_0, following + b_term_0);
+        b_load_1 = b_vector(q, u_, b_v_1, following + b_term_1);
+        b_load_2 = b_vector(q, u_, b_v_2, following + b_term_2);
+        b_load_3 = b_vector(q, u_, b_v_3, following + b_term_3);
         {  // term = 0
             let a_0 = a_tile[0u][0u][row];
             let a_1 = a_tile[0u][1u][row];
@@ -214,12 +233,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // term = 1
-            let a_0 = a_tile[1u][0u][row];
-            let a_1 = a_tile[1u][1u][row];
-            let b_0 = b_tile[1u][0u][column];
-            let b_1 = b_tile[1u][1u][column];
-            let b_2 = b_tile[1u][2u][column];
-            let b_3 = b_tile[1u][3u][column];
+            let a_0 = a_tile[1u][0u][row ^ 1u];
+            let a_1 = a_tile[1u][1u][row ^ 1u];
+            let b_0 = b_tile[1u][0u][column ^ 1u];
+            let b_1 = b_tile[1u][1u][column ^ 1u];
+            let b_2 = b_tile[1u][2u][column ^ 1u];
+            let b_3 = b_tile[1u][3u][column ^ 1u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -254,12 +273,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // term = 2
-            let a_0 = a_tile[2u][0u][row];
-            let a_1 = a_tile[2u][1u][row];
-            let b_0 = b_tile[2u][0u][column];
-            let b_1 = b_tile[2u][1u][column];
-            let b_2 = b_tile[2u][2u][column];
-            let b_3 = b_tile[2u][3u][column];
+            let a_0 = a_tile[2u][0u][row ^ 2u];
+            let a_1 = a_tile[2u][1u][row ^ 2u];
+            let b_0 = b_tile[2u][0u][column ^ 2u];
+            let b_1 = b_tile[2u][1u][column ^ 2u];
+            let b_2 = b_tile[2u][2u][column ^ 2u];
+            let b_3 = b_tile[2u][3u][column ^ 2u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -294,12 +313,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // term = 3
-            let a_0 = a_tile[3u][0u][row];
-            let a_1 = a_tile[3u][1u][row];
-            let b_0 = b_tile[3u][0u][column];
-            let b_1 = b_tile[3u][1u][column];
-            let b_2 = b_tile[3u][2u][column];
-            let b_3 = b_tile[3u][3u][column];
+            let a_0 = a_tile[3u][0u][row ^ 3u];
+            let a_1 = a_tile[3u][1u][row ^ 3u];
+            let b_0 = b_tile[3u][0u][column ^ 3u];
+            let b_1 = b_tile[3u][1u][column ^ 3u];
+            let b_2 = b_tile[3u][2u][column ^ 3u];
+            let b_3 = b_tile[3u][3u][column ^ 3u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -334,12 +353,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // term = 4
-            let a_0 = a_tile[4u][0u][row];
-            let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
-            let b_1 = b_tile[4u][1u][column];
-            let b_2 = b_tile[4u][2u][column];
-            let b_3 = b_tile[4u][3u][column];
+            let a_0 = a_tile[4u][0u][row ^ 4u];
+            let a_1 = a_tile[4u][1u][row ^ 4u];
+            let b_0 = b_tile[4u][0u][column ^ 4u];
+            let b_1 = b_tile[4u][1u][column ^ 4u];
+            let b_2 = b_tile[4u][2u][column ^ 4u];
+            let b_3 = b_tile[4u][3u][column ^ 4u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -374,12 +393,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // term = 5
-            let a_0 = a_tile[5u][0u][row];
-            let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
-            let b_1 = b_tile[5u][1u][column];
-            let b_2 = b_tile[5u][2u][column];
-            let b_3 = b_tile[5u][3u][column];
+            let a_0 = a_tile[5u][0u][row ^ 5u];
+            let a_1 = a_tile[5u][1u][row ^ 5u];
+            let b_0 = b_tile[5u][0u][column ^ 5u];
+            let b_1 = b_tile[5u][1u][column ^ 5u];
+            let b_2 = b_tile[5u][2u][column ^ 5u];
+            let b_3 = b_tile[5u][3u][column ^ 5u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -414,12 +433,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // term = 6
-            let a_0 = a_tile[6u][0u][row];
-            let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
-            let b_1 = b_tile[6u][1u][column];
-            let b_2 = b_tile[6u][2u][column];
-            let b_3 = b_tile[6u][3u][column];
+            let a_0 = a_tile[6u][0u][row ^ 6u];
+            let a_1 = a_tile[6u][1u][row ^ 6u];
+            let b_0 = b_tile[6u][0u][column ^ 6u];
+            let b_1 = b_tile[6u][1u][column ^ 6u];
+            let b_2 = b_tile[6u][2u][column ^ 6u];
+            let b_3 = b_tile[6u][3u][column ^ 6u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -454,12 +473,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // term = 7
-            let a_0 = a_tile[7u][0u][row];
-            let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
-            let b_1 = b_tile[7u][1u][column];
-            let b_2 = b_tile[7u][2u][column];
-            let b_3 = b_tile[7u][3u][column];
+            let a_0 = a_tile[7u][0u][row ^ 7u];
+            let a_1 = a_tile[7u][1u][row ^ 7u];
+            let b_0 = b_tile[7u][0u][column ^ 7u];
+            let b_1 = b_tile[7u][1u][column ^ 7u];
+            let b_2 = b_tile[7u][2u][column ^ 7u];
+            let b_3 = b_tile[7u][3u][column ^ 7u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -534,12 +553,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // term = 9
-            let a_0 = a_tile[9u][0u][row];
-            let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
-            let b_1 = b_tile[9u][1u][column];
-            let b_2 = b_tile[9u][2u][column];
-            let b_3 = b_tile[9u][3u][column];
+            let a_0 = a_tile[9u][0u][row ^ 1u];
+            let a_1 = a_tile[9u][1u][row ^ 1u];
+            let b_0 = b_tile[9u][0u][column ^ 1u];
+            let b_1 = b_tile[9u][1u][column ^ 1u];
+            let b_2 = b_tile[9u][2u][column ^ 1u];
+            let b_3 = b_tile[9u][3u][column ^ 1u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -574,12 +593,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // term = 10
-            let a_0 = a_tile[10u][0u][row];
-            let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
-            let b_1 = b_tile[10u][1u][column];
-            let b_2 = b_tile[10u][2u][column];
-            let b_3 = b_tile[10u][3u][column];
+            let a_0 = a_tile[10u][0u][row ^ 2u];
+            let a_1 = a_tile[10u][1u][row ^ 2u];
+            let b_0 = b_tile[10u][0u][column ^ 2u];
+            let b_1 = b_tile[10u][1u][column ^ 2u];
+            let b_2 = b_tile[10u][2u][column ^ 2u];
+            let b_3 = b_tile[10u][3u][column ^ 2u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -614,12 +633,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // term = 11
-            let a_0 = a_tile[11u][0u][row];
-            let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
-            let b_1 = b_tile[11u][1u][column];
-            let b_2 = b_tile[11u][2u][column];
-            let b_3 = b_tile[11u][3u][column];
+            let a_0 = a_tile[11u][0u][row ^ 3u];
+            let a_1 = a_tile[11u][1u][row ^ 3u];
+            let b_0 = b_tile[11u][0u][column ^ 3u];
+            let b_1 = b_tile[11u][1u][column ^ 3u];
+            let b_2 = b_tile[11u][2u][column ^ 3u];
+            let b_3 = b_tile[11u][3u][column ^ 3u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -654,12 +673,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // term = 12
-            let a_0 = a_tile[12u][0u][row];
-            let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
-            let b_1 = b_tile[12u][1u][column];
-            let b_2 = b_tile[12u][2u][column];
-            let b_3 = b_tile[12u][3u][column];
+            let a_0 = a_tile[12u][0u][row ^ 4u];
+            let a_1 = a_tile[12u][1u][row ^ 4u];
+            let b_0 = b_tile[12u][0u][column ^ 4u];
+            let b_1 = b_tile[12u][1u][column ^ 4u];
+            let b_2 = b_tile[12u][2u][column ^ 4u];
+            let b_3 = b_tile[12u][3u][column ^ 4u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -694,12 +713,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // term = 13
-            let a_0 = a_tile[13u][0u][row];
-            let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
-            let b_1 = b_tile[13u][1u][column];
-            let b_2 = b_tile[13u][2u][column];
-            let b_3 = b_tile[13u][3u][column];
+            let a_0 = a_tile[13u][0u][row ^ 5u];
+            let a_1 = a_tile[13u][1u][row ^ 5u];
+            let b_0 = b_tile[13u][0u][column ^ 5u];
+            let b_1 = b_tile[13u][1u][column ^ 5u];
+            let b_2 = b_tile[13u][2u][column ^ 5u];
+            let b_3 = b_tile[13u][3u][column ^ 5u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -734,12 +753,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // term = 14
-            let a_0 = a_tile[14u][0u][row];
-            let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
-            let b_1 = b_tile[14u][1u][column];
-            let b_2 = b_tile[14u][2u][column];
-            let b_3 = b_tile[14u][3u][column];
+            let a_0 = a_tile[14u][0u][row ^ 6u];
+            let a_1 = a_tile[14u][1u][row ^ 6u];
+            let b_0 = b_tile[14u][0u][column ^ 6u];
+            let b_1 = b_tile[14u][1u][column ^ 6u];
+            let b_2 = b_tile[14u][2u][column ^ 6u];
+            let b_3 = b_tile[14u][3u][column ^ 6u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -774,12 +793,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // term = 15
-            let a_0 = a_tile[15u][0u][row];
-            let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
-            let b_1 = b_tile[15u][1u][column];
-            let b_2 = b_tile[15u][2u][column];
-            let b_3 = b_tile[15u][3u][column];
+            let a_0 = a_tile[15u][0u][row ^ 7u];
+            let a_1 = a_tile[15u][1u][row ^ 7u];
+            let b_0 = b_tile[15u][0u][column ^ 7u];
+            let b_1 = b_tile[15u][1u][column ^ 7u];
+            let b_2 = b_tile[15u][2u][column ^ 7u];
+            let b_3 = b_tile[15u][3u][column ^ 7u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;

@@ -16,34 +16,18 @@ struct MatmulNnUniform {
 @group(0) @binding(2) var<storage, read> b: array<f16>;
 @group(0) @binding(3) var<storage, read_write> c: array<f16>;
 var<workgroup> a_tile: array<array<array<vec4f, 4>, 2>, 16>;
-var<workgroup> b_tile: array<array<array<vec4f, 16>, 1>, 16>;
+var<workgroup> b_tile: array<array<vec4f, 16>, 16>;
 
-// An element of the operand a; terms beyond the last are 0.
-fn a_element(i: u32, p: u32) -> f32 {
-    let nearest = min(p, u.k - 1u);
-    return select(0.0, f32(a[i * u.k + nearest]), p < u.k);
+// Four neighbours along i of the operand a; beyond its end, the last one.
+fn a_vector(start: u32) -> vec4f {
+    let last = u.m * u.k - 1u;
+    return vec4f(f32(a[min(start, last)]), f32(a[min(start + u.k, last)]), f32(a[min(start + 2u * u.k, last)]), f32(a[min(start + 3u * u.k, last)]));
 }
 
-// Four neighbouring elements of the operand a.
-fn a_vector(i: u32, p: u32) -> vec4f {
-    if (p + 3u < u.k) {
-        return vec4f(f32(a[i * u.k + p]), f32(a[i * u.k + p + 1u]), f32(a[i * u.k + p + 2u]), f32(a[i * u.k + p + 3u]));
-    }
-    return vec4f(a_element(i, p), a_element(i, p + 1u), a_element(i, p + 2u), a_element(i, p + 3u));
-}
-
-// An element of the operand b; terms beyond the last are 0.
-fn b_element(p: u32, j: u32) -> f32 {
-    let nearest_ = min(p, u.k - 1u);
-    return select(0.0, f32(b[nearest_ * u.n + min(j, u.n - 1u)]), p < u.k);
-}
-
-// Four neighbouring elements of the operand b.
-fn b_vector(p: u32, j: u32) -> vec4f {
-    if (j + 3u < u.n && p < u.k) {
-        return vec4f(f32(b[p * u.n + j]), f32(b[p * u.n + j + 1u]), f32(b[p * u.n + j + 2u]), f32(b[p * u.n + j + 3u]));
-    }
-    return vec4f(b_element(p, j), b_element(p, j + 1u), b_element(p, j + 2u), b_element(p, j + 3u));
+// Four neighbours along j of the operand b; beyond its end, the last one.
+fn b_vector(start_: u32) -> vec4f {
+    let last_ = u.k * u.n - 1u;
+    return vec4f(f32(b[min(start_, last_)]), f32(b[min(start_ + 1u, last_)]), f32(b[min(start_ + 2u, last_)]), f32(b[min(start_ + 3u, last_)]));
 }
 
 // What becomes of one total.
@@ -70,29 +54,36 @@ fn main(
     let tile_column = group % tile_columns * 64u;
     let column = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
-    let a_unit = lane;
-    let a_at = a_unit >> 2u;
-    let a_p = (a_unit & 3u) * 4u;
-    let a_i_line_0 = min(tile_row + a_at * 4u, u.m - 1u);
-    let a_i_line_1 = min(tile_row + (a_at * 4u + 1u), u.m - 1u);
-    let a_i_line_2 = min(tile_row + (a_at * 4u + 2u), u.m - 1u);
-    let a_i_line_3 = min(tile_row + (a_at * 4u + 3u), u.m - 1u);
+    let a_unit_0 = lane;
+    let a_at_0 = a_unit_0 >> 4u;
+    let a_p_0 = a_unit_0 & 15u;
+    let a_i_0 = tile_row + a_at_0 * 4u;
+    let a_from_0 = a_i_0 * u.k + a_p_0;
+    let a_unit_1 = lane + 64u;
+    let a_at_1 = a_unit_1 >> 4u;
+    let a_p_1 = a_unit_1 & 15u;
+    let a_i_1 = tile_row + a_at_1 * 4u;
+    let a_from_1 = a_i_1 * u.k + a_p_1;
     let b_unit_0 = lane;
     let b_at_0 = b_unit_0 & 15u;
     let b_p_0 = b_unit_0 >> 4u;
     let b_j_0 = tile_column + b_at_0 * 4u;
+    let b_from_0 = b_p_0 * u.n + b_j_0;
     let b_unit_1 = lane + 64u;
     let b_at_1 = b_unit_1 & 15u;
     let b_p_1 = b_unit_1 >> 4u;
     let b_j_1 = tile_column + b_at_1 * 4u;
+    let b_from_1 = b_p_1 * u.n + b_j_1;
     let b_unit_2 = lane + 128u;
     let b_at_2 = b_unit_2 & 15u;
     let b_p_2 = b_unit_2 >> 4u;
     let b_j_2 = tile_column + b_at_2 * 4u;
+    let b_from_2 = b_p_2 * u.n + b_j_2;
     let b_unit_3 = lane + 192u;
     let b_at_3 = b_unit_3 & 15u;
     let b_p_3 = b_unit_3 >> 4u;
     let b_j_3 = tile_column + b_at_3 * 4u;
+    let b_from_3 = b_p_3 * u.n + b_j_3;
 
     var acc_0: vec4f;
     var acc_1: vec4f;
@@ -103,53 +94,48 @@ fn main(
     var acc_6: vec4f;
     var acc_7: vec4f;
 
-    var a_load_line_0: vec4f;
-    var a_load_line_1: vec4f;
-    var a_load_line_2: vec4f;
-    var a_load_line_3: vec4f;
+    var a_load_0: vec4f;
+    var a_load_1: vec4f;
     var b_load_0: vec4f;
     var b_load_1: vec4f;
     var b_load_2: vec4f;
     var b_load_3: vec4f;
     if (0u < u.k) {
-        if (a_unit < 32u) {
-            a_load_line_0 = a_vector(a_i_line_0, a_p);
-            a_load_line_1 = a_vector(a_i_line_1, a_p);
-            a_load_line_2 = a_vector(a_i_line_2, a_p);
-            a_load_line_3 = a_vector(a_i_line_3, a_p);
-        }
-        b_load_0 = b_vector(b_p_0, b_j_0);
-        b_load_1 = b_vector(b_p_1, b_j_1);
-        b_load_2 = b_vector(b_p_2, b_j_2);
-        b_load_3 = b_vector(b_p_3, b_j_3);
+        a_load_0 = a_vector(a_from_0);
+        a_load_1 = a_vector(a_from_1);
+        b_load_0 = b_vector(b_from_0);
+        b_load_1 = b_vector(b_from_1);
+        b_load_2 = b_vector(b_from_2);
+        b_load_3 = b_vector(b_from_3);
     }
     for (var first = 0u; first < u.k; first += 16u) {
-        if (a_unit < 32u) {
-            a_tile[a_p][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
-            a_tile[a_p + 1u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
-            a_tile[a_p + 2u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
-            a_tile[a_p + 3u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
+        if (first + 16u > u.k) {
+            let left = u.k - first;
+            a_load_0 = select(vec4f(0.0), a_load_0, a_p_0 < left);
+            a_load_1 = select(vec4f(0.0), a_load_1, a_p_1 < left);
+            b_load_0 = select(vec4f(0.0), b_load_0, b_p_0 < left);
+            b_load_1 = select(vec4f(0.0), b_load_1, b_p_1 < left);
+            b_load_2 = select(vec4f(0.0), b_load_2, b_p_2 < left);
+            b_load_3 = select(vec4f(0.0), b_load_3, b_p_3 < left);
         }
-        b_tile[b_p_0][b_at_0 >> 4u][b_at_0 & 15u] = b_load_0;
-        b_tile[b_p_1][b_at_1 >> 4u][b_at_1 & 15u] = b_load_1;
-        b_tile[b_p_2][b_at_2 >> 4u][b_at_2 & 15u] = b_load_2;
-        b_tile[b_p_3][b_at_3 >> 4u][b_at_3 & 15u] = b_load_3;
+        a_tile[a_p_0][a_at_0 >> 2u][a_at_0 & 3u] = a_load_0;
+        a_tile[a_p_1][a_at_1 >> 2u][a_at_1 & 3u] = a_load_1;
+        b_tile[b_p_0][b_at_0] = b_load_0;
+        b_tile[b_p_1][b_at_1] = b_load_1;
+        b_tile[b_p_2][b_at_2] = b_load_2;
+        b_tile[b_p_3][b_at_3] = b_load_3;
         workgroupBarrier();
         let following = first + 16u;
-        if (a_unit < 32u) {
-            a_load_line_0 = a_vector(a_i_line_0, following + a_p);
-            a_load_line_1 = a_vector(a_i_line_1, following + a_p);
-            a_load_line_2 = a_vector(a_i_line_2, following + a_p);
-            a_load_line_3 = a_vector(a_i_line_3, following + a_p);
-        }
-        b_load_0 = b_vector(following + b_p_0, b_j_0);
-        b_load_1 = b_vector(following + b_p_1, b_j_1);
-        b_load_2 = b_vector(following + b_p_2, b_j_2);
-        b_load_3 = b_vector(following + b_p_3, b_j_3);
+        a_load_0 = a_vector(a_from_0 + following);
+        a_load_1 = a_vector(a_from_1 + following);
+        b_load_0 = b_vector(b_from_0 + following * u.n);
+        b_load_1 = b_vector(b_from_1 + following * u.n);
+        b_load_2 = b_vector(b_from_2 + following * u.n);
+        b_load_3 = b_vector(b_from_3 + following * u.n);
         {  // p = 0
             let a_0 = a_tile[0u][0u][row];
             let a_1 = a_tile[0u][1u][row];
-            let b_0 = b_tile[0u][0u][column];
+            let b_0 = b_tile[0u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -162,7 +148,7 @@ fn main(
         {  // p = 1
             let a_0 = a_tile[1u][0u][row];
             let a_1 = a_tile[1u][1u][row];
-            let b_0 = b_tile[1u][0u][column];
+            let b_0 = b_tile[1u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -175,7 +161,7 @@ fn main(
         {  // p = 2
             let a_0 = a_tile[2u][0u][row];
             let a_1 = a_tile[2u][1u][row];
-            let b_0 = b_tile[2u][0u][column];
+            let b_0 = b_tile[2u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -188,7 +174,7 @@ fn main(
         {  // p = 3
             let a_0 = a_tile[3u][0u][row];
             let a_1 = a_tile[3u][1u][row];
-            let b_0 = b_tile[3u][0u][column];
+            let b_0 = b_tile[3u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -201,7 +187,7 @@ fn main(
         {  // p = 4
             let a_0 = a_tile[4u][0u][row];
             let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
+            let b_0 = b_tile[4u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -214,7 +200,7 @@ fn main(
         {  // p = 5
             let a_0 = a_tile[5u][0u][row];
             let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
+            let b_0 = b_tile[5u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -227,7 +213,7 @@ fn main(
         {  // p = 6
             let a_0 = a_tile[6u][0u][row];
             let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
+            let b_0 = b_tile[6u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -240,7 +226,7 @@ fn main(
         {  // p = 7
             let a_0 = a_tile[7u][0u][row];
             let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
+            let b_0 = b_tile[7u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -253,7 +239,7 @@ fn main(
         {  // p = 8
             let a_0 = a_tile[8u][0u][row];
             let a_1 = a_tile[8u][1u][row];
-            let b_0 = b_tile[8u][0u][column];
+            let b_0 = b_tile[8u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -266,7 +252,7 @@ fn main(
         {  // p = 9
             let a_0 = a_tile[9u][0u][row];
             let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
+            let b_0 = b_tile[9u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -279,7 +265,7 @@ fn main(
         {  // p = 10
             let a_0 = a_tile[10u][0u][row];
             let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
+            let b_0 = b_tile[10u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -292,7 +278,7 @@ fn main(
         {  // p = 11
             let a_0 = a_tile[11u][0u][row];
             let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
+            let b_0 = b_tile[11u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -305,7 +291,7 @@ fn main(
         {  // p = 12
             let a_0 = a_tile[12u][0u][row];
             let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
+            let b_0 = b_tile[12u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -318,7 +304,7 @@ fn main(
         {  // p = 13
             let a_0 = a_tile[13u][0u][row];
             let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
+            let b_0 = b_tile[13u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -331,7 +317,7 @@ fn main(
         {  // p = 14
             let a_0 = a_tile[14u][0u][row];
             let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
+            let b_0 = b_tile[14u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -344,7 +330,7 @@ fn main(
         {  // p = 15
             let a_0 = a_tile[15u][0u][row];
             let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
+            let b_0 = b_tile[15u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;

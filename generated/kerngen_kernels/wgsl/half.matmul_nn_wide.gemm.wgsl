@@ -16,7 +16,7 @@ struct MatmulNnWideUniform {
 @group(0) @binding(2) var<storage, read> b: array<vec4h>;
 @group(0) @binding(3) var<storage, read_write> c: array<vec4f>;
 var<workgroup> a_tile: array<array<array<vec4f, 16>, 2>, 16>;
-var<workgroup> b_tile: array<array<array<vec4f, 8>, 4>, 16>;
+var<workgroup> b_tile: array<array<vec4f, 32>, 16>;
 
 // What becomes of four neighbouring totals of a row.
 fn finish(i: u32, j: u32, c_sum: vec4f) {
@@ -49,22 +49,30 @@ fn main(
     let a_i_line_1 = min(tile_row + (a_at * 4u + 1u), u.m - 1u);
     let a_i_line_2 = min(tile_row + (a_at * 4u + 2u), u.m - 1u);
     let a_i_line_3 = min(tile_row + (a_at * 4u + 3u), u.m - 1u);
+    let a_from_line_0 = a_i_line_0 * (u.k >> 2u) + (a_p >> 2u);
+    let a_from_line_1 = a_i_line_1 * (u.k >> 2u) + (a_p >> 2u);
+    let a_from_line_2 = a_i_line_2 * (u.k >> 2u) + (a_p >> 2u);
+    let a_from_line_3 = a_i_line_3 * (u.k >> 2u) + (a_p >> 2u);
     let b_unit_0 = lane;
     let b_at_0 = b_unit_0 & 31u;
     let b_p_0 = b_unit_0 >> 5u;
     let b_j_0 = min(tile_column + b_at_0 * 4u, u.n - 4u);
+    let b_from_0 = b_p_0 * (u.n >> 2u) + (b_j_0 >> 2u);
     let b_unit_1 = lane + 128u;
     let b_at_1 = b_unit_1 & 31u;
     let b_p_1 = b_unit_1 >> 5u;
     let b_j_1 = min(tile_column + b_at_1 * 4u, u.n - 4u);
+    let b_from_1 = b_p_1 * (u.n >> 2u) + (b_j_1 >> 2u);
     let b_unit_2 = lane + 256u;
     let b_at_2 = b_unit_2 & 31u;
     let b_p_2 = b_unit_2 >> 5u;
     let b_j_2 = min(tile_column + b_at_2 * 4u, u.n - 4u);
+    let b_from_2 = b_p_2 * (u.n >> 2u) + (b_j_2 >> 2u);
     let b_unit_3 = lane + 384u;
     let b_at_3 = b_unit_3 & 31u;
     let b_p_3 = b_unit_3 >> 5u;
     let b_j_3 = min(tile_column + b_at_3 * 4u, u.n - 4u);
+    let b_from_3 = b_p_3 * (u.n >> 2u) + (b_j_3 >> 2u);
 
     var acc_0_0: vec4f;
     var acc_0_1: vec4f;
@@ -107,40 +115,40 @@ fn main(
     var b_load_1: vec4f;
     var b_load_2: vec4f;
     var b_load_3: vec4f;
-    a_load_line_0 = vec4f(a[(a_i_line_0 * u.k + a_p) >> 2u]);
-    a_load_line_1 = vec4f(a[(a_i_line_1 * u.k + a_p) >> 2u]);
-    a_load_line_2 = vec4f(a[(a_i_line_2 * u.k + a_p) >> 2u]);
-    a_load_line_3 = vec4f(a[(a_i_line_3 * u.k + a_p) >> 2u]);
-    b_load_0 = vec4f(b[(b_p_0 * u.n + b_j_0) >> 2u]);
-    b_load_1 = vec4f(b[(b_p_1 * u.n + b_j_1) >> 2u]);
-    b_load_2 = vec4f(b[(b_p_2 * u.n + b_j_2) >> 2u]);
-    b_load_3 = vec4f(b[(b_p_3 * u.n + b_j_3) >> 2u]);
+    a_load_line_0 = vec4f(a[a_from_line_0]);
+    a_load_line_1 = vec4f(a[a_from_line_1]);
+    a_load_line_2 = vec4f(a[a_from_line_2]);
+    a_load_line_3 = vec4f(a[a_from_line_3]);
+    b_load_0 = vec4f(b[b_from_0]);
+    b_load_1 = vec4f(b[b_from_1]);
+    b_load_2 = vec4f(b[b_from_2]);
+    b_load_3 = vec4f(b[b_from_3]);
     for (var first = 0u; first < u.k; first += 16u) {
-        a_tile[a_p][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
-        a_tile[a_p + 1u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
-        a_tile[a_p + 2u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
-        a_tile[a_p + 3u][a_at >> 4u][a_at & 15u] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
-        b_tile[b_p_0][b_at_0 >> 3u][b_at_0 & 7u] = b_load_0;
-        b_tile[b_p_1][b_at_1 >> 3u][b_at_1 & 7u] = b_load_1;
-        b_tile[b_p_2][b_at_2 >> 3u][b_at_2 & 7u] = b_load_2;
-        b_tile[b_p_3][b_at_3 >> 3u][b_at_3 & 7u] = b_load_3;
+        a_tile[a_p][a_at >> 4u][(a_at & 15u) ^ (((a_p >> 2u) * 4u) >> 1u)] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
+        a_tile[a_p + 1u][a_at >> 4u][(a_at & 15u) ^ (((a_p >> 2u) * 4u) >> 1u)] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
+        a_tile[a_p + 2u][a_at >> 4u][(a_at & 15u) ^ (((a_p >> 2u) * 4u) >> 1u)] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
+        a_tile[a_p + 3u][a_at >> 4u][(a_at & 15u) ^ (((a_p >> 2u) * 4u) >> 1u)] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
+        b_tile[b_p_0][b_at_0] = b_load_0;
+        b_tile[b_p_1][b_at_1] = b_load_1;
+        b_tile[b_p_2][b_at_2] = b_load_2;
+        b_tile[b_p_3][b_at_3] = b_load_3;
         workgroupBarrier();
         let following = min(first + 16u, u.k - 16u);
-        a_load_line_0 = vec4f(a[(a_i_line_0 * u.k + (following + a_p)) >> 2u]);
-        a_load_line_1 = vec4f(a[(a_i_line_1 * u.k + (following + a_p)) >> 2u]);
-        a_load_line_2 = vec4f(a[(a_i_line_2 * u.k + (following + a_p)) >> 2u]);
-        a_load_line_3 = vec4f(a[(a_i_line_3 * u.k + (following + a_p)) >> 2u]);
-        b_load_0 = vec4f(b[((following + b_p_0) * u.n + b_j_0) >> 2u]);
-        b_load_1 = vec4f(b[((following + b_p_1) * u.n + b_j_1) >> 2u]);
-        b_load_2 = vec4f(b[((following + b_p_2) * u.n + b_j_2) >> 2u]);
-        b_load_3 = vec4f(b[((following + b_p_3) * u.n + b_j_3) >> 2u]);
+        a_load_line_0 = vec4f(a[a_from_line_0 + (following >> 2u)]);
+        a_load_line_1 = vec4f(a[a_from_line_1 + (following >> 2u)]);
+        a_load_line_2 = vec4f(a[a_from_line_2 + (following >> 2u)]);
+        a_load_line_3 = vec4f(a[a_from_line_3 + (following >> 2u)]);
+        b_load_0 = vec4f(b[b_from_0 + following * (u.n >> 2u)]);
+        b_load_1 = vec4f(b[b_from_1 + following * (u.n >> 2u)]);
+        b_load_2 = vec4f(b[b_from_2 + following * (u.n >> 2u)]);
+        b_load_3 = vec4f(b[b_from_3 + following * (u.n >> 2u)]);
         {  // p = 0
             let a_0 = a_tile[0u][0u][row];
             let a_1 = a_tile[0u][1u][row];
-            let b_0 = b_tile[0u][0u][column];
-            let b_1 = b_tile[0u][1u][column];
-            let b_2 = b_tile[0u][2u][column];
-            let b_3 = b_tile[0u][3u][column];
+            let b_0 = b_tile[0u][column];
+            let b_1 = b_tile[0u][column + 8u];
+            let b_2 = b_tile[0u][column + 16u];
+            let b_3 = b_tile[0u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -177,10 +185,10 @@ fn main(
         {  // p = 1
             let a_0 = a_tile[1u][0u][row];
             let a_1 = a_tile[1u][1u][row];
-            let b_0 = b_tile[1u][0u][column];
-            let b_1 = b_tile[1u][1u][column];
-            let b_2 = b_tile[1u][2u][column];
-            let b_3 = b_tile[1u][3u][column];
+            let b_0 = b_tile[1u][column];
+            let b_1 = b_tile[1u][column + 8u];
+            let b_2 = b_tile[1u][column + 16u];
+            let b_3 = b_tile[1u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -217,10 +225,10 @@ fn main(
         {  // p = 2
             let a_0 = a_tile[2u][0u][row];
             let a_1 = a_tile[2u][1u][row];
-            let b_0 = b_tile[2u][0u][column];
-            let b_1 = b_tile[2u][1u][column];
-            let b_2 = b_tile[2u][2u][column];
-            let b_3 = b_tile[2u][3u][column];
+            let b_0 = b_tile[2u][column];
+            let b_1 = b_tile[2u][column + 8u];
+            let b_2 = b_tile[2u][column + 16u];
+            let b_3 = b_tile[2u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -257,10 +265,10 @@ fn main(
         {  // p = 3
             let a_0 = a_tile[3u][0u][row];
             let a_1 = a_tile[3u][1u][row];
-            let b_0 = b_tile[3u][0u][column];
-            let b_1 = b_tile[3u][1u][column];
-            let b_2 = b_tile[3u][2u][column];
-            let b_3 = b_tile[3u][3u][column];
+            let b_0 = b_tile[3u][column];
+            let b_1 = b_tile[3u][column + 8u];
+            let b_2 = b_tile[3u][column + 16u];
+            let b_3 = b_tile[3u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -295,12 +303,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 4
-            let a_0 = a_tile[4u][0u][row];
-            let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
-            let b_1 = b_tile[4u][1u][column];
-            let b_2 = b_tile[4u][2u][column];
-            let b_3 = b_tile[4u][3u][column];
+            let a_0 = a_tile[4u][0u][row ^ 2u];
+            let a_1 = a_tile[4u][1u][row ^ 2u];
+            let b_0 = b_tile[4u][column];
+            let b_1 = b_tile[4u][column + 8u];
+            let b_2 = b_tile[4u][column + 16u];
+            let b_3 = b_tile[4u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -335,12 +343,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 5
-            let a_0 = a_tile[5u][0u][row];
-            let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
-            let b_1 = b_tile[5u][1u][column];
-            let b_2 = b_tile[5u][2u][column];
-            let b_3 = b_tile[5u][3u][column];
+            let a_0 = a_tile[5u][0u][row ^ 2u];
+            let a_1 = a_tile[5u][1u][row ^ 2u];
+            let b_0 = b_tile[5u][column];
+            let b_1 = b_tile[5u][column + 8u];
+            let b_2 = b_tile[5u][column + 16u];
+            let b_3 = b_tile[5u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -375,12 +383,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 6
-            let a_0 = a_tile[6u][0u][row];
-            let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
-            let b_1 = b_tile[6u][1u][column];
-            let b_2 = b_tile[6u][2u][column];
-            let b_3 = b_tile[6u][3u][column];
+            let a_0 = a_tile[6u][0u][row ^ 2u];
+            let a_1 = a_tile[6u][1u][row ^ 2u];
+            let b_0 = b_tile[6u][column];
+            let b_1 = b_tile[6u][column + 8u];
+            let b_2 = b_tile[6u][column + 16u];
+            let b_3 = b_tile[6u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -415,12 +423,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 7
-            let a_0 = a_tile[7u][0u][row];
-            let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
-            let b_1 = b_tile[7u][1u][column];
-            let b_2 = b_tile[7u][2u][column];
-            let b_3 = b_tile[7u][3u][column];
+            let a_0 = a_tile[7u][0u][row ^ 2u];
+            let a_1 = a_tile[7u][1u][row ^ 2u];
+            let b_0 = b_tile[7u][column];
+            let b_1 = b_tile[7u][column + 8u];
+            let b_2 = b_tile[7u][column + 16u];
+            let b_3 = b_tile[7u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -455,12 +463,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 8
-            let a_0 = a_tile[8u][0u][row];
-            let a_1 = a_tile[8u][1u][row];
-            let b_0 = b_tile[8u][0u][column];
-            let b_1 = b_tile[8u][1u][column];
-            let b_2 = b_tile[8u][2u][column];
-            let b_3 = b_tile[8u][3u][column];
+            let a_0 = a_tile[8u][0u][row ^ 4u];
+            let a_1 = a_tile[8u][1u][row ^ 4u];
+            let b_0 = b_tile[8u][column];
+            let b_1 = b_tile[8u][column + 8u];
+            let b_2 = b_tile[8u][column + 16u];
+            let b_3 = b_tile[8u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -495,12 +503,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 9
-            let a_0 = a_tile[9u][0u][row];
-            let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
-            let b_1 = b_tile[9u][1u][column];
-            let b_2 = b_tile[9u][2u][column];
-            let b_3 = b_tile[9u][3u][column];
+            let a_0 = a_tile[9u][0u][row ^ 4u];
+            let a_1 = a_tile[9u][1u][row ^ 4u];
+            let b_0 = b_tile[9u][column];
+            let b_1 = b_tile[9u][column + 8u];
+            let b_2 = b_tile[9u][column + 16u];
+            let b_3 = b_tile[9u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -535,12 +543,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 10
-            let a_0 = a_tile[10u][0u][row];
-            let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
-            let b_1 = b_tile[10u][1u][column];
-            let b_2 = b_tile[10u][2u][column];
-            let b_3 = b_tile[10u][3u][column];
+            let a_0 = a_tile[10u][0u][row ^ 4u];
+            let a_1 = a_tile[10u][1u][row ^ 4u];
+            let b_0 = b_tile[10u][column];
+            let b_1 = b_tile[10u][column + 8u];
+            let b_2 = b_tile[10u][column + 16u];
+            let b_3 = b_tile[10u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -575,12 +583,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 11
-            let a_0 = a_tile[11u][0u][row];
-            let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
-            let b_1 = b_tile[11u][1u][column];
-            let b_2 = b_tile[11u][2u][column];
-            let b_3 = b_tile[11u][3u][column];
+            let a_0 = a_tile[11u][0u][row ^ 4u];
+            let a_1 = a_tile[11u][1u][row ^ 4u];
+            let b_0 = b_tile[11u][column];
+            let b_1 = b_tile[11u][column + 8u];
+            let b_2 = b_tile[11u][column + 16u];
+            let b_3 = b_tile[11u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -615,12 +623,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 12
-            let a_0 = a_tile[12u][0u][row];
-            let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
-            let b_1 = b_tile[12u][1u][column];
-            let b_2 = b_tile[12u][2u][column];
-            let b_3 = b_tile[12u][3u][column];
+            let a_0 = a_tile[12u][0u][row ^ 6u];
+            let a_1 = a_tile[12u][1u][row ^ 6u];
+            let b_0 = b_tile[12u][column];
+            let b_1 = b_tile[12u][column + 8u];
+            let b_2 = b_tile[12u][column + 16u];
+            let b_3 = b_tile[12u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -655,12 +663,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 13
-            let a_0 = a_tile[13u][0u][row];
-            let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
-            let b_1 = b_tile[13u][1u][column];
-            let b_2 = b_tile[13u][2u][column];
-            let b_3 = b_tile[13u][3u][column];
+            let a_0 = a_tile[13u][0u][row ^ 6u];
+            let a_1 = a_tile[13u][1u][row ^ 6u];
+            let b_0 = b_tile[13u][column];
+            let b_1 = b_tile[13u][column + 8u];
+            let b_2 = b_tile[13u][column + 16u];
+            let b_3 = b_tile[13u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -695,12 +703,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 14
-            let a_0 = a_tile[14u][0u][row];
-            let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
-            let b_1 = b_tile[14u][1u][column];
-            let b_2 = b_tile[14u][2u][column];
-            let b_3 = b_tile[14u][3u][column];
+            let a_0 = a_tile[14u][0u][row ^ 6u];
+            let a_1 = a_tile[14u][1u][row ^ 6u];
+            let b_0 = b_tile[14u][column];
+            let b_1 = b_tile[14u][column + 8u];
+            let b_2 = b_tile[14u][column + 16u];
+            let b_3 = b_tile[14u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -735,12 +743,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // p = 15
-            let a_0 = a_tile[15u][0u][row];
-            let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
-            let b_1 = b_tile[15u][1u][column];
-            let b_2 = b_tile[15u][2u][column];
-            let b_3 = b_tile[15u][3u][column];
+            let a_0 = a_tile[15u][0u][row ^ 6u];
+            let a_1 = a_tile[15u][1u][row ^ 6u];
+            let b_0 = b_tile[15u][column];
+            let b_1 = b_tile[15u][column + 8u];
+            let b_2 = b_tile[15u][column + 16u];
+            let b_3 = b_tile[15u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;

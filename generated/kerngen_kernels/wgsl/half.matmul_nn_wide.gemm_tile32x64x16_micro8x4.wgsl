@@ -16,7 +16,7 @@ struct MatmulNnWideUniform {
 @group(0) @binding(2) var<storage, read> b: array<vec4h>;
 @group(0) @binding(3) var<storage, read_write> c: array<vec4f>;
 var<workgroup> a_tile: array<array<array<vec4f, 4>, 2>, 16>;
-var<workgroup> b_tile: array<array<array<vec4f, 16>, 1>, 16>;
+var<workgroup> b_tile: array<array<vec4f, 16>, 16>;
 
 // What becomes of four neighbouring totals of a row.
 fn finish(i: u32, j: u32, c_sum: vec4f) {
@@ -49,22 +49,30 @@ fn main(
     let a_i_line_1 = min(tile_row + (a_at * 4u + 1u), u.m - 1u);
     let a_i_line_2 = min(tile_row + (a_at * 4u + 2u), u.m - 1u);
     let a_i_line_3 = min(tile_row + (a_at * 4u + 3u), u.m - 1u);
+    let a_from_line_0 = a_i_line_0 * (u.k >> 2u) + (a_p >> 2u);
+    let a_from_line_1 = a_i_line_1 * (u.k >> 2u) + (a_p >> 2u);
+    let a_from_line_2 = a_i_line_2 * (u.k >> 2u) + (a_p >> 2u);
+    let a_from_line_3 = a_i_line_3 * (u.k >> 2u) + (a_p >> 2u);
     let b_unit_0 = lane;
     let b_at_0 = b_unit_0 & 15u;
     let b_p_0 = b_unit_0 >> 4u;
     let b_j_0 = min(tile_column + b_at_0 * 4u, u.n - 4u);
+    let b_from_0 = b_p_0 * (u.n >> 2u) + (b_j_0 >> 2u);
     let b_unit_1 = lane + 64u;
     let b_at_1 = b_unit_1 & 15u;
     let b_p_1 = b_unit_1 >> 4u;
     let b_j_1 = min(tile_column + b_at_1 * 4u, u.n - 4u);
+    let b_from_1 = b_p_1 * (u.n >> 2u) + (b_j_1 >> 2u);
     let b_unit_2 = lane + 128u;
     let b_at_2 = b_unit_2 & 15u;
     let b_p_2 = b_unit_2 >> 4u;
     let b_j_2 = min(tile_column + b_at_2 * 4u, u.n - 4u);
+    let b_from_2 = b_p_2 * (u.n >> 2u) + (b_j_2 >> 2u);
     let b_unit_3 = lane + 192u;
     let b_at_3 = b_unit_3 & 15u;
     let b_p_3 = b_unit_3 >> 4u;
     let b_j_3 = min(tile_column + b_at_3 * 4u, u.n - 4u);
+    let b_from_3 = b_p_3 * (u.n >> 2u) + (b_j_3 >> 2u);
 
     var acc_0: vec4f;
     var acc_1: vec4f;
@@ -84,15 +92,15 @@ fn main(
     var b_load_2: vec4f;
     var b_load_3: vec4f;
     if (a_unit < 32u) {
-        a_load_line_0 = vec4f(a[(a_i_line_0 * u.k + a_p) >> 2u]);
-        a_load_line_1 = vec4f(a[(a_i_line_1 * u.k + a_p) >> 2u]);
-        a_load_line_2 = vec4f(a[(a_i_line_2 * u.k + a_p) >> 2u]);
-        a_load_line_3 = vec4f(a[(a_i_line_3 * u.k + a_p) >> 2u]);
+        a_load_line_0 = vec4f(a[a_from_line_0]);
+        a_load_line_1 = vec4f(a[a_from_line_1]);
+        a_load_line_2 = vec4f(a[a_from_line_2]);
+        a_load_line_3 = vec4f(a[a_from_line_3]);
     }
-    b_load_0 = vec4f(b[(b_p_0 * u.n + b_j_0) >> 2u]);
-    b_load_1 = vec4f(b[(b_p_1 * u.n + b_j_1) >> 2u]);
-    b_load_2 = vec4f(b[(b_p_2 * u.n + b_j_2) >> 2u]);
-    b_load_3 = vec4f(b[(b_p_3 * u.n + b_j_3) >> 2u]);
+    b_load_0 = vec4f(b[b_from_0]);
+    b_load_1 = vec4f(b[b_from_1]);
+    b_load_2 = vec4f(b[b_from_2]);
+    b_load_3 = vec4f(b[b_from_3]);
     for (var first = 0u; first < u.k; first += 16u) {
         if (a_unit < 32u) {
             a_tile[a_p][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
@@ -100,26 +108,26 @@ fn main(
             a_tile[a_p + 2u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
             a_tile[a_p + 3u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
         }
-        b_tile[b_p_0][b_at_0 >> 4u][b_at_0 & 15u] = b_load_0;
-        b_tile[b_p_1][b_at_1 >> 4u][b_at_1 & 15u] = b_load_1;
-        b_tile[b_p_2][b_at_2 >> 4u][b_at_2 & 15u] = b_load_2;
-        b_tile[b_p_3][b_at_3 >> 4u][b_at_3 & 15u] = b_load_3;
+        b_tile[b_p_0][b_at_0] = b_load_0;
+        b_tile[b_p_1][b_at_1] = b_load_1;
+        b_tile[b_p_2][b_at_2] = b_load_2;
+        b_tile[b_p_3][b_at_3] = b_load_3;
         workgroupBarrier();
         let following = min(first + 16u, u.k - 16u);
         if (a_unit < 32u) {
-            a_load_line_0 = vec4f(a[(a_i_line_0 * u.k + (following + a_p)) >> 2u]);
-            a_load_line_1 = vec4f(a[(a_i_line_1 * u.k + (following + a_p)) >> 2u]);
-            a_load_line_2 = vec4f(a[(a_i_line_2 * u.k + (following + a_p)) >> 2u]);
-            a_load_line_3 = vec4f(a[(a_i_line_3 * u.k + (following + a_p)) >> 2u]);
+            a_load_line_0 = vec4f(a[a_from_line_0 + (following >> 2u)]);
+            a_load_line_1 = vec4f(a[a_from_line_1 + (following >> 2u)]);
+            a_load_line_2 = vec4f(a[a_from_line_2 + (following >> 2u)]);
+            a_load_line_3 = vec4f(a[a_from_line_3 + (following >> 2u)]);
         }
-        b_load_0 = vec4f(b[((following + b_p_0) * u.n + b_j_0) >> 2u]);
-        b_load_1 = vec4f(b[((following + b_p_1) * u.n + b_j_1) >> 2u]);
-        b_load_2 = vec4f(b[((following + b_p_2) * u.n + b_j_2) >> 2u]);
-        b_load_3 = vec4f(b[((following + b_p_3) * u.n + b_j_3) >> 2u]);
+        b_load_0 = vec4f(b[b_from_0 + following * (u.n >> 2u)]);
+        b_load_1 = vec4f(b[b_from_1 + following * (u.n >> 2u)]);
+        b_load_2 = vec4f(b[b_from_2 + following * (u.n >> 2u)]);
+        b_load_3 = vec4f(b[b_from_3 + following * (u.n >> 2u)]);
         {  // p = 0
             let a_0 = a_tile[0u][0u][row];
             let a_1 = a_tile[0u][1u][row];
-            let b_0 = b_tile[0u][0u][column];
+            let b_0 = b_tile[0u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -132,7 +140,7 @@ fn main(
         {  // p = 1
             let a_0 = a_tile[1u][0u][row];
             let a_1 = a_tile[1u][1u][row];
-            let b_0 = b_tile[1u][0u][column];
+            let b_0 = b_tile[1u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -145,7 +153,7 @@ fn main(
         {  // p = 2
             let a_0 = a_tile[2u][0u][row];
             let a_1 = a_tile[2u][1u][row];
-            let b_0 = b_tile[2u][0u][column];
+            let b_0 = b_tile[2u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -158,7 +166,7 @@ fn main(
         {  // p = 3
             let a_0 = a_tile[3u][0u][row];
             let a_1 = a_tile[3u][1u][row];
-            let b_0 = b_tile[3u][0u][column];
+            let b_0 = b_tile[3u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -171,7 +179,7 @@ fn main(
         {  // p = 4
             let a_0 = a_tile[4u][0u][row];
             let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
+            let b_0 = b_tile[4u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -184,7 +192,7 @@ fn main(
         {  // p = 5
             let a_0 = a_tile[5u][0u][row];
             let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
+            let b_0 = b_tile[5u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -197,7 +205,7 @@ fn main(
         {  // p = 6
             let a_0 = a_tile[6u][0u][row];
             let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
+            let b_0 = b_tile[6u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -210,7 +218,7 @@ fn main(
         {  // p = 7
             let a_0 = a_tile[7u][0u][row];
             let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
+            let b_0 = b_tile[7u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -223,7 +231,7 @@ fn main(
         {  // p = 8
             let a_0 = a_tile[8u][0u][row];
             let a_1 = a_tile[8u][1u][row];
-            let b_0 = b_tile[8u][0u][column];
+            let b_0 = b_tile[8u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -236,7 +244,7 @@ fn main(
         {  // p = 9
             let a_0 = a_tile[9u][0u][row];
             let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
+            let b_0 = b_tile[9u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -249,7 +257,7 @@ fn main(
         {  // p = 10
             let a_0 = a_tile[10u][0u][row];
             let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
+            let b_0 = b_tile[10u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -262,7 +270,7 @@ fn main(
         {  // p = 11
             let a_0 = a_tile[11u][0u][row];
             let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
+            let b_0 = b_tile[11u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -275,7 +283,7 @@ fn main(
         {  // p = 12
             let a_0 = a_tile[12u][0u][row];
             let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
+            let b_0 = b_tile[12u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -288,7 +296,7 @@ fn main(
         {  // p = 13
             let a_0 = a_tile[13u][0u][row];
             let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
+            let b_0 = b_tile[13u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -301,7 +309,7 @@ fn main(
         {  // p = 14
             let a_0 = a_tile[14u][0u][row];
             let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
+            let b_0 = b_tile[14u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -314,7 +322,7 @@ fn main(
         {  // p = 15
             let a_0 = a_tile[15u][0u][row];
             let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
+            let b_0 = b_tile[15u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;

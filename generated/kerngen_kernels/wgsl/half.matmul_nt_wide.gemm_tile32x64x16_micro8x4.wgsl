@@ -49,6 +49,10 @@ fn main(
     let a_i_line_1 = min(tile_row + (a_at * 4u + 1u), u.m - 1u);
     let a_i_line_2 = min(tile_row + (a_at * 4u + 2u), u.m - 1u);
     let a_i_line_3 = min(tile_row + (a_at * 4u + 3u), u.m - 1u);
+    let a_from_line_0 = a_i_line_0 * (u.k >> 2u) + (a_p >> 2u);
+    let a_from_line_1 = a_i_line_1 * (u.k >> 2u) + (a_p >> 2u);
+    let a_from_line_2 = a_i_line_2 * (u.k >> 2u) + (a_p >> 2u);
+    let a_from_line_3 = a_i_line_3 * (u.k >> 2u) + (a_p >> 2u);
     let b_unit = lane;
     let b_at = b_unit >> 2u;
     let b_p = (b_unit & 3u) * 4u;
@@ -56,6 +60,10 @@ fn main(
     let b_j_line_1 = min(tile_column + (b_at * 4u + 1u), u.n - 1u);
     let b_j_line_2 = min(tile_column + (b_at * 4u + 2u), u.n - 1u);
     let b_j_line_3 = min(tile_column + (b_at * 4u + 3u), u.n - 1u);
+    let b_from_line_0 = b_j_line_0 * (u.k >> 2u) + (b_p >> 2u);
+    let b_from_line_1 = b_j_line_1 * (u.k >> 2u) + (b_p >> 2u);
+    let b_from_line_2 = b_j_line_2 * (u.k >> 2u) + (b_p >> 2u);
+    let b_from_line_3 = b_j_line_3 * (u.k >> 2u) + (b_p >> 2u);
 
     var acc_0: vec4f;
     var acc_1: vec4f;
@@ -75,15 +83,15 @@ fn main(
     var b_load_line_2: vec4f;
     var b_load_line_3: vec4f;
     if (a_unit < 32u) {
-        a_load_line_0 = vec4f(a[(a_i_line_0 * u.k + a_p) >> 2u]);
-        a_load_line_1 = vec4f(a[(a_i_line_1 * u.k + a_p) >> 2u]);
-        a_load_line_2 = vec4f(a[(a_i_line_2 * u.k + a_p) >> 2u]);
-        a_load_line_3 = vec4f(a[(a_i_line_3 * u.k + a_p) >> 2u]);
+        a_load_line_0 = vec4f(a[a_from_line_0]);
+        a_load_line_1 = vec4f(a[a_from_line_1]);
+        a_load_line_2 = vec4f(a[a_from_line_2]);
+        a_load_line_3 = vec4f(a[a_from_line_3]);
     }
-    b_load_line_0 = vec4f(b[(b_j_line_0 * u.k + b_p) >> 2u]);
-    b_load_line_1 = vec4f(b[(b_j_line_1 * u.k + b_p) >> 2u]);
-    b_load_line_2 = vec4f(b[(b_j_line_2 * u.k + b_p) >> 2u]);
-    b_load_line_3 = vec4f(b[(b_j_line_3 * u.k + b_p) >> 2u]);
+    b_load_line_0 = vec4f(b[b_from_line_0]);
+    b_load_line_1 = vec4f(b[b_from_line_1]);
+    b_load_line_2 = vec4f(b[b_from_line_2]);
+    b_load_line_3 = vec4f(b[b_from_line_3]);
     for (var first = 0u; first < u.k; first += 16u) {
         if (a_unit < 32u) {
             a_tile[a_p][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
@@ -91,22 +99,22 @@ fn main(
             a_tile[a_p + 2u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
             a_tile[a_p + 3u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
         }
-        b_tile[b_p][b_at >> 4u][b_at & 15u] = vec4f(b_load_line_0.x, b_load_line_1.x, b_load_line_2.x, b_load_line_3.x);
-        b_tile[b_p + 1u][b_at >> 4u][b_at & 15u] = vec4f(b_load_line_0.y, b_load_line_1.y, b_load_line_2.y, b_load_line_3.y);
-        b_tile[b_p + 2u][b_at >> 4u][b_at & 15u] = vec4f(b_load_line_0.z, b_load_line_1.z, b_load_line_2.z, b_load_line_3.z);
-        b_tile[b_p + 3u][b_at >> 4u][b_at & 15u] = vec4f(b_load_line_0.w, b_load_line_1.w, b_load_line_2.w, b_load_line_3.w);
+        b_tile[b_p][b_at >> 4u][(b_at & 15u) ^ (((b_p >> 2u) * 4u) >> 1u)] = vec4f(b_load_line_0.x, b_load_line_1.x, b_load_line_2.x, b_load_line_3.x);
+        b_tile[b_p + 1u][b_at >> 4u][(b_at & 15u) ^ (((b_p >> 2u) * 4u) >> 1u)] = vec4f(b_load_line_0.y, b_load_line_1.y, b_load_line_2.y, b_load_line_3.y);
+        b_tile[b_p + 2u][b_at >> 4u][(b_at & 15u) ^ (((b_p >> 2u) * 4u) >> 1u)] = vec4f(b_load_line_0.z, b_load_line_1.z, b_load_line_2.z, b_load_line_3.z);
+        b_tile[b_p + 3u][b_at >> 4u][(b_at & 15u) ^ (((b_p >> 2u) * 4u) >> 1u)] = vec4f(b_load_line_0.w, b_load_line_1.w, b_load_line_2.w, b_load_line_3.w);
         workgroupBarrier();
         let following = min(first + 16u, u.k - 16u);
         if (a_unit < 32u) {
-            a_load_line_0 = vec4f(a[(a_i_line_0 * u.k + (following + a_p)) >> 2u]);
-            a_load_line_1 = vec4f(a[(a_i_line_1 * u.k + (following + a_p)) >> 2u]);
-            a_load_line_2 = vec4f(a[(a_i_line_2 * u.k + (following + a_p)) >> 2u]);
-            a_load_line_3 = vec4f(a[(a_i_line_3 * u.k + (following + a_p)) >> 2u]);
+            a_load_line_0 = vec4f(a[a_from_line_0 + (following >> 2u)]);
+            a_load_line_1 = vec4f(a[a_from_line_1 + (following >> 2u)]);
+            a_load_line_2 = vec4f(a[a_from_line_2 + (following >> 2u)]);
+            a_load_line_3 = vec4f(a[a_from_line_3 + (following >> 2u)]);
         }
-        b_load_line_0 = vec4f(b[(b_j_line_0 * u.k + (following + b_p)) >> 2u]);
-        b_load_line_1 = vec4f(b[(b_j_line_1 * u.k + (following + b_p)) >> 2u]);
-        b_load_line_2 = vec4f(b[(b_j_line_2 * u.k + (following + b_p)) >> 2u]);
-        b_load_line_3 = vec4f(b[(b_j_line_3 * u.k + (following + b_p)) >> 2u]);
+        b_load_line_0 = vec4f(b[b_from_line_0 + (following >> 2u)]);
+        b_load_line_1 = vec4f(b[b_from_line_1 + (following >> 2u)]);
+        b_load_line_2 = vec4f(b[b_from_line_2 + (following >> 2u)]);
+        b_load_line_3 = vec4f(b[b_from_line_3 + (following >> 2u)]);
         {  // p = 0
             let a_0 = a_tile[0u][0u][row];
             let a_1 = a_tile[0u][1u][row];
@@ -162,7 +170,7 @@ fn main(
         {  // p = 4
             let a_0 = a_tile[4u][0u][row];
             let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
+            let b_0 = b_tile[4u][0u][column ^ 2u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -175,7 +183,7 @@ fn main(
         {  // p = 5
             let a_0 = a_tile[5u][0u][row];
             let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
+            let b_0 = b_tile[5u][0u][column ^ 2u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -188,7 +196,7 @@ fn main(
         {  // p = 6
             let a_0 = a_tile[6u][0u][row];
             let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
+            let b_0 = b_tile[6u][0u][column ^ 2u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -201,7 +209,7 @@ fn main(
         {  // p = 7
             let a_0 = a_tile[7u][0u][row];
             let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
+            let b_0 = b_tile[7u][0u][column ^ 2u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -214,7 +222,7 @@ fn main(
         {  // p = 8
             let a_0 = a_tile[8u][0u][row];
             let a_1 = a_tile[8u][1u][row];
-            let b_0 = b_tile[8u][0u][column];
+            let b_0 = b_tile[8u][0u][column ^ 4u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -227,7 +235,7 @@ fn main(
         {  // p = 9
             let a_0 = a_tile[9u][0u][row];
             let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
+            let b_0 = b_tile[9u][0u][column ^ 4u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -240,7 +248,7 @@ fn main(
         {  // p = 10
             let a_0 = a_tile[10u][0u][row];
             let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
+            let b_0 = b_tile[10u][0u][column ^ 4u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -253,7 +261,7 @@ fn main(
         {  // p = 11
             let a_0 = a_tile[11u][0u][row];
             let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
+            let b_0 = b_tile[11u][0u][column ^ 4u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -266,7 +274,7 @@ fn main(
         {  // p = 12
             let a_0 = a_tile[12u][0u][row];
             let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
+            let b_0 = b_tile[12u][0u][column ^ 6u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -279,7 +287,7 @@ fn main(
         {  // p = 13
             let a_0 = a_tile[13u][0u][row];
             let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
+            let b_0 = b_tile[13u][0u][column ^ 6u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -292,7 +300,7 @@ fn main(
         {  // p = 14
             let a_0 = a_tile[14u][0u][row];
             let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
+            let b_0 = b_tile[14u][0u][column ^ 6u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -305,7 +313,7 @@ fn main(
         {  // p = 15
             let a_0 = a_tile[15u][0u][row];
             let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
+            let b_0 = b_tile[15u][0u][column ^ 6u];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;

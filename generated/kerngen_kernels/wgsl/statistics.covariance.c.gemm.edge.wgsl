@@ -12,35 +12,19 @@ struct CovarianceUniform {
 @group(0) @binding(0) var<uniform> u: CovarianceUniform;
 @group(0) @binding(1) var<storage, read_write> c: array<f32>;
 @group(0) @binding(2) var<storage, read> d: array<f32>;
-var<workgroup> a_tile: array<array<array<vec4f, 16>, 2>, 16>;
-var<workgroup> b_tile: array<array<array<vec4f, 8>, 4>, 16>;
+var<workgroup> a_tile: array<array<vec4f, 32>, 16>;
+var<workgroup> b_tile: array<array<vec4f, 32>, 16>;
 
-// An element of the operand a; terms beyond the last are 0.
-fn a_element(i: u32, p: u32) -> f32 {
-    let nearest = min(i, u.m - 1u);
-    return select(0.0, d[nearest * u.n + min(p, u.n - 1u)], i < u.m);
+// Four neighbours along p of the operand a; beyond its end, the last one.
+fn a_vector(start: u32) -> vec4f {
+    let last = u.m * u.n - 1u;
+    return vec4f(d[min(start, last)], d[min(start + 1u, last)], d[min(start + 2u, last)], d[min(start + 3u, last)]);
 }
 
-// Four neighbouring elements of the operand a.
-fn a_vector(i: u32, p: u32) -> vec4f {
-    if (p + 3u < u.n && i < u.m) {
-        return vec4f(d[i * u.n + p], d[i * u.n + p + 1u], d[i * u.n + p + 2u], d[i * u.n + p + 3u]);
-    }
-    return vec4f(a_element(i, p), a_element(i, p + 1u), a_element(i, p + 2u), a_element(i, p + 3u));
-}
-
-// An element of the operand b; terms beyond the last are 0.
-fn b_element(i: u32, q: u32) -> f32 {
-    let nearest_ = min(i, u.m - 1u);
-    return select(0.0, d[nearest_ * u.n + min(q, u.n - 1u)], i < u.m);
-}
-
-// Four neighbouring elements of the operand b.
-fn b_vector(i: u32, q: u32) -> vec4f {
-    if (q + 3u < u.n && i < u.m) {
-        return vec4f(d[i * u.n + q], d[i * u.n + q + 1u], d[i * u.n + q + 2u], d[i * u.n + q + 3u]);
-    }
-    return vec4f(b_element(i, q), b_element(i, q + 1u), b_element(i, q + 2u), b_element(i, q + 3u));
+// Four neighbours along q of the operand b; beyond its end, the last one.
+fn b_vector(start_: u32) -> vec4f {
+    let last_ = u.m * u.n - 1u;
+    return vec4f(d[min(start_, last_)], d[min(start_ + 1u, last_)], d[min(start_ + 2u, last_)], d[min(start_ + 3u, last_)]);
 }
 
 // What becomes of one total.
@@ -71,34 +55,42 @@ fn main(
     let a_at_0 = a_unit_0 & 31u;
     let a_i_0 = a_unit_0 >> 5u;
     let a_p_0 = tile_row + a_at_0 * 4u;
+    let a_from_0 = a_i_0 * u.n + a_p_0;
     let a_unit_1 = lane + 128u;
     let a_at_1 = a_unit_1 & 31u;
     let a_i_1 = a_unit_1 >> 5u;
     let a_p_1 = tile_row + a_at_1 * 4u;
+    let a_from_1 = a_i_1 * u.n + a_p_1;
     let a_unit_2 = lane + 256u;
     let a_at_2 = a_unit_2 & 31u;
     let a_i_2 = a_unit_2 >> 5u;
     let a_p_2 = tile_row + a_at_2 * 4u;
+    let a_from_2 = a_i_2 * u.n + a_p_2;
     let a_unit_3 = lane + 384u;
     let a_at_3 = a_unit_3 & 31u;
     let a_i_3 = a_unit_3 >> 5u;
     let a_p_3 = tile_row + a_at_3 * 4u;
+    let a_from_3 = a_i_3 * u.n + a_p_3;
     let b_unit_0 = lane;
     let b_at_0 = b_unit_0 & 31u;
     let b_i_0 = b_unit_0 >> 5u;
     let b_q_0 = tile_column + b_at_0 * 4u;
+    let b_from_0 = b_i_0 * u.n + b_q_0;
     let b_unit_1 = lane + 128u;
     let b_at_1 = b_unit_1 & 31u;
     let b_i_1 = b_unit_1 >> 5u;
     let b_q_1 = tile_column + b_at_1 * 4u;
+    let b_from_1 = b_i_1 * u.n + b_q_1;
     let b_unit_2 = lane + 256u;
     let b_at_2 = b_unit_2 & 31u;
     let b_i_2 = b_unit_2 >> 5u;
     let b_q_2 = tile_column + b_at_2 * 4u;
+    let b_from_2 = b_i_2 * u.n + b_q_2;
     let b_unit_3 = lane + 384u;
     let b_at_3 = b_unit_3 & 31u;
     let b_i_3 = b_unit_3 >> 5u;
     let b_q_3 = tile_column + b_at_3 * 4u;
+    let b_from_3 = b_i_3 * u.n + b_q_3;
 
     var acc_0_0: vec4f;
     var acc_0_1: vec4f;
@@ -142,41 +134,52 @@ fn main(
     var b_load_2: vec4f;
     var b_load_3: vec4f;
     if (0u < u.m) {
-        a_load_0 = a_vector(a_i_0, a_p_0);
-        a_load_1 = a_vector(a_i_1, a_p_1);
-        a_load_2 = a_vector(a_i_2, a_p_2);
-        a_load_3 = a_vector(a_i_3, a_p_3);
-        b_load_0 = b_vector(b_i_0, b_q_0);
-        b_load_1 = b_vector(b_i_1, b_q_1);
-        b_load_2 = b_vector(b_i_2, b_q_2);
-        b_load_3 = b_vector(b_i_3, b_q_3);
+        a_load_0 = a_vector(a_from_0);
+        a_load_1 = a_vector(a_from_1);
+        a_load_2 = a_vector(a_from_2);
+        a_load_3 = a_vector(a_from_3);
+        b_load_0 = b_vector(b_from_0);
+        b_load_1 = b_vector(b_from_1);
+        b_load_2 = b_vector(b_from_2);
+        b_load_3 = b_vector(b_from_3);
     }
     for (var first = 0u; first < u.m; first += 16u) {
-        a_tile[a_i_0][a_at_0 >> 4u][a_at_0 & 15u] = a_load_0;
-        a_tile[a_i_1][a_at_1 >> 4u][a_at_1 & 15u] = a_load_1;
-        a_tile[a_i_2][a_at_2 >> 4u][a_at_2 & 15u] = a_load_2;
-        a_tile[a_i_3][a_at_3 >> 4u][a_at_3 & 15u] = a_load_3;
-        b_tile[b_i_0][b_at_0 >> 3u][b_at_0 & 7u] = b_load_0;
-        b_tile[b_i_1][b_at_1 >> 3u][b_at_1 & 7u] = b_load_1;
-        b_tile[b_i_2][b_at_2 >> 3u][b_at_2 & 7u] = b_load_2;
-        b_tile[b_i_3][b_at_3 >> 3u][b_at_3 & 7u] = b_load_3;
+        if (first + 16u > u.m) {
+            let left = u.m - first;
+            a_load_0 = select(vec4f(0.0), a_load_0, a_i_0 < left);
+            a_load_1 = select(vec4f(0.0), a_load_1, a_i_1 < left);
+            a_load_2 = select(vec4f(0.0), a_load_2, a_i_2 < left);
+            a_load_3 = select(vec4f(0.0), a_load_3, a_i_3 < left);
+            b_load_0 = select(vec4f(0.0), b_load_0, b_i_0 < left);
+            b_load_1 = select(vec4f(0.0), b_load_1, b_i_1 < left);
+            b_load_2 = select(vec4f(0.0), b_load_2, b_i_2 < left);
+            b_load_3 = select(vec4f(0.0), b_load_3, b_i_3 < left);
+        }
+        a_tile[a_i_0][a_at_0] = a_load_0;
+        a_tile[a_i_1][a_at_1] = a_load_1;
+        a_tile[a_i_2][a_at_2] = a_load_2;
+        a_tile[a_i_3][a_at_3] = a_load_3;
+        b_tile[b_i_0][b_at_0] = b_load_0;
+        b_tile[b_i_1][b_at_1] = b_load_1;
+        b_tile[b_i_2][b_at_2] = b_load_2;
+        b_tile[b_i_3][b_at_3] = b_load_3;
         workgroupBarrier();
         let following = first + 16u;
-        a_load_0 = a_vector(following + a_i_0, a_p_0);
-        a_load_1 = a_vector(following + a_i_1, a_p_1);
-        a_load_2 = a_vector(following + a_i_2, a_p_2);
-        a_load_3 = a_vector(following + a_i_3, a_p_3);
-        b_load_0 = b_vector(following + b_i_0, b_q_0);
-        b_load_1 = b_vector(following + b_i_1, b_q_1);
-        b_load_2 = b_vector(following + b_i_2, b_q_2);
-        b_load_3 = b_vector(following + b_i_3, b_q_3);
+        a_load_0 = a_vector(a_from_0 + following * u.n);
+        a_load_1 = a_vector(a_from_1 + following * u.n);
+        a_load_2 = a_vector(a_from_2 + following * u.n);
+        a_load_3 = a_vector(a_from_3 + following * u.n);
+        b_load_0 = b_vector(b_from_0 + following * u.n);
+        b_load_1 = b_vector(b_from_1 + following * u.n);
+        b_load_2 = b_vector(b_from_2 + following * u.n);
+        b_load_3 = b_vector(b_from_3 + following * u.n);
         {  // i = 0
-            let a_0 = a_tile[0u][0u][row];
-            let a_1 = a_tile[0u][1u][row];
-            let b_0 = b_tile[0u][0u][column];
-            let b_1 = b_tile[0u][1u][column];
-            let b_2 = b_tile[0u][2u][column];
-            let b_3 = b_tile[0u][3u][column];
+            let a_0 = a_tile[0u][row];
+            let a_1 = a_tile[0u][row + 16u];
+            let b_0 = b_tile[0u][column];
+            let b_1 = b_tile[0u][column + 8u];
+            let b_2 = b_tile[0u][column + 16u];
+            let b_3 = b_tile[0u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -211,12 +214,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 1
-            let a_0 = a_tile[1u][0u][row];
-            let a_1 = a_tile[1u][1u][row];
-            let b_0 = b_tile[1u][0u][column];
-            let b_1 = b_tile[1u][1u][column];
-            let b_2 = b_tile[1u][2u][column];
-            let b_3 = b_tile[1u][3u][column];
+            let a_0 = a_tile[1u][row];
+            let a_1 = a_tile[1u][row + 16u];
+            let b_0 = b_tile[1u][column];
+            let b_1 = b_tile[1u][column + 8u];
+            let b_2 = b_tile[1u][column + 16u];
+            let b_3 = b_tile[1u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -251,12 +254,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 2
-            let a_0 = a_tile[2u][0u][row];
-            let a_1 = a_tile[2u][1u][row];
-            let b_0 = b_tile[2u][0u][column];
-            let b_1 = b_tile[2u][1u][column];
-            let b_2 = b_tile[2u][2u][column];
-            let b_3 = b_tile[2u][3u][column];
+            let a_0 = a_tile[2u][row];
+            let a_1 = a_tile[2u][row + 16u];
+            let b_0 = b_tile[2u][column];
+            let b_1 = b_tile[2u][column + 8u];
+            let b_2 = b_tile[2u][column + 16u];
+            let b_3 = b_tile[2u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -291,12 +294,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 3
-            let a_0 = a_tile[3u][0u][row];
-            let a_1 = a_tile[3u][1u][row];
-            let b_0 = b_tile[3u][0u][column];
-            let b_1 = b_tile[3u][1u][column];
-            let b_2 = b_tile[3u][2u][column];
-            let b_3 = b_tile[3u][3u][column];
+            let a_0 = a_tile[3u][row];
+            let a_1 = a_tile[3u][row + 16u];
+            let b_0 = b_tile[3u][column];
+            let b_1 = b_tile[3u][column + 8u];
+            let b_2 = b_tile[3u][column + 16u];
+            let b_3 = b_tile[3u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -331,12 +334,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 4
-            let a_0 = a_tile[4u][0u][row];
-            let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
-            let b_1 = b_tile[4u][1u][column];
-            let b_2 = b_tile[4u][2u][column];
-            let b_3 = b_tile[4u][3u][column];
+            let a_0 = a_tile[4u][row];
+            let a_1 = a_tile[4u][row + 16u];
+            let b_0 = b_tile[4u][column];
+            let b_1 = b_tile[4u][column + 8u];
+            let b_2 = b_tile[4u][column + 16u];
+            let b_3 = b_tile[4u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -371,12 +374,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 5
-            let a_0 = a_tile[5u][0u][row];
-            let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
-            let b_1 = b_tile[5u][1u][column];
-            let b_2 = b_tile[5u][2u][column];
-            let b_3 = b_tile[5u][3u][column];
+            let a_0 = a_tile[5u][row];
+            let a_1 = a_tile[5u][row + 16u];
+            let b_0 = b_tile[5u][column];
+            let b_1 = b_tile[5u][column + 8u];
+            let b_2 = b_tile[5u][column + 16u];
+            let b_3 = b_tile[5u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -411,12 +414,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 6
-            let a_0 = a_tile[6u][0u][row];
-            let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
-            let b_1 = b_tile[6u][1u][column];
-            let b_2 = b_tile[6u][2u][column];
-            let b_3 = b_tile[6u][3u][column];
+            let a_0 = a_tile[6u][row];
+            let a_1 = a_tile[6u][row + 16u];
+            let b_0 = b_tile[6u][column];
+            let b_1 = b_tile[6u][column + 8u];
+            let b_2 = b_tile[6u][column + 16u];
+            let b_3 = b_tile[6u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -451,12 +454,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 7
-            let a_0 = a_tile[7u][0u][row];
-            let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
-            let b_1 = b_tile[7u][1u][column];
-            let b_2 = b_tile[7u][2u][column];
-            let b_3 = b_tile[7u][3u][column];
+            let a_0 = a_tile[7u][row];
+            let a_1 = a_tile[7u][row + 16u];
+            let b_0 = b_tile[7u][column];
+            let b_1 = b_tile[7u][column + 8u];
+            let b_2 = b_tile[7u][column + 16u];
+            let b_3 = b_tile[7u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -491,12 +494,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 8
-            let a_0 = a_tile[8u][0u][row];
-            let a_1 = a_tile[8u][1u][row];
-            let b_0 = b_tile[8u][0u][column];
-            let b_1 = b_tile[8u][1u][column];
-            let b_2 = b_tile[8u][2u][column];
-            let b_3 = b_tile[8u][3u][column];
+            let a_0 = a_tile[8u][row];
+            let a_1 = a_tile[8u][row + 16u];
+            let b_0 = b_tile[8u][column];
+            let b_1 = b_tile[8u][column + 8u];
+            let b_2 = b_tile[8u][column + 16u];
+            let b_3 = b_tile[8u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -531,12 +534,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 9
-            let a_0 = a_tile[9u][0u][row];
-            let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
-            let b_1 = b_tile[9u][1u][column];
-            let b_2 = b_tile[9u][2u][column];
-            let b_3 = b_tile[9u][3u][column];
+            let a_0 = a_tile[9u][row];
+            let a_1 = a_tile[9u][row + 16u];
+            let b_0 = b_tile[9u][column];
+            let b_1 = b_tile[9u][column + 8u];
+            let b_2 = b_tile[9u][column + 16u];
+            let b_3 = b_tile[9u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -571,12 +574,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 10
-            let a_0 = a_tile[10u][0u][row];
-            let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
-            let b_1 = b_tile[10u][1u][column];
-            let b_2 = b_tile[10u][2u][column];
-            let b_3 = b_tile[10u][3u][column];
+            let a_0 = a_tile[10u][row];
+            let a_1 = a_tile[10u][row + 16u];
+            let b_0 = b_tile[10u][column];
+            let b_1 = b_tile[10u][column + 8u];
+            let b_2 = b_tile[10u][column + 16u];
+            let b_3 = b_tile[10u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -611,12 +614,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 11
-            let a_0 = a_tile[11u][0u][row];
-            let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
-            let b_1 = b_tile[11u][1u][column];
-            let b_2 = b_tile[11u][2u][column];
-            let b_3 = b_tile[11u][3u][column];
+            let a_0 = a_tile[11u][row];
+            let a_1 = a_tile[11u][row + 16u];
+            let b_0 = b_tile[11u][column];
+            let b_1 = b_tile[11u][column + 8u];
+            let b_2 = b_tile[11u][column + 16u];
+            let b_3 = b_tile[11u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -651,12 +654,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 12
-            let a_0 = a_tile[12u][0u][row];
-            let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
-            let b_1 = b_tile[12u][1u][column];
-            let b_2 = b_tile[12u][2u][column];
-            let b_3 = b_tile[12u][3u][column];
+            let a_0 = a_tile[12u][row];
+            let a_1 = a_tile[12u][row + 16u];
+            let b_0 = b_tile[12u][column];
+            let b_1 = b_tile[12u][column + 8u];
+            let b_2 = b_tile[12u][column + 16u];
+            let b_3 = b_tile[12u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -691,12 +694,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 13
-            let a_0 = a_tile[13u][0u][row];
-            let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
-            let b_1 = b_tile[13u][1u][column];
-            let b_2 = b_tile[13u][2u][column];
-            let b_3 = b_tile[13u][3u][column];
+            let a_0 = a_tile[13u][row];
+            let a_1 = a_tile[13u][row + 16u];
+            let b_0 = b_tile[13u][column];
+            let b_1 = b_tile[13u][column + 8u];
+            let b_2 = b_tile[13u][column + 16u];
+            let b_3 = b_tile[13u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -731,12 +734,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 14
-            let a_0 = a_tile[14u][0u][row];
-            let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
-            let b_1 = b_tile[14u][1u][column];
-            let b_2 = b_tile[14u][2u][column];
-            let b_3 = b_tile[14u][3u][column];
+            let a_0 = a_tile[14u][row];
+            let a_1 = a_tile[14u][row + 16u];
+            let b_0 = b_tile[14u][column];
+            let b_1 = b_tile[14u][column + 8u];
+            let b_2 = b_tile[14u][column + 16u];
+            let b_3 = b_tile[14u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;
@@ -771,12 +774,12 @@ fn main(
             acc_7_0 += a_1.w * b_0;
         }
         {  // i = 15
-            let a_0 = a_tile[15u][0u][row];
-            let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
-            let b_1 = b_tile[15u][1u][column];
-            let b_2 = b_tile[15u][2u][column];
-            let b_3 = b_tile[15u][3u][column];
+            let a_0 = a_tile[15u][row];
+            let a_1 = a_tile[15u][row + 16u];
+            let b_0 = b_tile[15u][column];
+            let b_1 = b_tile[15u][column + 8u];
+            let b_2 = b_tile[15u][column + 16u];
+            let b_3 = b_tile[15u][column + 24u];
             acc_0_0 += a_0.x * b_0;
             acc_0_1 += a_0.x * b_1;
             acc_0_2 += a_0.x * b_2;

@@ -12,35 +12,19 @@ struct CovarianceUniform {
 @group(0) @binding(0) var<uniform> u: CovarianceUniform;
 @group(0) @binding(1) var<storage, read_write> c: array<f32>;
 @group(0) @binding(2) var<storage, read> d: array<f32>;
-var<workgroup> a_tile: array<array<array<vec4f, 4>, 2>, 16>;
-var<workgroup> b_tile: array<array<array<vec4f, 16>, 1>, 16>;
+var<workgroup> a_tile: array<array<vec4f, 8>, 16>;
+var<workgroup> b_tile: array<array<vec4f, 16>, 16>;
 
-// An element of the operand a; terms beyond the last are 0.
-fn a_element(i: u32, p: u32) -> f32 {
-    let nearest = min(i, u.m - 1u);
-    return select(0.0, d[nearest * u.n + min(p, u.n - 1u)], i < u.m);
+// Four neighbours along p of the operand a; beyond its end, the last one.
+fn a_vector(start: u32) -> vec4f {
+    let last = u.m * u.n - 1u;
+    return vec4f(d[min(start, last)], d[min(start + 1u, last)], d[min(start + 2u, last)], d[min(start + 3u, last)]);
 }
 
-// Four neighbouring elements of the operand a.
-fn a_vector(i: u32, p: u32) -> vec4f {
-    if (p + 3u < u.n && i < u.m) {
-        return vec4f(d[i * u.n + p], d[i * u.n + p + 1u], d[i * u.n + p + 2u], d[i * u.n + p + 3u]);
-    }
-    return vec4f(a_element(i, p), a_element(i, p + 1u), a_element(i, p + 2u), a_element(i, p + 3u));
-}
-
-// An element of the operand b; terms beyond the last are 0.
-fn b_element(i: u32, q: u32) -> f32 {
-    let nearest_ = min(i, u.m - 1u);
-    return select(0.0, d[nearest_ * u.n + min(q, u.n - 1u)], i < u.m);
-}
-
-// Four neighbouring elements of the operand b.
-fn b_vector(i: u32, q: u32) -> vec4f {
-    if (q + 3u < u.n && i < u.m) {
-        return vec4f(d[i * u.n + q], d[i * u.n + q + 1u], d[i * u.n + q + 2u], d[i * u.n + q + 3u]);
-    }
-    return vec4f(b_element(i, q), b_element(i, q + 1u), b_element(i, q + 2u), b_element(i, q + 3u));
+// Four neighbours along q of the operand b; beyond its end, the last one.
+fn b_vector(start_: u32) -> vec4f {
+    let last_ = u.m * u.n - 1u;
+    return vec4f(d[min(start_, last_)], d[min(start_ + 1u, last_)], d[min(start_ + 2u, last_)], d[min(start_ + 3u, last_)]);
 }
 
 // What becomes of one total.
@@ -71,26 +55,32 @@ fn main(
     let a_at_0 = a_unit_0 & 7u;
     let a_i_0 = a_unit_0 >> 3u;
     let a_p_0 = tile_row + a_at_0 * 4u;
+    let a_from_0 = a_i_0 * u.n + a_p_0;
     let a_unit_1 = lane + 64u;
     let a_at_1 = a_unit_1 & 7u;
     let a_i_1 = a_unit_1 >> 3u;
     let a_p_1 = tile_row + a_at_1 * 4u;
+    let a_from_1 = a_i_1 * u.n + a_p_1;
     let b_unit_0 = lane;
     let b_at_0 = b_unit_0 & 15u;
     let b_i_0 = b_unit_0 >> 4u;
     let b_q_0 = tile_column + b_at_0 * 4u;
+    let b_from_0 = b_i_0 * u.n + b_q_0;
     let b_unit_1 = lane + 64u;
     let b_at_1 = b_unit_1 & 15u;
     let b_i_1 = b_unit_1 >> 4u;
     let b_q_1 = tile_column + b_at_1 * 4u;
+    let b_from_1 = b_i_1 * u.n + b_q_1;
     let b_unit_2 = lane + 128u;
     let b_at_2 = b_unit_2 & 15u;
     let b_i_2 = b_unit_2 >> 4u;
     let b_q_2 = tile_column + b_at_2 * 4u;
+    let b_from_2 = b_i_2 * u.n + b_q_2;
     let b_unit_3 = lane + 192u;
     let b_at_3 = b_unit_3 & 15u;
     let b_i_3 = b_unit_3 >> 4u;
     let b_q_3 = tile_column + b_at_3 * 4u;
+    let b_from_3 = b_i_3 * u.n + b_q_3;
 
     var acc_0: vec4f;
     var acc_1: vec4f;
@@ -108,32 +98,41 @@ fn main(
     var b_load_2: vec4f;
     var b_load_3: vec4f;
     if (0u < u.m) {
-        a_load_0 = a_vector(a_i_0, a_p_0);
-        a_load_1 = a_vector(a_i_1, a_p_1);
-        b_load_0 = b_vector(b_i_0, b_q_0);
-        b_load_1 = b_vector(b_i_1, b_q_1);
-        b_load_2 = b_vector(b_i_2, b_q_2);
-        b_load_3 = b_vector(b_i_3, b_q_3);
+        a_load_0 = a_vector(a_from_0);
+        a_load_1 = a_vector(a_from_1);
+        b_load_0 = b_vector(b_from_0);
+        b_load_1 = b_vector(b_from_1);
+        b_load_2 = b_vector(b_from_2);
+        b_load_3 = b_vector(b_from_3);
     }
     for (var first = 0u; first < u.m; first += 16u) {
-        a_tile[a_i_0][a_at_0 >> 2u][a_at_0 & 3u] = a_load_0;
-        a_tile[a_i_1][a_at_1 >> 2u][a_at_1 & 3u] = a_load_1;
-        b_tile[b_i_0][b_at_0 >> 4u][b_at_0 & 15u] = b_load_0;
-        b_tile[b_i_1][b_at_1 >> 4u][b_at_1 & 15u] = b_load_1;
-        b_tile[b_i_2][b_at_2 >> 4u][b_at_2 & 15u] = b_load_2;
-        b_tile[b_i_3][b_at_3 >> 4u][b_at_3 & 15u] = b_load_3;
+        if (first + 16u > u.m) {
+            let left = u.m - first;
+            a_load_0 = select(vec4f(0.0), a_load_0, a_i_0 < left);
+            a_load_1 = select(vec4f(0.0), a_load_1, a_i_1 < left);
+            b_load_0 = select(vec4f(0.0), b_load_0, b_i_0 < left);
+            b_load_1 = select(vec4f(0.0), b_load_1, b_i_1 < left);
+            b_load_2 = select(vec4f(0.0), b_load_2, b_i_2 < left);
+            b_load_3 = select(vec4f(0.0), b_load_3, b_i_3 < left);
+        }
+        a_tile[a_i_0][a_at_0] = a_load_0;
+        a_tile[a_i_1][a_at_1] = a_load_1;
+        b_tile[b_i_0][b_at_0] = b_load_0;
+        b_tile[b_i_1][b_at_1] = b_load_1;
+        b_tile[b_i_2][b_at_2] = b_load_2;
+        b_tile[b_i_3][b_at_3] = b_load_3;
         workgroupBarrier();
         let following = first + 16u;
-        a_load_0 = a_vector(following + a_i_0, a_p_0);
-        a_load_1 = a_vector(following + a_i_1, a_p_1);
-        b_load_0 = b_vector(following + b_i_0, b_q_0);
-        b_load_1 = b_vector(following + b_i_1, b_q_1);
-        b_load_2 = b_vector(following + b_i_2, b_q_2);
-        b_load_3 = b_vector(following + b_i_3, b_q_3);
+        a_load_0 = a_vector(a_from_0 + following * u.n);
+        a_load_1 = a_vector(a_from_1 + following * u.n);
+        b_load_0 = b_vector(b_from_0 + following * u.n);
+        b_load_1 = b_vector(b_from_1 + following * u.n);
+        b_load_2 = b_vector(b_from_2 + following * u.n);
+        b_load_3 = b_vector(b_from_3 + following * u.n);
         {  // i = 0
-            let a_0 = a_tile[0u][0u][row];
-            let a_1 = a_tile[0u][1u][row];
-            let b_0 = b_tile[0u][0u][column];
+            let a_0 = a_tile[0u][row];
+            let a_1 = a_tile[0u][row + 4u];
+            let b_0 = b_tile[0u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -144,9 +143,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 1
-            let a_0 = a_tile[1u][0u][row];
-            let a_1 = a_tile[1u][1u][row];
-            let b_0 = b_tile[1u][0u][column];
+            let a_0 = a_tile[1u][row];
+            let a_1 = a_tile[1u][row + 4u];
+            let b_0 = b_tile[1u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -157,9 +156,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 2
-            let a_0 = a_tile[2u][0u][row];
-            let a_1 = a_tile[2u][1u][row];
-            let b_0 = b_tile[2u][0u][column];
+            let a_0 = a_tile[2u][row];
+            let a_1 = a_tile[2u][row + 4u];
+            let b_0 = b_tile[2u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -170,9 +169,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 3
-            let a_0 = a_tile[3u][0u][row];
-            let a_1 = a_tile[3u][1u][row];
-            let b_0 = b_tile[3u][0u][column];
+            let a_0 = a_tile[3u][row];
+            let a_1 = a_tile[3u][row + 4u];
+            let b_0 = b_tile[3u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -183,9 +182,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 4
-            let a_0 = a_tile[4u][0u][row];
-            let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
+            let a_0 = a_tile[4u][row];
+            let a_1 = a_tile[4u][row + 4u];
+            let b_0 = b_tile[4u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -196,9 +195,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 5
-            let a_0 = a_tile[5u][0u][row];
-            let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
+            let a_0 = a_tile[5u][row];
+            let a_1 = a_tile[5u][row + 4u];
+            let b_0 = b_tile[5u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -209,9 +208,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 6
-            let a_0 = a_tile[6u][0u][row];
-            let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
+            let a_0 = a_tile[6u][row];
+            let a_1 = a_tile[6u][row + 4u];
+            let b_0 = b_tile[6u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -222,9 +221,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 7
-            let a_0 = a_tile[7u][0u][row];
-            let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
+            let a_0 = a_tile[7u][row];
+            let a_1 = a_tile[7u][row + 4u];
+            let b_0 = b_tile[7u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -235,9 +234,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 8
-            let a_0 = a_tile[8u][0u][row];
-            let a_1 = a_tile[8u][1u][row];
-            let b_0 = b_tile[8u][0u][column];
+            let a_0 = a_tile[8u][row];
+            let a_1 = a_tile[8u][row + 4u];
+            let b_0 = b_tile[8u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -248,9 +247,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 9
-            let a_0 = a_tile[9u][0u][row];
-            let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
+            let a_0 = a_tile[9u][row];
+            let a_1 = a_tile[9u][row + 4u];
+            let b_0 = b_tile[9u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -261,9 +260,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 10
-            let a_0 = a_tile[10u][0u][row];
-            let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
+            let a_0 = a_tile[10u][row];
+            let a_1 = a_tile[10u][row + 4u];
+            let b_0 = b_tile[10u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -274,9 +273,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 11
-            let a_0 = a_tile[11u][0u][row];
-            let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
+            let a_0 = a_tile[11u][row];
+            let a_1 = a_tile[11u][row + 4u];
+            let b_0 = b_tile[11u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -287,9 +286,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 12
-            let a_0 = a_tile[12u][0u][row];
-            let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
+            let a_0 = a_tile[12u][row];
+            let a_1 = a_tile[12u][row + 4u];
+            let b_0 = b_tile[12u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -300,9 +299,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 13
-            let a_0 = a_tile[13u][0u][row];
-            let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
+            let a_0 = a_tile[13u][row];
+            let a_1 = a_tile[13u][row + 4u];
+            let b_0 = b_tile[13u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -313,9 +312,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 14
-            let a_0 = a_tile[14u][0u][row];
-            let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
+            let a_0 = a_tile[14u][row];
+            let a_1 = a_tile[14u][row + 4u];
+            let b_0 = b_tile[14u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -326,9 +325,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 15
-            let a_0 = a_tile[15u][0u][row];
-            let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
+            let a_0 = a_tile[15u][row];
+            let a_1 = a_tile[15u][row + 4u];
+            let b_0 = b_tile[15u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;

@@ -12,8 +12,8 @@ struct CovarianceUniform {
 @group(0) @binding(0) var<uniform> u: CovarianceUniform;
 @group(0) @binding(1) var<storage, read_write> c: array<vec4f>;
 @group(0) @binding(2) var<storage, read> d: array<vec4f>;
-var<workgroup> a_tile: array<array<array<vec4f, 4>, 2>, 16>;
-var<workgroup> b_tile: array<array<array<vec4f, 16>, 1>, 16>;
+var<workgroup> a_tile: array<array<vec4f, 8>, 16>;
+var<workgroup> b_tile: array<array<vec4f, 16>, 16>;
 
 // What becomes of four neighbouring totals of a row.
 fn finish(p: u32, q: u32, c_sum: vec4f) {
@@ -43,26 +43,32 @@ fn main(
     let a_at_0 = a_unit_0 & 7u;
     let a_i_0 = a_unit_0 >> 3u;
     let a_p_0 = min(tile_row + a_at_0 * 4u, u.n - 4u);
+    let a_from_0 = a_i_0 * (u.n >> 2u) + (a_p_0 >> 2u);
     let a_unit_1 = lane + 64u;
     let a_at_1 = a_unit_1 & 7u;
     let a_i_1 = a_unit_1 >> 3u;
     let a_p_1 = min(tile_row + a_at_1 * 4u, u.n - 4u);
+    let a_from_1 = a_i_1 * (u.n >> 2u) + (a_p_1 >> 2u);
     let b_unit_0 = lane;
     let b_at_0 = b_unit_0 & 15u;
     let b_i_0 = b_unit_0 >> 4u;
     let b_q_0 = min(tile_column + b_at_0 * 4u, u.n - 4u);
+    let b_from_0 = b_i_0 * (u.n >> 2u) + (b_q_0 >> 2u);
     let b_unit_1 = lane + 64u;
     let b_at_1 = b_unit_1 & 15u;
     let b_i_1 = b_unit_1 >> 4u;
     let b_q_1 = min(tile_column + b_at_1 * 4u, u.n - 4u);
+    let b_from_1 = b_i_1 * (u.n >> 2u) + (b_q_1 >> 2u);
     let b_unit_2 = lane + 128u;
     let b_at_2 = b_unit_2 & 15u;
     let b_i_2 = b_unit_2 >> 4u;
     let b_q_2 = min(tile_column + b_at_2 * 4u, u.n - 4u);
+    let b_from_2 = b_i_2 * (u.n >> 2u) + (b_q_2 >> 2u);
     let b_unit_3 = lane + 192u;
     let b_at_3 = b_unit_3 & 15u;
     let b_i_3 = b_unit_3 >> 4u;
     let b_q_3 = min(tile_column + b_at_3 * 4u, u.n - 4u);
+    let b_from_3 = b_i_3 * (u.n >> 2u) + (b_q_3 >> 2u);
 
     var acc_0: vec4f;
     var acc_1: vec4f;
@@ -79,31 +85,31 @@ fn main(
     var b_load_1: vec4f;
     var b_load_2: vec4f;
     var b_load_3: vec4f;
-    a_load_0 = d[(a_i_0 * u.n + a_p_0) >> 2u];
-    a_load_1 = d[(a_i_1 * u.n + a_p_1) >> 2u];
-    b_load_0 = d[(b_i_0 * u.n + b_q_0) >> 2u];
-    b_load_1 = d[(b_i_1 * u.n + b_q_1) >> 2u];
-    b_load_2 = d[(b_i_2 * u.n + b_q_2) >> 2u];
-    b_load_3 = d[(b_i_3 * u.n + b_q_3) >> 2u];
+    a_load_0 = d[a_from_0];
+    a_load_1 = d[a_from_1];
+    b_load_0 = d[b_from_0];
+    b_load_1 = d[b_from_1];
+    b_load_2 = d[b_from_2];
+    b_load_3 = d[b_from_3];
     for (var first = 0u; first < u.m; first += 16u) {
-        a_tile[a_i_0][a_at_0 >> 2u][a_at_0 & 3u] = a_load_0;
-        a_tile[a_i_1][a_at_1 >> 2u][a_at_1 & 3u] = a_load_1;
-        b_tile[b_i_0][b_at_0 >> 4u][b_at_0 & 15u] = b_load_0;
-        b_tile[b_i_1][b_at_1 >> 4u][b_at_1 & 15u] = b_load_1;
-        b_tile[b_i_2][b_at_2 >> 4u][b_at_2 & 15u] = b_load_2;
-        b_tile[b_i_3][b_at_3 >> 4u][b_at_3 & 15u] = b_load_3;
+        a_tile[a_i_0][a_at_0] = a_load_0;
+        a_tile[a_i_1][a_at_1] = a_load_1;
+        b_tile[b_i_0][b_at_0] = b_load_0;
+        b_tile[b_i_1][b_at_1] = b_load_1;
+        b_tile[b_i_2][b_at_2] = b_load_2;
+        b_tile[b_i_3][b_at_3] = b_load_3;
         workgroupBarrier();
         let following = min(first + 16u, u.m - 16u);
-        a_load_0 = d[((following + a_i_0) * u.n + a_p_0) >> 2u];
-        a_load_1 = d[((following + a_i_1) * u.n + a_p_1) >> 2u];
-        b_load_0 = d[((following + b_i_0) * u.n + b_q_0) >> 2u];
-        b_load_1 = d[((following + b_i_1) * u.n + b_q_1) >> 2u];
-        b_load_2 = d[((following + b_i_2) * u.n + b_q_2) >> 2u];
-        b_load_3 = d[((following + b_i_3) * u.n + b_q_3) >> 2u];
+        a_load_0 = d[a_from_0 + following * (u.n >> 2u)];
+        a_load_1 = d[a_from_1 + following * (u.n >> 2u)];
+        b_load_0 = d[b_from_0 + following * (u.n >> 2u)];
+        b_load_1 = d[b_from_1 + following * (u.n >> 2u)];
+        b_load_2 = d[b_from_2 + following * (u.n >> 2u)];
+        b_load_3 = d[b_from_3 + following * (u.n >> 2u)];
         {  // i = 0
-            let a_0 = a_tile[0u][0u][row];
-            let a_1 = a_tile[0u][1u][row];
-            let b_0 = b_tile[0u][0u][column];
+            let a_0 = a_tile[0u][row];
+            let a_1 = a_tile[0u][row + 4u];
+            let b_0 = b_tile[0u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -114,9 +120,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 1
-            let a_0 = a_tile[1u][0u][row];
-            let a_1 = a_tile[1u][1u][row];
-            let b_0 = b_tile[1u][0u][column];
+            let a_0 = a_tile[1u][row];
+            let a_1 = a_tile[1u][row + 4u];
+            let b_0 = b_tile[1u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -127,9 +133,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 2
-            let a_0 = a_tile[2u][0u][row];
-            let a_1 = a_tile[2u][1u][row];
-            let b_0 = b_tile[2u][0u][column];
+            let a_0 = a_tile[2u][row];
+            let a_1 = a_tile[2u][row + 4u];
+            let b_0 = b_tile[2u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -140,9 +146,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 3
-            let a_0 = a_tile[3u][0u][row];
-            let a_1 = a_tile[3u][1u][row];
-            let b_0 = b_tile[3u][0u][column];
+            let a_0 = a_tile[3u][row];
+            let a_1 = a_tile[3u][row + 4u];
+            let b_0 = b_tile[3u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -153,9 +159,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 4
-            let a_0 = a_tile[4u][0u][row];
-            let a_1 = a_tile[4u][1u][row];
-            let b_0 = b_tile[4u][0u][column];
+            let a_0 = a_tile[4u][row];
+            let a_1 = a_tile[4u][row + 4u];
+            let b_0 = b_tile[4u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -166,9 +172,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 5
-            let a_0 = a_tile[5u][0u][row];
-            let a_1 = a_tile[5u][1u][row];
-            let b_0 = b_tile[5u][0u][column];
+            let a_0 = a_tile[5u][row];
+            let a_1 = a_tile[5u][row + 4u];
+            let b_0 = b_tile[5u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -179,9 +185,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 6
-            let a_0 = a_tile[6u][0u][row];
-            let a_1 = a_tile[6u][1u][row];
-            let b_0 = b_tile[6u][0u][column];
+            let a_0 = a_tile[6u][row];
+            let a_1 = a_tile[6u][row + 4u];
+            let b_0 = b_tile[6u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -192,9 +198,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 7
-            let a_0 = a_tile[7u][0u][row];
-            let a_1 = a_tile[7u][1u][row];
-            let b_0 = b_tile[7u][0u][column];
+            let a_0 = a_tile[7u][row];
+            let a_1 = a_tile[7u][row + 4u];
+            let b_0 = b_tile[7u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -205,9 +211,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 8
-            let a_0 = a_tile[8u][0u][row];
-            let a_1 = a_tile[8u][1u][row];
-            let b_0 = b_tile[8u][0u][column];
+            let a_0 = a_tile[8u][row];
+            let a_1 = a_tile[8u][row + 4u];
+            let b_0 = b_tile[8u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -218,9 +224,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 9
-            let a_0 = a_tile[9u][0u][row];
-            let a_1 = a_tile[9u][1u][row];
-            let b_0 = b_tile[9u][0u][column];
+            let a_0 = a_tile[9u][row];
+            let a_1 = a_tile[9u][row + 4u];
+            let b_0 = b_tile[9u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -231,9 +237,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 10
-            let a_0 = a_tile[10u][0u][row];
-            let a_1 = a_tile[10u][1u][row];
-            let b_0 = b_tile[10u][0u][column];
+            let a_0 = a_tile[10u][row];
+            let a_1 = a_tile[10u][row + 4u];
+            let b_0 = b_tile[10u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -244,9 +250,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 11
-            let a_0 = a_tile[11u][0u][row];
-            let a_1 = a_tile[11u][1u][row];
-            let b_0 = b_tile[11u][0u][column];
+            let a_0 = a_tile[11u][row];
+            let a_1 = a_tile[11u][row + 4u];
+            let b_0 = b_tile[11u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -257,9 +263,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 12
-            let a_0 = a_tile[12u][0u][row];
-            let a_1 = a_tile[12u][1u][row];
-            let b_0 = b_tile[12u][0u][column];
+            let a_0 = a_tile[12u][row];
+            let a_1 = a_tile[12u][row + 4u];
+            let b_0 = b_tile[12u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -270,9 +276,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 13
-            let a_0 = a_tile[13u][0u][row];
-            let a_1 = a_tile[13u][1u][row];
-            let b_0 = b_tile[13u][0u][column];
+            let a_0 = a_tile[13u][row];
+            let a_1 = a_tile[13u][row + 4u];
+            let b_0 = b_tile[13u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -283,9 +289,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 14
-            let a_0 = a_tile[14u][0u][row];
-            let a_1 = a_tile[14u][1u][row];
-            let b_0 = b_tile[14u][0u][column];
+            let a_0 = a_tile[14u][row];
+            let a_1 = a_tile[14u][row + 4u];
+            let b_0 = b_tile[14u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
@@ -296,9 +302,9 @@ fn main(
             acc_7 += a_1.w * b_0;
         }
         {  // i = 15
-            let a_0 = a_tile[15u][0u][row];
-            let a_1 = a_tile[15u][1u][row];
-            let b_0 = b_tile[15u][0u][column];
+            let a_0 = a_tile[15u][row];
+            let a_1 = a_tile[15u][row + 4u];
+            let b_0 = b_tile[15u][column];
             acc_0 += a_0.x * b_0;
             acc_1 += a_0.y * b_0;
             acc_2 += a_0.z * b_0;
