@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     "--budget",
     type=click.FloatRange(min=1),
     metavar="SECONDS",
-    help="Kernels share that time; what is not run by then is said.",
+    help="For the calls of all kernels together; what is not run is said.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 def verify(
@@ -72,11 +72,11 @@ def verify(
     """
     from kerngen.verify.campaign import Effort
 
-    end = float("inf") if budget is None else time.monotonic() + budget
-    effort = Effort(examples, seed, end)
     selection = select(src, find_project())
     with reporting(sys.stdout), _subjects(selection, kernel) as chosen, _open() as held:
         adapter = held.ctx.adapter_name
+        end = float("inf") if budget is None else time.monotonic() + budget
+        effort = Effort(examples, seed, end)
         results = [*_results(held, effort, chosen, schedule)]
     if not results:
         raise click.ClickException(f"No schedule has '{schedule}' in its name.")

@@ -34,6 +34,8 @@ from kerngen.verify.ways import Way, ways
 
 REFERENCE: Final = "NumPy reference"
 OVERLAPS: Final = "overlaps refused"
+_LARGE_SECONDS: Final = 5.0
+"""What must be left of a budget for a large call."""
 _UNAVAILABLE: Final = (LimitError, FeatureError, OutOfMemoryError)
 _UNCHECKED: Final[tuple[HealthCheck, ...]] = (
     HealthCheck.data_too_large,
@@ -219,7 +221,7 @@ class Campaign:
     def _large(self, result: Result, way: Way) -> Result:
         """Make a large call too, if none by such a schedule was made yet."""
         kind = way.schedule.strategy, way.variant.name
-        late = time.monotonic() > self.effort.deadline
+        late = time.monotonic() > self.effort.shared(self.left).soon - _LARGE_SECONDS
         if kind in self.folded or result.verdict is not Verdict.HELD or late:
             return result
         trial = Trial(self.guarded, Fitting(result.subject, way), result.tally)

@@ -53,26 +53,38 @@ def _lines(
         way.append(f"arrangement={given.arrangement!r}")
     if given.overlapping is not None:
         way.append(f"overlapping={given.overlapping}")
-    outputs = [tensor.name for tensor in written(subject)]
     yield f"with kernel({', '.join(way)}) as run:"
-    yield f"    results = run({', '.join(names)})"
-    yield from _verdict(result, found, outputs)
+    yield from _calls(found, names)
+    yield from _verdict(result, found)
 
 
-def _verdict(
-    result: Result, found: Counterexample, outputs: list[str]
-) -> Iterator[str]:
+def _calls(found: Counterexample, names: list[str]) -> Iterator[str]:
+    turn = found.given.turn
+    amid = [f"pattern={turn}"] if turn else []
+    yield f"    results = run({', '.join([*names, *amid])})"
+    if found.fault.kind == "bits":
+        yield f"    again = run({', '.join([*names, f'pattern={turn - 1}'])})"
+
+
+def _verdict(result: Result, found: Counterexample) -> Iterator[str]:
     fault = found.fault
-    if fault.kind != "value":
-        yield f"# {fault.text}"
-        return
     path = "".join(f"[{name!r}]" for name in fault.path.split(".")[1:])
     place = f"[{', '.join(map(str, fault.place))}]" if fault.place else ""
-    by = "NumPy" if result.strategy == REFERENCE else "the device"
-    yield f"got = results[{fault.result}]{path}{place}"
-    yield f"expected, bound = {_number(fault.expected)}, {_number(fault.bound)}"
-    yield f'print(f"{outputs[fault.result]}{fault.path}{place}: {by} gives {{got}}, not {{expected}} within {{bound}}")'
-    yield "assert abs(float(got) - expected) <= bound"
+    part = f"[{fault.result}]{path}{place}"
+    if fault.kind == "bits":
+        yield f"assert results{part}.tobytes() == again{part}.tobytes()"
+    elif fault.kind == "value":
+        name = [tensor.name for tensor in written(result.subject)][fault.result]
+        by = "NumPy" if result.strategy == REFERENCE else "the device"
+        yield f"got = results{part}"
+        yield f"expected, bound = {_number(fault.expected)}, {_number(fault.bound)}"
+        yield (
+            f'print(f"{name}{fault.path}{place}: {by} gives {{got}}, '
+            f'not {{expected}} within {{bound}}")'
+        )
+        yield "assert abs(float(got) - expected) <= bound"
+    else:
+        yield f"# {fault.text}"
 
 
 def _is_struct(value: Any) -> bool:

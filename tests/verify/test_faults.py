@@ -1,0 +1,97 @@
+"""Faults planted in the compiler, the runtime and the references show in some kernel.
+
+They are those of the tests of random programs; `battery.kern` has a kernel for each.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from kerngen.cli.project import Project, select
+from kerngen.verify.campaign import Campaign, Effort, Result, Verdict
+from kerngen.verify.guarded import guarded
+from kerngen.verify.subjects import subjects
+from tests.programs.faults import FAULTS, PlantedFault
+
+BATTERY = Path(__file__).with_name("battery.kern")
+
+SHOWS: Final = {
+    "a dropped tail": "parts",
+    "a wrong stride": "moved",
+    "a swapped operand": "parts",
+    "a stale let": "kept",
+    "an unclamped gather": "gathered",
+    "a guard that is off by one": "parts",
+    "a maximum that starts too high": "least",
+    "a lost remainder": "moved",
+    "signed numbers compared as unsigned": "parts",
+    "no snapshot of what a statement reads elsewhere": "taken",
+    "a lost transpose in the reference": "moved",
+    "a wrong broadcast in the reference": "averaged",
+    "a wrong field of the uniform struct": "moved",
+    "a variant for sizes that it does not suit": "kept",
+    "a reduction over the wrong index": "windows",
+    "a tile that is not cut at the edge": "product",
+    "a dropped part of a total": "kept",
+    "shift counts cut to four bits in the reference": "bits",
+    "a conversion that does not saturate in the reference": "whole",
+    "swapped dims in the reference": "moved",
+    "swapped branches": "parts",
+    "an affine subscript with a lost sign": "turned",
+    "slices of a column that all begin at the top": "columns",
+    "vectors of a row that overlap": "weighed",
+    "indices of an inlined let in the wrong order": "crossed",
+    "stages joined although one reads the other's neighbours": "neighbours",
+    "a lost part of what the lanes of a row join": "softened",
+    "a long row of which every other part is skipped": "softened",
+    "a stage that is skipped behind those that run together": "softened",
+    "padding behind a member that the shader leaves out": "balls",
+    "components of a vector in the wrong order": "balls",
+    "members taken to be apart that are one": "placed",
+    "a product with a matrix by its rows in the reference": "balls",
+    "an array in a struct of which only the first element is read": "balls",
+    "a component that is written to another's place": "placed",
+    "an element of a fixed array that is written by another index": "balls",
+}
+"""The kernel in which each fault shows."""
+
+UNSEEN: Final = {
+    "a missing barrier": "lavapipe runs the lanes of a workgroup in step",
+    "constants folded the wrong way round": "what the typed program holds is its meaning",
+    "a compound assignment by the wrong operator": "the same",
+    "a struct of which the last member is not copied": "the same",
+    "a subscript one beyond its axis": "calls are drawn by the runtime's own checks",
+}
+"""Faults that calls alone can't show, and why."""
+
+
+def first_wrong(kernel: str) -> Result | None:
+    """The first way to run a kernel of the battery that goes wrong."""
+    selection = select(BATTERY, Project())
+    names = [file.name for file in selection.files]
+    with guarded() as held, subjects(selection.library(), names) as found:
+        campaign = Campaign(held, Effort(20, 0), 100)
+        ((file, several),) = found.items()
+        (subject,) = (each for each in several if each.kernel.name == kernel)
+        results = campaign.results(file, subject)
+        return next((r for r in results if r.verdict is Verdict.WRONG), None)
+
+
+def test_every_fault_is_known() -> None:
+    assert {fault.name for fault in FAULTS} == SHOWS.keys() | UNSEEN.keys()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("fault", [f for f in FAULTS if f.name in SHOWS], ids=str)
+def test_a_fault_of_the_compiler_is_found(fault: PlantedFault) -> None:
+    with fault.planted():
+        assert first_wrong(SHOWS[fault.name]) is not None
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kernel", sorted({*SHOWS.values()}))
+def test_the_battery_holds(kernel: str) -> None:
+    assert first_wrong(kernel) is None
