@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from threading import Thread
 from typing import Any, assert_type, get_args
@@ -18,8 +16,6 @@ import kerngen.runtime as gpu
 from kerngen.matmul_cache import Layout, MatmulCache, MemoryUse
 from kerngen.matmul_cache.weights import Weight
 from kerngen.runtime import Context, Matrix, Vector, f16, f32
-from tests.project.test_readme import block
-from tests.project.tree import ROOT
 from tests.systems.products import check_product
 
 RNG = np.random.default_rng(5)
@@ -153,14 +149,6 @@ def test_strided_arrays(cache: MatmulCache) -> None:
     weight, x = normal(12, 10)[::2, ::-1], normal(6, 20)[::3, ::2]
     cache.upload_weight("w", weight)
     check_product(cache.matmul("w", x), x, weight, "strided")
-
-
-def test_the_example_of_the_documentation_runs() -> None:
-    page = (ROOT / "docs" / "matmul_cache.md").read_text("utf-8")
-    command = [sys.executable, "-W", "error", "-c", block("python", page)]
-    ran = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert ran.stdout.splitlines()[:2] == ["(5, 256)", "(64,)"]
-    assert ran.stdout.splitlines()[2].startswith("With m = 1 and n = 256, ")
 
 
 # ---- names and memory
