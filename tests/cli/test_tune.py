@@ -131,7 +131,7 @@ def test_without_out_the_schedules_are_printed(
         (("layer", "--out", "dsl/none/tuned.kern"), "there is no folder", 2),
         (("layer", "--out", "dsl/tuned.txt"), "is not a .kern file", 2),
         (("layer", "--out", "dsl/scale.kern"), "was not written by 'kerngen tune'", 1),
-        (("cut.kern",), "cut: the length 'n - k - 1' is -1", 1),
+        (("cut.kern",), "cut (cut.kern:2): the length 'n - k - 1' is -1", 1),
         (("layer", "--shapes", "n=100000,k=100000"), "can't bind its tensors", 1),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,9 @@ def test_what_does_not_fit_is_refused(
 ) -> None:
     with pytest.raises(gpu.ShapeError) as caught:
         loaded(text).f_reference(*arrays, **scalars)
-    assert str(caught.value).startswith(f"f: {message}")
+    kernel, _, said = str(caught.value).partition(": ")
+    assert re.fullmatch(r"f \(dsl/sample\.kern:\d+\)", kernel)
+    assert said.startswith(message)
 
 
 LET = "let a[i < m, j] = x[1] * f32(i) * w[j];"
