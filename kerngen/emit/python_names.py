@@ -46,7 +46,7 @@ MODULE_NAMES = IMPORTABLE | {"ABI", "annotations"}
 
 FIELD_NAMES = frozenset(
     "DTYPE FIELDS SIZE bytes_of pack pack_array pack_into pack_values_into "
-    "uniform_class unpack unpack_array value_class values_in".split()
+    "mro uniform_class unpack unpack_array value_class values_in".split()
 )
 """The members of every struct."""
 
@@ -56,6 +56,7 @@ TUPLE_NAMES = frozenset(("count", "index"))
 _PRIVATE_NAMES = frozenset(("WGSL",))
 _RESERVED = KEYWORDS | BUILTINS_IN_USE
 _NOT_FOR_MODULE = _RESERVED | MODULE_NAMES
+_NOT_FOR_CLASSES = _NOT_FOR_MODULE | FIELD_NAMES  # read where fields are declared
 _NOT_FOR_VALUES = _RESERVED | {
     *("Any", "NDArray", "ctx", "geometry", "hostmath", "np", "out", "real", "ref")
 }
@@ -182,7 +183,7 @@ def class_name(struct: Struct) -> str:
     both = len(struct.name) - len(core)
     behind = both * (both + 1) // 2 + both - front
     named = core if core[:1].isalpha() else f"v{core}"
-    return named + "_" * (behind + (named in _NOT_FOR_MODULE))
+    return named + "_" * (behind + (named in _NOT_FOR_CLASSES))
 
 
 def uniform_of(struct: Struct) -> StructLayout | None:
@@ -214,14 +215,19 @@ def _kernel_names(
     return KernelNames(
         function=function,
         reference=public.claim(f"{function}_reference"),
-        uniform=public.claim(uniform_name(kernel.name)),
-        output=public.claim(f"{pascal_case(kernel.name)}Output"),
+        uniform=public.claim(_class_like(uniform_name(kernel.name))),
+        output=public.claim(_class_like(f"{pascal_case(kernel.name)}Output")),
         description=f"_{private.claim(function.upper())}",
         hosts=f"_{private.claim(f'{function}_hosts')}",
         values=values,
         fields=_field_names(uniform_layout(kernel)),
         outputs=PythonNamer(_NOT_FOR_OUTPUTS).claim_all(outputs),
     )
+
+
+def _class_like(name: str) -> str:
+    """Return a name made of a kernel's: of one such as `_1`, only the digit is left."""
+    return name if name.isidentifier() else f"V{name}"
 
 
 @cache

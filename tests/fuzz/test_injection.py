@@ -191,7 +191,7 @@ def test_any_character_changes_no_code_or_is_refused(text: str) -> None:
     except CompileError as error:
         refused = {fault.code for fault in error.diagnostics}
     else:
-        refused = {"KG0103"} if found == PLAIN else set()
+        refused = {"KG0103"} if found == PLAIN else set[str]()
     assert refused == {"KG0103"}
 
 
