@@ -59,7 +59,8 @@ def bind_indices(
         symbol = _ranged(ex, binder, body, instead)
         if isinstance(symbol, IndexSymbol):
             known.append(symbol.index)
-        elif symbol is None:
+        elif symbol is None and ex.scope.get(binder.name.name) is None:
+            # Of a name that is taken, nothing more is to be said.
             unranged.append(binder.name)
         introduce(ex, binder.name, symbol or FaultySymbol("an index", binder.name.span))
     is_doubtful = any(used_in_subscripts(name.name, body) for name in unranged)

@@ -13,16 +13,11 @@ from typing import TypeAlias
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import faults, foreign, forms, habits, slips, wording
+from kerngen.syntax.binders import binder_remedy, mut_remedy
 from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.mistake import Mistake
 from kerngen.syntax.numbers import as_written_here
-from kerngen.syntax.remedies import (
-    begins_statement,
-    binder_remedy,
-    mut_remedy,
-    remedy,
-    separates_parameters,
-)
+from kerngen.syntax.remedies import begins_statement, remedy, separates_parameters
 
 _ENDS = wording.CLOSERS | wording.ITEMS | {"DOC"}
 _INNER_ENDS = _ENDS | {"SEMICOLON", "ARROW", "OPEN_BRACE", "LET", "HOST"}
@@ -30,7 +25,7 @@ _INNER_ENDS = _ENDS | {"SEMICOLON", "ARROW", "OPEN_BRACE", "LET", "HOST"}
 # The terminal that closes a bracket, and those that can't stand inside it.
 _CLOSING = {
     "(": ("CLOSE_PAREN", _INNER_ENDS),
-    "[": ("CLOSE_BRACKET", _INNER_ENDS | {"COLON", "ASSIGN"}),
+    "[": ("CLOSE_BRACKET", _INNER_ENDS | {"COLON", "ASSIGN", "ASSIGN_OP", "IF"}),
     "{": ("CLOSE_BRACE", _ENDS),
 }
 
@@ -40,6 +35,8 @@ _LIKE_A_NUMBER = re.compile(r"(?<![\w.\])])(?:[0-9][\w.]*|\.[0-9][\w.]*)")
 _IN_A_NUMBER = re.compile(r"[\w.]")
 
 _DIRECTIVE = re.compile(r"#\s*(\w+)")
+
+_NAMED_AFTER = {":": "a type", ".": "a member", "@": "an attribute"}
 
 _AFTER_INDEX = frozenset({"COMMA", "LESS", "CLOSE_BRACKET"})
 _LONGEST_OPERATOR = 3
@@ -65,10 +62,18 @@ def _unexpected(mistake: Mistake) -> Diagnostic:
     return faults.UnexpectedToken(
         span=span,
         found=_found(mistake),
-        expected=wording.describe(mistake.accepts),
+        expected=_expected(mistake),
         opening=mistake.lexeme_span(blamed) if blamed else None,
         remedy=_closed(mistake) if blamed else remedy(mistake),
     )
+
+
+def _expected(mistake: Mistake) -> tuple[str, ...]:
+    """Say what is expected; of a name, what it would be the name of."""
+    name = _NAMED_AFTER.get(mistake.text_before(1))
+    if name and "NAME" in mistake.accepts <= {"NAME", "REDUCE"}:
+        return (name,)
+    return wording.describe(mistake.accepts)
 
 
 def _closed(mistake: Mistake) -> str:
@@ -89,6 +94,9 @@ def _unclosed(mistake: Mistake) -> Lexeme | None:
     if mistake.opening is None or separates_parameters(mistake):
         return None
     closer, ends = _CLOSING[mistake.opening.text]
+    # A group holds one value: a ',' belongs to what is around it.
+    if mistake.follows_value and "COMMA" not in mistake.accepts:
+        ends = ends | {"COMMA"}
     return (
         mistake.opening if closer in mistake.accepts and mistake.kind in ends else None
     )

@@ -9,16 +9,16 @@ from typing import TypeAlias
 
 from kerngen.syntax.foreign import TYPES
 from kerngen.syntax.mistake import Mistake
-from kerngen.syntax.wording import ITEMS, VALUE_STARTS
+from kerngen.syntax.wording import CLOSERS, ITEMS, VALUE_STARTS
 
 _Condition: TypeAlias = Callable[[Mistake], bool]
 
-_TYPE = re.compile(r"\s*\w+\s*(?:\[[^\[\]]*\])?")
 _PARAMETER = re.compile(r"\s*(?:mut\s+)?\w+\s*:")
 _STATEMENT = re.compile(r"\w+\s*(?:\[[^\[\]]*\]\s*)?[-+*/]?=(?!=)")
 _FIELD = re.compile(r"\s*\w+\s*:")
 _ASSIGNED = re.compile(r"\s*(?::\s*\w+\s*)?=(?!=)")
 _CASTS = frozenset({*TYPES, "f32", "i32", "u32"})
+_STARTS = (VALUE_STARTS - {"NAME"}) | {"REDUCE", "IF", "MINUS", "TRUE", "FALSE"}
 _CLOSING = frozenset({"CLOSE_PAREN", "CLOSE_BRACKET"})
 _OPERATORS = frozenset(
     {*"=+-*/%<>&|^~", "<=", ">=", "==", "!=", "<<", ">>", "+=", "-=", "*=", "/="}
@@ -81,11 +81,23 @@ def begins_statement(mistake: Mistake) -> bool:
     return mistake.kind == "NAME" and match is not None
 
 
-def _compared(mistake: Mistake) -> bool:
-    return mistake.source.text[mistake.span.end :].lstrip().startswith("<")
-
-
 _REMEDIES: tuple[tuple[_Condition, str], ...] = (
+    (
+        lambda m: m.span.text == m.text_before(1) and m.kind not in CLOSERS,
+        "Remove one of the two '$found'.",
+    ),
+    (
+        lambda m: m.text_before(1) == ":" and m.accepts_only("NAME"),
+        "A type is 'f32', 'i32', 'u32', a vector, a matrix or a struct, a tensor 'f32[n]'.",
+    ),
+    (
+        lambda m: m.kind == "COLON" and "NAME" in m.accepts,
+        "A name is missing before the ':'.",
+    ),
+    (
+        lambda m: m.accepts <= {"ASSIGN", "OPEN_BRACKET"} and m.kind in _STARTS,
+        "A '=' is missing before the value.",
+    ),
     (
         lambda m: m.kind == "SEMICOLON" and m.starts_statement and not _in_file(m),
         "Remove it: the statement before it is ended.",
@@ -103,7 +115,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "Write '->', without a blank in it.",
     ),
     (
-        lambda m: m.accepts >= {"NAME", "REDUCE"} and m.item == m.text_before(1),
+        lambda m: "NAME" in m.accepts and "" != m.item == m.text_before(1),
         "Say what it is called, as in '$before name'.",
     ),
     (
@@ -338,60 +350,3 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "Between two values stands an operator; a product is written with '*'.",
     ),
 )
-
-
-_BINDERS: tuple[tuple[_Condition, str], ...] = (
-    (
-        lambda m: m.kind in {"IF", "PIPE", "AND"} or m.span.text == "where",
-        "A condition is part of what is reduced: 'sum[i] if c { x[i] } else { 0.0 }'.",
-    ),
-    (
-        lambda m: m.kind == "INT" and not _compared(m),
-        "Name the index, and give its range: 'let w[k < 3]', 'sum[k < 3]'.",
-    ),
-    (
-        lambda m: m.kind == "INT",
-        "Indices begin at 0; a range gives their end: 'sum[i < n]'.",
-    ),
-    (
-        lambda m: m.kind in {"COLON", "ASSIGN"} or m.span.text == "in",
-        "An index begins at 0 and ranges over its axis: 'sum[i]', or 'sum[i < n]'.",
-    ),
-)
-
-
-def binder_remedy(mistake: Mistake) -> str:
-    """Return how an index is introduced instead."""
-    if mistake.kind == "AT_MOST" and mistake.before:
-        index = mistake.before.text
-        rest = mistake.source.text[mistake.span.end :]
-        bound = " ".join(re.split(r"[],;\n]", rest, maxsplit=1)[0].split())
-        if bound in _left_indices(mistake):
-            return (
-                "A range is the same for all elements; choose inside of one: "
-                f"'sum[{index}] if {index} <= {bound} {{ ... }} else {{ 0.0 }}'."
-            )
-        written = f"'{index} < {bound} + 1' for '{index} <= {bound}'"
-        return f"A range ends before its bound: write {written}."
-    return next(
-        (hint for holds, hint in _BINDERS if holds(mistake)),
-        "Write a name, with a range if need be: 'sum[i]', 'sum[i < n]'.",
-    )
-
-
-def _left_indices(mistake: Mistake) -> set[str]:
-    """Return the indices on the left of the statement that this is in."""
-    texts = [lexeme.text for lexeme in mistake.statement()]
-    left = texts[: texts.index("=")] if "=" in texts else []
-    start = max((n for n, text in enumerate(left) if text == "["), default=len(left))
-    return {text for text in left[start:] if text.isidentifier()}
-
-
-def mut_remedy(mistake: Mistake) -> str:
-    """Return where `mut` stands."""
-    if mistake.text_before(1) == ":":
-        name = mistake.text_before(2)
-        written = _TYPE.match(mistake.source.text, mistake.span.end)
-        type_ = " ".join(written[0].split()) if written else "f32[n]"
-        return f"It stands before the name: 'mut {name}: {type_}'."
-    return "Remove it: an output can be written anyway, a 'let' never."
