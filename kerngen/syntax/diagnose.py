@@ -146,7 +146,10 @@ def _malformed_number(mistake: Mistake) -> Diagnostic | None:
     text, begin = mistake.source.text, pieces[0].start
     while begin and _IN_A_NUMBER.match(text, begin - 1):
         begin -= 1
-    for match in _LIKE_A_NUMBER.finditer(text, begin):
+    end = mistake.span.end
+    while end < len(text) and _IN_A_NUMBER.match(text, end):
+        end += 1
+    for match in _LIKE_A_NUMBER.finditer(text, begin, end):
         span = Span(mistake.source, match.start(), match.end())
         if span.start > mistake.span.start:
             break
