@@ -167,6 +167,14 @@ def test_the_same_seed_makes_the_same_calls_up(source: Path) -> None:
     assert first == again != other
 
 
+@pytest.mark.nightly
+@pytest.mark.usefixtures("no_large")
+@pytest.mark.parametrize("file", sorted((ROOT / "dsl").glob("*.kern")), ids=str)
+def test_the_standard_kernels_hold(file: Path) -> None:
+    rows = found(str(file), "--examples", "3")
+    assert [row for row in rows if row["verdict"] not in {"held", "not run"}] == []
+
+
 def test_the_page_shows_what_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Plant
 ) -> None:
