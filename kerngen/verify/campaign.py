@@ -221,7 +221,9 @@ class Campaign:
     def _large(self, result: Result, way: Way) -> Result:
         """Make a large call too, if none by such a schedule was made yet."""
         kind = way.schedule.strategy, way.variant.name
-        late = time.monotonic() > self.effort.shared(self.left + 1).soon - _LARGE_SECONDS
+        late = (
+            time.monotonic() > self.effort.shared(self.left + 1).soon - _LARGE_SECONDS
+        )
         if kind in self.folded or result.verdict is not Verdict.HELD or late:
             return result
         trial = Trial(self.guarded, Fitting(result.subject, way), result.tally)
