@@ -164,9 +164,9 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "a tile that is not cut at the edge",
-        "kerngen.schedule.operand:Operand._declare_element",
-        't.call("select", zero, value.expr, term < terms)',
-        "value.expr",
+        "kerngen.schedule.operand:_Unit.clear",
+        'kept = t.call("select", zero, register, self._over < left)',
+        "kept = register",
     ),
     PlantedFault(
         "a dropped part of a total",
