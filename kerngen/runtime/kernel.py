@@ -357,7 +357,8 @@ class Kernel:
                 f"'kerngen build' again."
             ) from error
         module = stamp_of(getattr(self.hosts, "__globals__", {}).get("__doc__") or "")
-        if module and module != stamp_of(text):
+        own = stamp_of(text)
+        if module and own and module != own:
             raise StateError(
                 f"{self.name}: the shader {path} was generated anew since its module "
                 f"was imported. Call 'kerngen.runtime.reload()', or restart."
