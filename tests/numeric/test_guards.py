@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import cycle
+from pathlib import Path
 from typing import TypeAlias, final
 
 import numpy as np
@@ -92,7 +93,9 @@ class Fault:
 
     def seed(self, kernel: Kernel) -> None:
         """Change the shader."""
-        (file,) = kernel.folder.glob(f"*.{self.shader}.wgsl")
+        folder = kernel.folder
+        assert isinstance(folder, Path)
+        (file,) = folder.glob(f"*.{self.shader}.wgsl")
         comment, blank, code = file.read_text("utf-8").partition("\n\n")
         assert code.count(self.right) == 1
         code = code.replace(self.right, self.wrong)

@@ -172,8 +172,7 @@ def test_an_adapter_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(_self: object, **_: object) -> None:
         raise RuntimeError("Request device failed: the adapter is gone")
 
-    kind: Any = type(adapter)
-    monkeypatch.setattr(kind, "request_device_sync", gone)
+    monkeypatch.setattr(adapter.__class__, "request_device_sync", gone)
     with pytest.raises(gpu.NoAdapter, match=r"opens no device: .* gone"):
         gpu.open(adapter="software")
 

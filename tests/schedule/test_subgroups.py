@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,9 @@ SHORT_OF = (8188, 16384, 16388, 16389)
 
 def shaders(kernel: Kernel) -> dict[str, str]:
     """The texts of a kernel's shaders by the names of their files."""
-    return {file.name: file.read_text("utf-8") for file in kernel.folder.glob("*.wgsl")}
+    folder = kernel.folder
+    assert isinstance(folder, Path)
+    return {file.name: file.read_text("utf-8") for file in folder.glob("*.wgsl")}
 
 
 @pytest.mark.parametrize(
