@@ -1564,7 +1564,7 @@ _MATMUL_NN = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -1580,7 +1580,7 @@ _MATMUL_NN = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -1590,7 +1590,7 @@ _MATMUL_NN = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -1605,7 +1605,7 @@ _MATMUL_NN = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -1615,7 +1615,7 @@ _MATMUL_NN = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -1641,7 +1641,7 @@ _MATMUL_NN = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -1657,7 +1657,7 @@ _MATMUL_NN = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -1667,7 +1667,7 @@ _MATMUL_NN = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -1682,7 +1682,7 @@ _MATMUL_NN = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -1692,7 +1692,7 @@ _MATMUL_NN = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -3411,7 +3411,7 @@ _MATMUL_NN_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -3431,7 +3431,7 @@ _MATMUL_NN_BIAS = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -3441,7 +3441,7 @@ _MATMUL_NN_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -3456,7 +3456,7 @@ _MATMUL_NN_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -3466,7 +3466,7 @@ _MATMUL_NN_BIAS = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -3493,7 +3493,7 @@ _MATMUL_NN_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -3513,7 +3513,7 @@ _MATMUL_NN_BIAS = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -3523,7 +3523,7 @@ _MATMUL_NN_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -3538,7 +3538,7 @@ _MATMUL_NN_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -3548,7 +3548,7 @@ _MATMUL_NN_BIAS = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -3972,7 +3972,7 @@ _MATMUL_NN_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -3988,7 +3988,7 @@ _MATMUL_NN_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -3998,7 +3998,7 @@ _MATMUL_NN_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -4013,7 +4013,7 @@ _MATMUL_NN_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -4023,7 +4023,7 @@ _MATMUL_NN_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -4049,7 +4049,7 @@ _MATMUL_NN_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -4065,7 +4065,7 @@ _MATMUL_NN_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -4075,7 +4075,7 @@ _MATMUL_NN_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -4090,7 +4090,7 @@ _MATMUL_NN_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -4100,7 +4100,7 @@ _MATMUL_NN_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -4700,7 +4700,7 @@ _MATMUL_NN_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -4720,7 +4720,7 @@ _MATMUL_NN_BIAS_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -4730,7 +4730,7 @@ _MATMUL_NN_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -4745,7 +4745,7 @@ _MATMUL_NN_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -4755,7 +4755,7 @@ _MATMUL_NN_BIAS_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -4782,7 +4782,7 @@ _MATMUL_NN_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -4802,7 +4802,7 @@ _MATMUL_NN_BIAS_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -4812,7 +4812,7 @@ _MATMUL_NN_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -4827,7 +4827,7 @@ _MATMUL_NN_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -4837,7 +4837,7 @@ _MATMUL_NN_BIAS_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -6053,7 +6053,7 @@ _MATMUL_NT = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -6069,7 +6069,7 @@ _MATMUL_NT = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -6079,7 +6079,7 @@ _MATMUL_NT = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -6094,7 +6094,7 @@ _MATMUL_NT = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -6104,7 +6104,7 @@ _MATMUL_NT = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -6130,7 +6130,7 @@ _MATMUL_NT = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -6146,7 +6146,7 @@ _MATMUL_NT = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -6156,7 +6156,7 @@ _MATMUL_NT = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -6171,7 +6171,7 @@ _MATMUL_NT = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -6181,7 +6181,7 @@ _MATMUL_NT = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -7258,7 +7258,7 @@ _MATMUL_NT_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -7278,7 +7278,7 @@ _MATMUL_NT_BIAS = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -7288,7 +7288,7 @@ _MATMUL_NT_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -7303,7 +7303,7 @@ _MATMUL_NT_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -7313,7 +7313,7 @@ _MATMUL_NT_BIAS = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -7340,7 +7340,7 @@ _MATMUL_NT_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -7360,7 +7360,7 @@ _MATMUL_NT_BIAS = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -7370,7 +7370,7 @@ _MATMUL_NT_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -7385,7 +7385,7 @@ _MATMUL_NT_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -7395,7 +7395,7 @@ _MATMUL_NT_BIAS = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -7858,7 +7858,7 @@ _MATMUL_NT_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -7874,7 +7874,7 @@ _MATMUL_NT_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -7884,7 +7884,7 @@ _MATMUL_NT_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -7899,7 +7899,7 @@ _MATMUL_NT_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -7909,7 +7909,7 @@ _MATMUL_NT_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -7935,7 +7935,7 @@ _MATMUL_NT_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -7951,7 +7951,7 @@ _MATMUL_NT_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -7961,7 +7961,7 @@ _MATMUL_NT_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -7976,7 +7976,7 @@ _MATMUL_NT_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -7986,7 +7986,7 @@ _MATMUL_NT_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -8500,7 +8500,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -8520,7 +8520,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -8530,7 +8530,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -8545,7 +8545,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -8555,7 +8555,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -8582,7 +8582,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -8602,7 +8602,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -8612,7 +8612,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -8627,7 +8627,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -8637,7 +8637,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -9216,7 +9216,7 @@ _MATMUL_TN = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -9232,7 +9232,7 @@ _MATMUL_TN = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -9242,7 +9242,7 @@ _MATMUL_TN = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -9257,7 +9257,7 @@ _MATMUL_TN = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -9267,7 +9267,7 @@ _MATMUL_TN = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -9293,7 +9293,7 @@ _MATMUL_TN = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -9309,7 +9309,7 @@ _MATMUL_TN = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -9319,7 +9319,7 @@ _MATMUL_TN = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -9334,7 +9334,7 @@ _MATMUL_TN = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -9344,7 +9344,7 @@ _MATMUL_TN = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -9776,7 +9776,7 @@ _MATMUL_TN_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -9796,7 +9796,7 @@ _MATMUL_TN_BIAS = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -9806,7 +9806,7 @@ _MATMUL_TN_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -9821,7 +9821,7 @@ _MATMUL_TN_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -9831,7 +9831,7 @@ _MATMUL_TN_BIAS = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -9858,7 +9858,7 @@ _MATMUL_TN_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -9878,7 +9878,7 @@ _MATMUL_TN_BIAS = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -9888,7 +9888,7 @@ _MATMUL_TN_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -9903,7 +9903,7 @@ _MATMUL_TN_BIAS = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -9913,7 +9913,7 @@ _MATMUL_TN_BIAS = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -10462,7 +10462,7 @@ _MATMUL_TN_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -10478,7 +10478,7 @@ _MATMUL_TN_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -10488,7 +10488,7 @@ _MATMUL_TN_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -10503,7 +10503,7 @@ _MATMUL_TN_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -10513,7 +10513,7 @@ _MATMUL_TN_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -10539,7 +10539,7 @@ _MATMUL_TN_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -10555,7 +10555,7 @@ _MATMUL_TN_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -10565,7 +10565,7 @@ _MATMUL_TN_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -10580,7 +10580,7 @@ _MATMUL_TN_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -10590,7 +10590,7 @@ _MATMUL_TN_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -11141,7 +11141,7 @@ _MATMUL_TN_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -11161,7 +11161,7 @@ _MATMUL_TN_BIAS_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -11171,7 +11171,7 @@ _MATMUL_TN_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -11186,7 +11186,7 @@ _MATMUL_TN_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -11196,7 +11196,7 @@ _MATMUL_TN_BIAS_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -11223,7 +11223,7 @@ _MATMUL_TN_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                     turns=lambda d: ceil_div(d["k"], 16),
@@ -11243,7 +11243,7 @@ _MATMUL_TN_BIAS_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1
@@ -11253,7 +11253,7 @@ _MATMUL_TN_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     ),
                                 ),
@@ -11268,7 +11268,7 @@ _MATMUL_TN_BIAS_GELU = Kernel(
                                         ceil_div(d["m"], 128) * ceil_div(d["n"], 64),
                                         turn=16,
                                         most=8,
-                                        fill=384,
+                                        fill=512,
                                         least=128,
                                     )
                                     * (
@@ -11278,7 +11278,7 @@ _MATMUL_TN_BIAS_GELU = Kernel(
                                             * ceil_div(d["n"], 64),
                                             turn=16,
                                             most=8,
-                                            fill=384,
+                                            fill=512,
                                             least=128,
                                         )
                                         != 1

@@ -27,11 +27,8 @@ from kerngen.schedule.trips import loop_turns
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
-SMALL_GROUP: Final = 64
-SMALL_GROUPS: Final = 512
-LARGE_GROUPS: Final = 384
-"""So many workgroups, of that many invocations at most or of more, keep a large device
-busy: tiles are cut up to that number."""
+GROUPS: Final = 512
+"""So many workgroups keep a large device busy: tiles are cut up to that number."""
 
 LEAST_TERMS: Final = 128
 """Parts of fewer terms would cost more than they gain."""
@@ -62,12 +59,6 @@ class TermSplit:
         return self.tiling.split > 1
 
     @property
-    def fill(self) -> int:
-        """The number of workgroups that is aimed at."""
-        small = self.tiling.invocations <= SMALL_GROUP
-        return SMALL_GROUPS if small else LARGE_GROUPS
-
-    @property
     def host_groups(self) -> str:
         """The Python text of the number of workgroups."""
         if not self.possible:
@@ -79,7 +70,7 @@ class TermSplit:
         """The Python text of the number of parts."""
         return (
             f"parts({host_product(self._over)}, {self._host_tiles}, "
-            f"turn={self.tiling.k}, most={self.tiling.split}, fill={self.fill}, "
+            f"turn={self.tiling.k}, most={self.tiling.split}, fill={GROUPS}, "
             f"least={LEAST_TERMS})"
         )
 
@@ -97,7 +88,7 @@ class TermSplit:
             t.Ident(shader.fresh(name)) for name in ("wanted", "part_terms", "parts")
         )
         at_least_one = t.call("max", tiles or self._tiles(shader), 1)
-        fill = ceil_div(t.u32(self.fill), at_least_one)
+        fill = ceil_div(t.u32(GROUPS), at_least_one)
         long_enough = ceil_div(terms, t.u32(LEAST_TERMS))
         most = t.call("min", self.tiling.split, long_enough)
         turns = ceil_div(ceil_div(terms, wanted), t.u32(k))

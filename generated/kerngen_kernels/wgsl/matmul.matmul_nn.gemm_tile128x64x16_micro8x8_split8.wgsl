@@ -38,7 +38,7 @@ fn main(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.m + 127u) >> 7u;
     let tile_columns = (u.n + 63u) >> 6u;
-    let wanted = max(min((384u + max(tile_rows * tile_columns, 1u) - 1u) / max(tile_rows * tile_columns, 1u), min(8u, (u.k + 127u) >> 7u)), 1u);
+    let wanted = max(min((512u + max(tile_rows * tile_columns, 1u) - 1u) / max(tile_rows * tile_columns, 1u), min(8u, (u.k + 127u) >> 7u)), 1u);
     let part_terms = max(((u.k + wanted - 1u) / wanted + 15u) >> 4u, 1u) * 16u;
     let parts = (u.k + part_terms - 1u) / part_terms;
     if (group >= tile_rows * tile_columns * parts) {

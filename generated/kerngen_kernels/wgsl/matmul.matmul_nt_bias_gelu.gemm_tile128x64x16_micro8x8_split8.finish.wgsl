@@ -51,7 +51,7 @@ fn main(
     }
     let i = element * 4u / u.n;
     let j = element * 4u % u.n;
-    let wanted = max(min((384u + max(((u.m + 127u) >> 7u) * ((u.n + 63u) >> 6u), 1u) - 1u) / max(((u.m + 127u) >> 7u) * ((u.n + 63u) >> 6u), 1u), min(8u, (u.k + 127u) >> 7u)), 1u);
+    let wanted = max(min((512u + max(((u.m + 127u) >> 7u) * ((u.n + 63u) >> 6u), 1u) - 1u) / max(((u.m + 127u) >> 7u) * ((u.n + 63u) >> 6u), 1u), min(8u, (u.k + 127u) >> 7u)), 1u);
     let part_terms = max(((u.k + wanted - 1u) / wanted + 15u) >> 4u, 1u) * 16u;
     let parts = (u.k + part_terms - 1u) / part_terms;
     var total = vec4f(0.0);
