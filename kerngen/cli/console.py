@@ -93,6 +93,13 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def no_adapter(purpose: str) -> click.ClickException:
+    """Return what to raise where a command needs an adapter, and there is none."""
+    return click.ClickException(
+        f"There is no adapter to {purpose}: 'kerngen doctor' says what is missing."
+    )
+
+
 @contextmanager
 def reporting(stream: TextIO) -> Generator[None]:
     """Turn a user's faults into messages and exit status 1."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import click
 from kerngen.cli.console import count, print_diagnostics, print_diff, reporting
 from kerngen.cli.project import find_project, find_sources, shown_path
 from kerngen.source.diagnostic import CompileError, Faults
+from kerngen.source.reading import LARGEST, read_data
 from kerngen.syntax.library import SUFFIX
 
 if TYPE_CHECKING:
@@ -67,15 +69,21 @@ def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
             "Give PATHS, .kern files or folders of them: no pyproject.toml here sets "
             "'source' under [tool.kerngen]."
         )
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for path in paths or (source or Path(),):
         if not path.exists():
             raise click.ClickException(f"'{path}' does not exist.")
         if path.is_file() and path.suffix != SUFFIX:
             raise click.ClickException(f"'{path}' is not a {SUFFIX} file.")
-        new = [file for file in find_sources(path) if file.resolve() not in seen]
-        seen.update(file.resolve() for file in new)
-        yield from new
+        files = tuple(find_sources(path))
+        if not files:
+            click.echo(f"warning: There are no {SUFFIX} files in '{path}'.", err=True)
+        for file in files:
+            # Of a link to itself this is the link, which reading then refuses.
+            real = os.path.realpath(file)
+            if real not in seen:
+                seen.add(real)
+                yield file
 
 
 @final
@@ -108,7 +116,7 @@ class _Run:
     def _format(self, file: Path) -> None:
         from kerngen.format.files import format_data, write_whole
 
-        result = format_data(file.read_bytes(), shown_path(file))
+        result = format_data(read_data(file), shown_path(file))
         if result.changed and self.writing:
             write_whole(file, result.after)
         self._tell(result)
@@ -117,7 +125,7 @@ class _Run:
         """Format what is piped in; the text goes where it is piped out."""
         from kerngen.format.files import format_data
 
-        result = format_data(sys.stdin.buffer.read(), name)
+        result = format_data(sys.stdin.buffer.read(LARGEST + 1), name)
         if self.writing:
             sys.stdout.buffer.write(result.after)
         else:

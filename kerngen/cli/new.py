@@ -22,7 +22,7 @@ def new(path: Path, name: str | None) -> None:
     """
     from kerngen.cli.build import build_sources
     from kerngen.cli.console import reporting
-    from kerngen.cli.project import Project, select
+    from kerngen.cli.project import Project, absolute, select
     from kerngen.scaffold.name import ProjectName
     from kerngen.scaffold.project import (
         SOURCE,
@@ -33,7 +33,7 @@ def new(path: Path, name: str | None) -> None:
         write_project,
     )
 
-    folder = path.resolve()
+    folder = absolute(path)
     try:
         project = ProjectName(folder.name if name is None else name)
         refuse_what_is_there(path)

@@ -94,7 +94,12 @@ class Selection:
 
 def find_project() -> Project:
     """Read the settings of the project around the working directory, if there is one."""
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except OSError as error:
+        raise click.ClickException(
+            f"The working directory: {error.strerror}."
+        ) from None
     for folder in (here, *here.parents):
         if (folder / "pyproject.toml").is_file():
             return _read_project(folder / "pyproject.toml")
@@ -123,7 +128,7 @@ def absolute(path: Path) -> Path:
     """Return a path from the root, its links followed; refuse what leads nowhere."""
     try:
         return path.resolve()
-    except (RuntimeError, ValueError) as error:  # links in a circle; a NUL
+    except (OSError, RuntimeError, ValueError) as error:  # links in a circle; a NUL
         raise click.ClickException(f"{str(path)!r}: {error}.") from None
 
 

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Final, final
 
 import click
 
-from kerngen.cli.console import console_for, escape, report_console, reporting
+from kerngen.cli.console import (
+    console_for,
+    escape,
+    no_adapter,
+    report_console,
+    reporting,
+)
 from kerngen.cli.project import Selection, find_project, select
 from kerngen.cli.sizes import SIZES, Sizes
 from kerngen.syntax.library import SUFFIX
@@ -211,7 +217,7 @@ def _open(*, unchecked: bool) -> Generator[Context]:
         raise click.ClickException(str(error)) from None
     with ctx:
         if ctx.kind == "reference":
-            raise click.ClickException("There is no adapter to tune for.")
+            raise no_adapter("tune for")
         yield ctx
 
 

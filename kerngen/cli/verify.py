@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kerngen.cli.console import report_console, reporting, watched
+from kerngen.cli.console import no_adapter, report_console, reporting, watched
 from kerngen.cli.project import Selection, find_project, select
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ def verify(
     adapter at hand, amid guard zones, and the NumPy reference as well.  Results are held
     to the equations, computed in float64 beside a bound on what f32 may be off.
     """
-    from kerngen.verify.campaign import Effort
+    from kerngen.verify.campaign import Effort, Verdict
 
     selection = select(src, find_project())
-    with reporting(sys.stdout), _subjects(selection, kernel) as chosen, _open() as held:
+    with reporting(sys.stderr), _subjects(selection, kernel) as chosen, _open() as held:
         adapter = held.ctx.adapter_name
         end = float("inf") if budget is None else time.monotonic() + budget
         effort = Effort(examples, seed, end)
@@ -81,8 +81,6 @@ def verify(
     if not results:
         raise click.ClickException(f"No schedule has '{schedule}' in its name.")
     _print(results, seed, adapter, as_json=as_json)
-    from kerngen.verify.campaign import Verdict
-
     if any(result.verdict is Verdict.WRONG for result in results):
         raise click.exceptions.Exit(1)
 
@@ -118,7 +116,7 @@ def _open() -> Generator[Guarded]:
         with gpu.open() as ctx:
             kind = ctx.kind
         if kind == "reference":
-            raise click.ClickException("There is no adapter to verify kernels on.")
+            raise no_adapter("verify kernels on")
         with guarded() as held:
             yield held
     except gpu.Error as error:

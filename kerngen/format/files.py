@@ -48,9 +48,11 @@ def format_data(data: bytes, shown: str) -> Formatted:
 def write_whole(file: Path, data: bytes) -> None:
     """Replace a file's content in one step; its mode stays, and a link stays one.
 
-    Raises `OSError`, and has changed nothing.
+    Raises `OSError`, also of a file that is read-only, and has changed nothing.
     """
     target = file.resolve()
+    with target.open("r+b"):
+        pass  # replacing a file would not ask whether it may be written
     handle, name = tempfile.mkstemp(".tmp", f".{target.name}.", target.parent)
     draft = Path(name)
     try:

@@ -63,14 +63,23 @@ def read_source(file: Path, shown_as: str, stable_name: str = "") -> Source:
     """Read a file, without a byte order mark; the text is otherwise as it stands.
 
     Raises `CompileError` if the file isn't UTF-8 or is too large, and `OSError` as
-    `open` does, or if it is no regular file: a pipe would keep its reader waiting.
+    `read_data` does.
+    """
+    return decode_source(read_data(file), shown_as, stable_name)
+
+
+def read_data(file: Path) -> bytes:
+    """Read a file, of one that is too large only so much that this can be told.
+
+    Raises `OSError` as `open` does, or if it is no regular file: a pipe would keep its
+    reader waiting.
     """
     # On what is no file, opening must not wait either.
     handle = os.open(file, os.O_RDONLY | _AT_ONCE)
     with os.fdopen(handle, "rb") as stream:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(errno.EINVAL, "It is not a regular file", str(file))
-        return decode_source(stream.read(LARGEST + 1), shown_as, stable_name)
+        return stream.read(LARGEST + 1)
 
 
 def decode_source(data: bytes, shown_as: str, stable_name: str = "") -> Source:

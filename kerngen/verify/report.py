@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from kerngen.source.worded import counted
 from kerngen.verify.campaign import Result, Verdict
 from kerngen.verify.snippet import snippet
 
@@ -24,8 +25,8 @@ _STYLES: Mapping[Verdict, str] = {
 def table_of(results: Sequence[Result]) -> Table:
     """Return one row for each way to run each kernel."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("kernel")
-    table.add_column("schedule")
+    table.add_column("kernel", overflow="fold")
+    table.add_column("schedule", overflow="fold")
     for name in ("calls", "known", "worst error"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("")
@@ -79,15 +80,9 @@ def summary(results: Sequence[Result], seed: int) -> str:
         f"{counts[each]} {each.value}" for each in Verdict if counts[each]
     )
     return (
-        f"{_count(kernels, 'kernel')}, {_count(len(results), 'way')} to run them, "
-        f"{_count(calls, 'call')}: {shown or 'nothing run'} (seed {seed})."
+        f"{counted(kernels, 'kernel')}, {counted(len(results), 'way')} to run them, "
+        f"{counted(calls, 'call')}: {shown or 'nothing run'} (seed {seed})."
     )
-
-
-def _count(number: int, noun: str) -> str:
-    if noun == "way":
-        return f"{number} ways" if number != 1 else "1 way"
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def data_of(results: Sequence[Result], seed: int, adapter: str) -> dict[str, Any]:

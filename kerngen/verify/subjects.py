@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import PurePosixPath
-from typing import Final
 
 from kerngen.bench.package import Compiled, functions, imported
 from kerngen.compiler import Compiler
@@ -13,8 +12,6 @@ from kerngen.runtime.choices import kernel_of
 from kerngen.source.diagnostic import Faults
 from kerngen.syntax.library import Library
 from kerngen.verify.meaning import Subject
-
-_HERE: Final = PurePosixPath()
 
 
 @contextmanager

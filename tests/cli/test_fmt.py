@@ -116,6 +116,33 @@ def test_a_failed_write_leaves_the_file(
     assert files(project) == before
 
 
+def test_a_file_that_may_not_be_written_stays(
+    project: Path, kerngen: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Replacing it would need rights to its folder alone; root has all of them."""
+
+    opened = Path.open
+
+    def open_to_read(path: Path, mode: str = "r", **options: Any) -> Any:
+        if "+" in mode or "w" in mode:
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, mode, **options)
+
+    before = files(project)
+    monkeypatch.setattr(Path, "open", open_to_read)
+    done = kerngen("fmt", "dsl", code=1)
+    assert "error: 'dsl/scale.kern': Permission denied." in done.stderr
+    assert files(project) == before
+
+
+def test_a_folder_without_sources_is_told(tmp_path: Path, kerngen: Run) -> None:
+    done = kerngen("fmt", "--check", tmp_path)
+    assert (done.stdout, done.stderr) == (
+        "",
+        f"warning: There are no .kern files in '{tmp_path}'.\n",
+    )
+
+
 def test_wrong_usage(
     tmp_path: Path, kerngen: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

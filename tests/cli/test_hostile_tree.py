@@ -67,13 +67,21 @@ REFUSED: dict[str, tuple[Make, str]] = {
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-@pytest.mark.parametrize("command", ["build", "check"])
+@pytest.mark.parametrize("command", ["build", "check", "fmt"])
 def test_what_is_no_source_is_refused(kind: str, command: str, kerngen: Run) -> None:
     make, message = REFUSED[kind]
     pipe(Path("pipe"))
     make(ODD)
     assert message in kerngen(command, code=1).output
     assert not OUT.exists()
+
+
+@pytest.mark.parametrize("command", ["build", "check", "fmt", "new other"])
+def test_a_folder_that_is_gone(command: str, kerngen: Run) -> None:
+    Path("gone").mkdir()
+    os.chdir("gone")
+    Path("../gone").rmdir()
+    assert "No such file or directory" in kerngen(*command.split(), code=1).stderr
 
 
 def test_one_that_another_uses_is_refused(kerngen: Run) -> None:

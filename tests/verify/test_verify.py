@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from click.testing import CliRunner, Result
+from click import testing
+from click.testing import CliRunner
+from rich.console import Console
 
 from kerngen.cli import main
 from kerngen.compiler import CompiledModule, Compiler
 from kerngen.runtime import launch
 from kerngen.verify import campaign
-from kerngen.verify.campaign import OVERLAPS
+from kerngen.verify.campaign import OVERLAPS, Result, Verdict
+from kerngen.verify.fault import Tally
+from kerngen.verify.report import table_of
 from tests.docs.blocks import blocks_of
 from tests.numeric.test_guards import FAULTS, FAULTY, Fault
 from tests.project.tree import ROOT
@@ -73,7 +77,7 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Plant:
     return plant
 
 
-def run(*arguments: str) -> Result:
+def run(*arguments: str) -> testing.Result:
     return CliRunner().invoke(main, ["verify", *arguments])
 
 
@@ -165,6 +169,29 @@ def test_the_same_seed_makes_the_same_calls_up(source: Path) -> None:
     words = source.name, "--kernel", "narrow", "--examples", "3"
     first, again, other = (found(*words, "--seed", seed) for seed in ("0", "0", "1"))
     assert first == again != other
+
+
+def test_a_wrong_program_is_no_json(source: Path) -> None:
+    """Its faults go where a reader of JSON does not look."""
+    source.write_text("kernel", encoding="utf-8")
+    result = run(source.name, "--json")
+    assert (result.stdout, result.exit_code) == ("", 1)
+    assert "error[KG0101]" in result.stderr
+
+
+def test_a_narrow_table_keeps_names_whole() -> None:
+    """They are what is given to `--kernel` and `--schedule`."""
+    name = "gemm_tile32x64x16_micro8x4"
+    subject: Any = None
+    row = Result(
+        "a.kern", name, "y", name, "edge", Verdict.HELD, Tally(cases=1), subject
+    )
+    console = Console(width=60)
+    with console.capture() as printed:
+        console.print(table_of([row]))
+    cells = [line.split("  ") for line in printed.get().splitlines()[1:]]
+    assert "…" not in printed.get()
+    assert "".join(cell[0].strip() for cell in cells).startswith(name)
 
 
 @pytest.mark.nightly
