@@ -19,11 +19,15 @@ Clock: TypeAlias = Callable[[int], float]
 @final
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is done for a median: at most so many samples, launches and seconds."""
+    """How much is done for a median: at most so many samples, launches and seconds.
+
+    Before them there are `warm_up` seconds of launches that do not count.
+    """
 
     samples: int = 20
     launches: int = 100
     seconds: float = 1.0
+    warm_up: float = 0.02
 
 
 @final
@@ -49,7 +53,7 @@ class Timing:
 def measure(clock: Clock, effort: Effort) -> Timing:
     """Return the timing of a launch; three samples are taken whatever it costs.
 
-    The first launch compiles and warms up, and does not count.
+    Launches that compile and warm up do not count.
     """
     (timing,) = measure_in_turn([clock], effort)
     return timing
@@ -72,10 +76,24 @@ def measure_in_turn(clocks: Sequence[Clock], effort: Effort) -> list[Timing]:
     return [_timing(own, n) for own, n in zip(taken, launches, strict=True)]
 
 
+def warm_up(clock: Clock, effort: Effort) -> float:
+    """Compile, and keep a device at work; return the seconds of a launch at the end.
+
+    The clocks of a device that was idle are low, and rise under work.
+    """
+    clock(1)
+    each, count = clock(1), 1
+    spent = each
+    while spent < effort.warm_up:
+        count = min(2 * count, effort.launches)
+        each = clock(count) / count
+        spent += each * count
+    return max(each, 1e-9)
+
+
 def _fitting(clock: Clock, effort: Effort) -> int:
     """Warm up; return how many launches there are to a sample."""
-    clock(1)
-    each = max(clock(2) / 2, 1e-9)
+    each = warm_up(clock, effort)
     return max(1, min(effort.launches, int(effort.seconds / effort.samples / each)))
 
 

@@ -10,7 +10,14 @@ from pathlib import PurePosixPath
 from typing import Any, Final, TypeAlias, final
 
 from kerngen.bench.arguments import Sizes, scalars, sets, tensor_bytes
-from kerngen.bench.measure import Clock, Effort, clock_of, measure, measure_in_turn
+from kerngen.bench.measure import (
+    Clock,
+    Effort,
+    clock_of,
+    measure,
+    measure_in_turn,
+    warm_up,
+)
 from kerngen.bench.package import Compiled, functions, imported
 from kerngen.compiler import CompiledModule, Compiler
 from kerngen.ir.nodes import Kernel
@@ -157,11 +164,10 @@ class Trials:
             if fault:
                 return Outcome(Verdict.WRONG, why=fault)
             clock = clock_of(self.ctx, _launcher(self.ctx, version, sizes, inputs))
-            clock(1)
-            first = clock(1)
+            effort = Effort(samples=5, launches=50, seconds=0.05)
+            first = warm_up(clock, effort)
             if first > 2 * best:
                 return Outcome(Verdict.TIMED, first)
-            effort = Effort(samples=5, launches=50, seconds=0.05)
             return Outcome(Verdict.TIMED, measure(clock, effort).median)
         except LimitError as error:
             return Outcome(Verdict.OVER_LIMITS, why=str(error))

@@ -37,7 +37,7 @@ class Known:
 
 def test_the_median_of_all_samples_but_the_first_counts() -> None:
     clock = Known(9.0, 1e-3, *(float(n) * 1e-3 for n in range(1, 21)))
-    timing = measure(clock, Effort(samples=20, launches=100, seconds=10))
+    timing = measure(clock, Effort(samples=20, seconds=10, warm_up=0))
     assert timing.median == pytest.approx(10.5e-3)
     assert timing.low == pytest.approx(5.25e-3)
     assert timing.high == pytest.approx(15.75e-3)
@@ -50,10 +50,16 @@ def test_the_median_of_all_samples_but_the_first_counts() -> None:
 )
 def test_launches_to_a_sample_fit_the_effort(each: float, launches: int) -> None:
     clock = Known(each)
-    timing = measure(clock, Effort(samples=20, launches=100, seconds=1))
+    timing = measure(clock, Effort(samples=20, seconds=1, warm_up=0))
     assert timing.median == pytest.approx(each)
     assert timing.launches == launches
-    assert clock.asked == [1, 2, *[launches] * 20]
+    assert clock.asked == [1, 1, *[launches] * 20]
+
+
+def test_launches_that_warm_up_come_first_and_do_not_count() -> None:
+    clock = Known(1e-3)
+    measure(clock, Effort(samples=3, launches=4, seconds=1, warm_up=0.01))
+    assert clock.asked == [1, 1, 2, 4, 4, 4, 4, 4]
 
 
 def test_three_samples_are_taken_whatever_it_costs() -> None:
@@ -72,7 +78,9 @@ def test_samples_are_taken_in_turn() -> None:
         return ask
 
     clocks = [clock("one", 1.0), clock("double", 2.0)]
-    one, double = measure_in_turn(clocks, Effort(samples=9, launches=1, seconds=60))
+    one, double = measure_in_turn(
+        clocks, Effort(samples=9, launches=1, seconds=60, warm_up=0)
+    )
     assert order[-6:] == ["one", "double"] * 3
     assert (one.samples, double.samples) == (9, 9)
     assert double.median / one.median == pytest.approx(2, rel=0.15)
