@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 
 import kerngen
+import kerngen.runtime as gpu
+from kerngen.runtime import f32
+from kerngen.runtime.kernel_html import kernel_html, module_html
+from kerngen.runtime.tensor_html import tensor_html
 from tests.cli.sample import edit
+from tests.fuzz.hostile import PATHS, TURNS, program, programs
 from tests.jit.conftest import Notebook
 
 HOSTILE = "</pre></div><script>alert('x')</script><img src=x onerror=\"alert(1)\">&amp;"
@@ -18,29 +25,48 @@ ALLOWED = {
 }
 
 
+Tree: TypeAlias = "list[tuple[str, object, Tree]]"
+"""The elements of a page, each with its attributes and what is in it, without texts."""
+
+
 class Reader(HTMLParser):
-    """Collects the tags, attributes and texts of a page, and that each tag is closed."""
+    """Collects the elements and the text of a page, and that each element is closed."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
+        self.tree: Tree = []
         self.tags: list[str] = []
         self.attributes: set[str] = set()
         self.text = ""
-        self._open: list[str] = []
+        self._open: list[tuple[str, Tree]] = [("", self.tree)]
         self.feed(page)
         self.close()
-        assert self._open == []
+        assert [tag for tag, _ in self._open] == [""]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self.attributes |= {name for name, _ in attrs}
-        self._open.append(tag)
+        inner: Tree = []
+        self._open[-1][1].append((tag, attrs, inner))
+        self._open.append((tag, inner))
 
     def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
+        assert self._open.pop()[0] == tag
 
     def handle_data(self, data: str) -> None:
         self.text += data
+
+    def handle_comment(self, data: str) -> None:
+        pytest.fail(f"a comment: {data}")
+
+    def handle_decl(self, decl: str) -> None:
+        pytest.fail(f"a declaration: {decl}")
+
+    def handle_pi(self, data: str) -> None:
+        pytest.fail(f"an instruction: {data}")
+
+    def unknown_decl(self, data: str) -> None:
+        pytest.fail(f"a declaration: {data}")
 
 
 @pytest.fixture
@@ -67,3 +93,59 @@ def test_modules_and_functions_are_escaped(
         assert read.attributes <= {"style"}
         assert HOSTILE in read.text
         assert "if k < 1.0 and k > 0.0" in read.text
+
+
+def trees(module: Any) -> list[Tree]:
+    """What a browser makes of a module and of its kernel."""
+    pages = (module_html(module), kernel_html(module.k))
+    return [Reader(page).tree for page in pages]
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_comments_change_no_element(turn: int) -> None:
+    plain = trees(kerngen.compile(program("text")))
+    assert "pre" in str(plain[1])
+    for hostile in programs(turn):
+        assert trees(kerngen.compile(hostile)) == plain
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such names")
+def test_names_of_files_change_no_element(tmp_path: Path) -> None:
+    """Those of schedules' titles, of where a kernel is, and of headers of shaders."""
+    text = "kernel k(x: f32[n]) -> y: f32[n] { y[i] = 2.0 * x[i]; }\n"
+    plain = trees(kerngen.compile(text))
+    for path in (each for each in PATHS if "/" not in each):
+        edit(tmp_path / path, text)
+        assert trees(kerngen.load(tmp_path / path)) == plain
+
+
+class HostileContext:
+    """A context whose adapter's driver gives it a hostile name."""
+
+    adapter_name = kind = HOSTILE
+
+
+class HostileTensor:
+    """A tensor whose values are text."""
+
+    ctx = HostileContext()
+    element = f32
+    shape = (1,)
+    nbytes = 4
+
+    def numpy(self) -> str:
+        return HOSTILE
+
+
+class LostTensor(HostileTensor):
+    """A tensor whose device gives a hostile reason for its loss."""
+
+    def numpy(self) -> str:
+        raise gpu.Error(HOSTILE)
+
+
+@pytest.mark.parametrize("kind", [HostileTensor, LostTensor])
+def test_a_tensor_is_escaped(kind: Any) -> None:
+    read = Reader(tensor_html(kind()))
+    assert [*read.tags] == ["div", "div", "code", "pre"]
+    assert read.text.count(HOSTILE) == 3
