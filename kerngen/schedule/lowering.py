@@ -234,12 +234,12 @@ class Lowerer:
     # Calls
 
     def _builtin(self, expr: BuiltinCall) -> Value:
+        if expr.builtin not in GEOMETRY and isinstance(expr.type, Vector):
+            return Value(lower_componentwise(self, expr))
         parts = [(self.lower(a), a.type) for a in expr.arguments]
         if expr.builtin in GEOMETRY:
             operands = tuple(value.expr for value, _ in parts)
             return Value(lower_geometry(self, expr, operands))
-        if isinstance(expr.type, Vector):
-            return Value(lower_componentwise(self, expr))
         if not BUILTINS[expr.builtin].wide and any(value.wide for value, _ in parts):
             template, type_ = BUILTINS[expr.builtin].wgsl, wgsl_type(expr.type, 1)
             return self._element_by_element(

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+import sys
 import time
 from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
@@ -15,6 +19,9 @@ from .oracle import FoundError, Oracle
 
 _EVERY: Final = 2000
 """Inputs between two notes of how far a campaign is."""
+
+_LONGEST: Final = 30.0
+"""Seconds of the processor after which an input, which may never end, is given up."""
 
 
 @final
@@ -79,13 +86,34 @@ def record(tally: Tally, oracle: Oracle, name: str, data: bytes) -> FoundError |
     return fault
 
 
+@contextmanager
+def ended_after(seconds: float) -> Generator[None]:
+    """Raise `TimeoutError` in what takes so much of the processor's time."""
+    if sys.platform == "win32":
+        yield  # nothing there can interrupt it
+        return
+
+    def end(*_: object) -> None:
+        raise TimeoutError(f"It takes more than {seconds} s.")
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
 def run(folder: Path, seed: int, count: int, oracle: Oracle) -> Tally:
     """Take a campaign to so many inputs; keep each new fault in the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     tally = Tally.read(folder, seed)
     while tally.inputs < count:
         name, data = input_number(seed, tally.inputs)
-        if fault := record(tally, oracle, name, data):
+        with ended_after(_LONGEST):
+            fault = record(tally, oracle, name, data)
+        if fault:
             keep(folder, fault, data)
         if tally.inputs % _EVERY == 0:
             tally.write(folder)
