@@ -73,7 +73,7 @@ def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
     for path in paths or (source or Path(),):
         if not path.exists():
             raise click.ClickException(f"'{path}' does not exist.")
-        if path.is_file() and path.suffix != SUFFIX:
+        if not path.is_dir() and path.suffix != SUFFIX:
             raise click.ClickException(f"'{path}' is not a {SUFFIX} file.")
         files = tuple(find_sources(path))
         if not files:

@@ -207,7 +207,7 @@ def _origin(base: Path) -> Path:
 
 def find_sources(chosen: Path) -> Iterator[Path]:
     """Every source below a folder, hidden ones left out, in an order that is stable."""
-    if chosen.is_file():
+    if not chosen.is_dir():
         yield chosen
         return
     for file in sorted(chosen.rglob(f"*{SUFFIX}")):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -11,7 +14,9 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.cli.sample import OUT, PYPROJECT, SCALE, SOURCE, Run, edit, files
+from kerngen.compiler import CompiledModule, Compiler
+from kerngen.source import reading
+from tests.cli.sample import OUT, PYPROJECT, SCALE, SOURCE, TOTAL, Run, edit, files
 
 pytestmark = [
     pytest.mark.usefixtures("project"),
@@ -66,13 +71,29 @@ REFUSED: dict[str, tuple[Make, str]] = {
 }
 
 
+OF_FOLDERS = (
+    "build",
+    "check",
+    "fmt",
+    "fmt --check",
+    "show scale",
+    "verify --examples 1",
+)
+OF_FILES = ("layout {}", "check {}", "fmt {}", "bench {} --quick --peers none")
+
+
 @pytest.mark.parametrize("kind", REFUSED)
-@pytest.mark.parametrize("command", ["build", "check", "fmt"])
-def test_what_is_no_source_is_refused(kind: str, command: str, kerngen: Run) -> None:
+def test_what_is_no_source_is_refused(kind: str, kerngen: Run) -> None:
     make, message = REFUSED[kind]
     pipe(Path("pipe"))
     make(ODD)
-    assert message in kerngen(command, code=1).output
+    for command in OF_FOLDERS:
+        assert message in kerngen(*command.split(), code=1).output, command
+    for command in OF_FILES:
+        output = kerngen(*command.format(ODD).split(), code=1).output
+        assert (
+            "error" in output.lower()
+        ), command  # of a link, what it leads to is named
     assert not OUT.exists()
 
 
@@ -109,18 +130,25 @@ def test_a_link_to_a_file_is_a_source(kerngen: Run) -> None:
 NAMES = (
     *("a b", "a\nb", "-x", "--help", "é", "日本", "a\u202eb", "a.b", "class", "None"),
     *("numpy", "kerngen", "con", "self", "__main__", "wgsl", "py.typed", "match"),
+    *("<script>", '"', "]]>", "\\", "\u2028", "{x}", "[bold]x"),
 )
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_any_name_becomes_a_module(name: str, kerngen: Run) -> None:
-    edit(SOURCE / f"{name}.kern", SCALE)
+def test_any_name_becomes_a_module(kerngen: Run) -> None:
+    named = [f"dsl/d{n}/{name}.kern" for n, name in enumerate(NAMES)]
+    for path in named:
+        edit(Path(path), SCALE)
     kerngen("build")
-    for path, text in files(OUT).items():
+    made = files(OUT)
+    assert sum(path.endswith(".py") for path in made) >= len(NAMES)
+    for path, text in made.items():
         folders = path.removesuffix(".py").split("/")
         if path.endswith(".py"):
             assert all(folder.isidentifier() for folder in folders)
             compile(text, path, "exec")
+    sources = json.loads(made["manifest.json"])["sources"]
+    assert {*named} <= sources.keys()
+    assert all(not {*entry} - {"files", "sha256"} for entry in sources.values())
 
 
 @pytest.mark.parametrize(
@@ -265,3 +293,82 @@ def test_files_may_use_each_other_in_a_long_chain(kerngen: Run) -> None:
         kerngen("check", SOURCE / "c0.kern")
     finally:
         sys.setrecursionlimit(limit)
+
+
+def test_a_folder_that_cant_be_written_to_stays(
+    kerngen: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may write anywhere, so that the system is made to refuse it."""
+    kerngen("build")
+    before = files(Path())
+
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    edit(SOURCE / "scale.kern", TOTAL)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "mkdir", refuse)
+        assert "Read-only file system." in kerngen("build", code=1).output
+    edit(SOURCE / "scale.kern", SCALE)
+    assert files(Path()) == before
+    assert "0 files written" in kerngen("build").output
+
+
+@pytest.mark.parametrize("bytes_", [0, 200, 2000])
+def test_on_a_full_disk_the_old_output_stays(bytes_: int, kerngen: Run) -> None:
+    kerngen("build")
+    before = files(OUT)
+    edit(SOURCE / "scale.kern", SCALE.replace("scale", "scaled"))
+    resource = pytest.importorskip("resource")
+    child = os.fork()
+    if not child:
+        said = ""
+        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, bytes_))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # it is EFBIG instead
+        try:
+            said = kerngen("build", code=1).output
+        finally:
+            os._exit(0 if "File too large." in said else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert files(OUT) == before
+    assert [path.name for path in OUT.parent.iterdir()] == [OUT.name]
+    kerngen("build")
+    assert "wgsl/scale.scaled.map.edge.wgsl" in files(OUT)
+
+
+# Sources that others change at the same time
+
+
+@pytest.mark.parametrize("command", OF_FOLDERS[:5])
+def test_a_source_that_vanishes_is_missed(
+    command: str, kerngen: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit(ODD, SCALE)
+    read = reading.read_data
+
+    def vanish(file: Path) -> bytes:
+        ODD.unlink(missing_ok=True)
+        return read(file)
+
+    for module in ("kerngen.source.reading", "kerngen.cli.fmt"):
+        monkeypatch.setitem(vars(sys.modules[module]), "read_data", vanish)
+    assert "No such file" in kerngen(*command.split(), code=1).output
+    assert not OUT.exists()
+
+
+def test_what_is_built_is_what_was_read(
+    kerngen: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A source that changes after it was read is stale, and built by the next build."""
+    compile_file = Compiler.compile
+
+    def meddle(self: Compiler, name: str) -> CompiledModule:
+        edit(SOURCE / "scale.kern", SCALE.replace("k * x[i]", "k + x[i]"))
+        return compile_file(self, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Compiler, "compile", meddle)
+        kerngen("build")
+    kerngen("build", "--check", code=1)
+    kerngen("build")
+    kerngen("build", "--check")
