@@ -101,10 +101,10 @@ def test_a_file_for_the_output_is_refused(kerngen: Run) -> None:
 def test_a_file_that_cant_be_read_is_named(
     kerngen: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(path: Path) -> bytes:
+    def refuse(path: str | Path, *_: int) -> int:
         raise PermissionError(13, os.strerror(13), str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     result = kerngen("check", "dsl/scale.kern", code=1)
     assert "dsl/scale.kern': Permission denied." in result.stderr
 

@@ -106,7 +106,6 @@ def value(text: str) -> str:
     [
         "- " * MANY + "x",
         "not " * MANY + "x",
-        "sum[i] " * MANY + "x",
         "f(" * MANY + "x" + ")" * MANY,
         "x[" * MANY + "i" + "]" * MANY,
         "x" + "[i]" * MANY,
@@ -118,6 +117,10 @@ def value(text: str) -> str:
 )
 def test_what_is_nested_too_deep_is_refused(text: str) -> None:
     assert codes_of(value(text)) == ["KG0107"]
+
+
+def test_reductions_in_reductions_are_refused_by_their_indices() -> None:
+    assert codes_of(value("sum[i] " * MANY + "x")) == ["KG0137"]
 
 
 @pytest.mark.parametrize("operator", ["+", "*", "and", "|"])
