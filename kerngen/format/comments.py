@@ -76,8 +76,10 @@ def split_comments(
 
 
 def _next_token(lexemes: tuple[Token, ...], number: int) -> Token:
-    rest = (lexeme for lexeme in lexemes[number + 1 :] if lexeme.type != "COMMENT")
-    return next(rest, lexemes[number])
+    rest = map(lexemes.__getitem__, range(number + 1, len(lexemes)))
+    return next(
+        (lexeme for lexeme in rest if lexeme.type != "COMMENT"), lexemes[number]
+    )
 
 
 @final
