@@ -17,7 +17,7 @@ from kerngen.runtime.struct import Struct
 from kerngen.source.reading import read_source
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
-from kerngen.verify.campaign import REFERENCE, reference_way
+from kerngen.verify.campaign import OVERLAPS, REFERENCE, reference_way
 from kerngen.verify.guarded import PATTERNS, guarded
 from kerngen.verify.meaning import Subject
 from kerngen.verify.sizes import Fitting
@@ -68,9 +68,11 @@ def _runner(
     arrangement: str,
     overlapping: tuple[int, int] | None,
 ) -> Run:
-    way = next(
-        (way for way in ways(subject.runtime) if str(way) == schedule), None
-    ) or reference_way(subject)
+    known = {str(way): way for way in ways(subject.runtime)}
+    known |= dict.fromkeys((REFERENCE, OVERLAPS), reference_way(subject))
+    if schedule not in known:
+        raise ValueError(f"There is no '{schedule}': there are {', '.join(known)}.")
+    way = known[schedule]
     fitting = Fitting(subject, way)
 
     def run(*arguments: Any, pattern: int = 0) -> list[NDArray[Any]]:

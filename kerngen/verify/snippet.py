@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +18,10 @@ from kerngen.verify.values import Array, cloned
 
 _MOST: Final = 4096
 """Numbers that are written one by one."""
+_OWN: Final = frozenset(
+    "abs again bound bytes expected float got kernel np print results run".split()
+)
+"""What the program itself calls something."""
 
 
 def snippet(result: Result, source: str) -> str:
@@ -38,13 +42,11 @@ def _lines(
     yield ""
     names: list[str] = []
     for tensor, array in zip(tensors, given.arrays, strict=True):
-        name = f"{tensor.name}_" if keyword.iskeyword(tensor.name) else tensor.name
+        name = _variable(tensor.name, names)
         names.append(name)
         yield f"{name} = {_array(array, tensor.memory)}"
-    for parameter, spec, value in zip(
-        subject.kernel.parameters, subject.runtime.scalars, given.scalars, strict=True
-    ):
-        name = f"{parameter.name}_" if keyword.iskeyword(parameter.name) else spec.name
+    for parameter, value in zip(subject.kernel.parameters, given.scalars, strict=True):
+        name = _variable(parameter.name, names)
         names.append(name)
         packed = f"bytes.fromhex({value.pack().hex()!r})" if _is_struct(value) else ""
         yield f"{name} = {packed or _number(value)}"
@@ -56,6 +58,13 @@ def _lines(
     yield f"with kernel({', '.join(way)}) as run:"
     yield from _calls(found, names)
     yield from _verdict(result, found)
+
+
+def _variable(name: str, taken: Sequence[str]) -> str:
+    """Return what an argument is called in the program."""
+    while keyword.iskeyword(name) or name in _OWN or name in taken:
+        name += "_"
+    return name
 
 
 def _calls(found: Counterexample, names: list[str]) -> Iterator[str]:

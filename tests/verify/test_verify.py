@@ -19,6 +19,7 @@ from kerngen.runtime import launch
 from kerngen.verify import campaign
 from kerngen.verify.campaign import OVERLAPS, Result, Verdict
 from kerngen.verify.fault import Tally
+from kerngen.verify.repeat import kernel
 from kerngen.verify.report import table_of
 from tests.docs.blocks import blocks_of
 from tests.numeric.test_guards import FAULTS, FAULTY, Fault
@@ -192,6 +193,26 @@ def test_a_narrow_table_keeps_names_whole() -> None:
     cells = [line.split("  ") for line in printed.get().splitlines()[1:]]
     assert "…" not in printed.get()
     assert "".join(cell[0].strip() for cell in cells).startswith(name)
+
+
+@pytest.mark.usefixtures("no_large")
+def test_names_of_users_hide_none_of_the_program(source: Path, plant: Plant) -> None:
+    text = "kernel f(np: f32[n], np_: f32[n], float: f32) -> y: f32[n] { "
+    body = "y[i] = 3.0 * np[i] + np_[i] + float; }\n"
+    source.write_text(text + body, encoding="utf-8")
+    plant(Fault("", "f.map.edge", "3.0 * ", "2.0 * ", ""))
+    (row,) = found(source.name, "--schedule", "edge", "--examples", "3")
+    with pytest.raises(AssertionError):
+        exec(row["counterexample"]["code"], {})
+
+
+def test_a_schedule_that_is_not_there_is_told(source: Path) -> None:
+    """As when a build has other schedules by now: nothing else is run in its place."""
+    with (
+        pytest.raises(ValueError, match="no 'y gone': there are y map aligned, "),
+        kernel(source.name, "copy", "y gone"),
+    ):
+        pass
 
 
 @pytest.mark.nightly
