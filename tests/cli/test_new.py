@@ -72,6 +72,7 @@ def test_it_is_built(made: Path, kerngen: Run, monkeypatch: pytest.MonkeyPatch) 
     assert kerngen("check").output == "1 file checked: no errors.\n"
 
 
+@pytest.mark.nightly
 def test_its_page_runs(made: Path) -> None:
     page = (made / "README.md").read_text("utf-8")
     (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)

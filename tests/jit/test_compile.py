@@ -168,6 +168,7 @@ def test_tracebacks_and_help_show_generated_code(ctx: gpu.Context) -> None:
     assert repr(module) == "<module 'kernels' in memory: axpy>"
 
 
+@pytest.mark.nightly
 def test_instances_are_pickled_by_their_source() -> None:
     module = kerngen.compile(AXPY)
     uniform = module.AxpyUniform(n=3, a=0.5)

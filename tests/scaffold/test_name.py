@@ -6,7 +6,7 @@ import re
 from keyword import iskeyword
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.utils import canonicalize_name
 
@@ -42,6 +42,7 @@ def test_what_is_no_name_is_refused(name: str, why: str, instead: str) -> None:
     assert (suggested[1] if suggested else "") == instead
 
 
+@settings(max_examples=30)
 @given(st.text(max_size=12))
 def test_any_text_is_a_name_or_has_one_suggested(text: str) -> None:
     try:

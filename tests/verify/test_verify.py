@@ -29,11 +29,7 @@ Plant: TypeAlias = Callable[[Fault], None]
 
 PAGE = ROOT / "docs" / "verify.md"
 
-QUICK = (
-    "an element left out",
-    "a load past the end",
-    "a misplaced part",
-)
+QUICK = ("an element left out",)
 """Faults that are planted in every run of the tests."""
 
 
@@ -167,7 +163,7 @@ def test_overlaps_that_are_not_refused_are_found(
 
 @pytest.mark.usefixtures("no_large")
 def test_the_same_seed_makes_the_same_calls_up(source: Path) -> None:
-    words = source.name, "--kernel", "narrow", "--examples", "3"
+    words = source.name, "--kernel", "narrow", "--examples", "2"
     first, again, other = (found(*words, "--seed", seed) for seed in ("0", "0", "1"))
     assert first == again != other
 
