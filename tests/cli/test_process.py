@@ -137,8 +137,16 @@ def test_progress_on_a_terminal_only() -> None:
     assert "Compiling" not in run("build", "--out", "other")
 
 
-@pytest.mark.parametrize("attempts", [5, pytest.param(100, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    ("how", "attempts"),
+    [
+        ("SIGKILL", 5),
+        pytest.param("SIGKILL", 100, marks=pytest.mark.nightly),
+        pytest.param("SIGINT", 40, marks=pytest.mark.nightly),
+    ],
+)
 def test_killed_at_any_time_a_build_leaves_the_old_output_or_the_new(
+    how: str,
     attempts: int,
 ) -> None:
     """Kill real builds after random delays, with the real compiler at work."""
@@ -157,7 +165,7 @@ def test_killed_at_any_time_a_build_leaves_the_old_output_or_the_new(
         edit(SOURCE / "deep" / "total.kern", TOTAL)
         process = subprocess.Popen([*KERNGEN, "build"], stdout=subprocess.DEVNULL)
         time.sleep(rng.uniform(0.3, 1.1) * took)
-        process.send_signal(signal.SIGKILL)
+        process.send_signal(signal.Signals[how])
         process.wait()
         assert files(OUT) in wanted
     run("build")
