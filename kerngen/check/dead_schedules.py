@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from kerngen.check.faults_schedules import UnreachableSchedule
 from kerngen.source.diagnostic import Faults
 from kerngen.syntax import ast
 
+_Guarded: TypeAlias = tuple[ast.Identifier, ast.Expr | None]
+"""A kernel, and what guards a schedule of it."""
+
 
 def report_dead(faults: Faults, schedules: list[ast.ScheduleItem]) -> None:
     """Report each schedule of a file that an earlier one always precedes."""
-    for n, item in enumerate(schedules):
-        first = next((e for e in schedules[:n] if _precedes(e, item)), None)
-        if first is not None:
+    seen: dict[_Guarded, list[ast.ScheduleItem]] = {}
+    for item in schedules:
+        before = (seen.get((item.kernel, guard), []) for guard in {None, item.guard})
+        found = (e for like in before for e in like if _precedes(e, item))
+        first = min(found, key=lambda earlier: earlier.span.start, default=None)
+        if first is None:
+            seen.setdefault((item.kernel, item.guard), []).append(item)
+        else:
             faults.add(UnreachableSchedule(span=item.span, other=first.span))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,6 +26,9 @@ from kerngen.ir.walk import children, map_children, walk
 LONGEST: Final = 200
 """The most nodes of a value that is substituted: text must not grow without bound."""
 
+MOST_NEIGHBOURS: Final = 16
+"""The most lets that one brings along: each has to be moved to every use."""
+
 
 def inline_lets(body: Sequence[Statement]) -> tuple[Statement, ...]:
     """
@@ -32,7 +36,7 @@ def inline_lets(body: Sequence[Statement]) -> tuple[Statement, ...]:
 
     A use at the statement's own element gets the let as a neighbour, which becomes a
     local of its stage; elsewhere the value is substituted.  A let stays where it is
-    when it holds a reduction, when a tensor it reads is written before its last use,
+    when it holds a reduction or needs too many others, when a tensor it reads is written before its last use,
     when a gather subscripts it (the clamp is to the let's own axis), when a
     substitution would repeat its work or grow too long, or when it is a constant that
     has no finite value where it is used.
@@ -103,9 +107,23 @@ class _Inliner:
             last[number] = max(reached, default=None)
         return last
 
+    @cached_property
+    def _writes(self) -> dict[Tensor, list[int]]:
+        """The statements that write each tensor, in order."""
+        writes: dict[Tensor, list[int]] = {}
+        for number, statement in enumerate(self.body):
+            writes.setdefault(statement.target, []).append(number)
+        return writes
+
+    def _written(self, tensor: Tensor, first: int, last: int) -> bool:
+        """Whether a statement between two others writes a tensor."""
+        writes = self._writes.get(tensor, [])
+        after = bisect_right(writes, first)
+        return after < len(writes) and writes[after] < last
+
     def _later_uses(self, number: int) -> list[int]:
         uses = self._uses.get(self.body[number].target, [])
-        return [use for use in uses if use > number]
+        return uses[bisect_right(uses, number) :]
 
     def _prepared(self, let: Statement) -> _Inlined:
         """Return a let with its neighbours, its whole value and what it reads."""
@@ -137,11 +155,11 @@ class _Inliner:
         return map_children(value, self._substituted)
 
     def _may_inline(self, inlined: _Inlined, number: int, last_use: int) -> bool:
-        between = self.body[number + 1 : last_use]
         uses = [self.body[use] for use in self._later_uses(number)]
         return (
-            not holds_reduce(inlined.let.value)
-            and not any(statement.target in inlined.reads for statement in between)
+            len(inlined.chain) <= MOST_NEIGHBOURS
+            and not holds_reduce(inlined.let.value)
+            and not any(self._written(t, number, last_use) for t in inlined.reads)
             and all(_admits(inlined, use) for use in uses)
             and all(self._stays_finite(inlined, use) for use in uses)
         )

@@ -163,6 +163,11 @@ class _Builder:
         """Return the stage that does what `members` say, in order."""
         current: dict[Tensor, LocalValue] = {}
         steps: list[Step] = []
+        last_read = {
+            tensor: number
+            for number, member in enumerate(members)
+            for tensor in tensors_read(member.value)
+        }
         for number, member in enumerate(members):
             value = self._with_locals(member.value, current)
             if member.is_partial:
@@ -171,10 +176,7 @@ class _Builder:
                 written = member.path, member.component
                 steps.append(Write(member.target, value, member.text, *written))
                 continue
-            read_later = any(
-                member.target in set(tensors_read(later.value))
-                for later in members[number + 1 :]
-            )
+            read_later = last_read.get(member.target, number) > number
             stored = member.target.role is not Role.LET or member.target in (
                 self.outliving
             )

@@ -82,3 +82,18 @@ class UnknownStage(Worded):
     stage: str
     known: str
     remedy: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TooManyStages(Worded):
+    """A kernel of more stages than one is made to have."""
+
+    code: ClassVar[str] = "KG0754"
+    rule: ClassVar[str] = "A kernel has no more stages than the limit."
+    says: ClassVar[str] = "'{name}' takes {number} stages, and {limit} are the most."
+    advice: ClassVar[str] = "Split it into kernels that are called one after another."
+
+    name: str
+    number: int
+    limit: int

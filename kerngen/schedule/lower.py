@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain, count
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from kerngen.ir.nodes import Function, Kernel, Module, Schedule
 from kerngen.ir.stages import Stage, StagedKernel, computed_by
@@ -16,9 +17,10 @@ from kerngen.schedule.choice import Choice, default_choices
 from kerngen.schedule.faults import (
     BadTiling,
     StrategyDoesNotFit,
+    TooManyStages,
     UnknownStage,
 )
-from kerngen.schedule.guards import EVERY_WAY, NO_WAY, Ways, assuming, either
+from kerngen.schedule.guards import EVERY_WAY, NO_WAY, Guards, Ways
 from kerngen.schedule.program import (
     KernelProgram,
     ScheduledStage,
@@ -27,7 +29,7 @@ from kerngen.schedule.program import (
 )
 from kerngen.schedule.strategies import STRATEGIES
 from kerngen.schedule.task import Options, Task
-from kerngen.source.diagnostic import Faults
+from kerngen.source.diagnostic import CompileError, Faults
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.source.text import Span
 
@@ -38,12 +40,22 @@ def lower(
     """Return the kernel's program.
 
     `stem` begins the names of its shader files; `origin` is what their headers name as
-    their source.  Raises CompileError where a schedule of the user's does not fit.
+    their source.  Raises CompileError where a schedule of the user's does not fit, or
+    where the kernel has too many stages.
     """
+    _check_stages(staged)
     functions = {function.name: function for function in module.functions}
     tasks = _tasks(staged, functions, stem, origin)
     _check_schedules(staged, tasks)
     return KernelProgram(staged, tuple(_Scheduler(tasks).stages()), functions)
+
+
+def _check_stages(staged: StagedKernel) -> None:
+    if len(staged.stages) > MOST_STAGES:
+        span, name = staged.kernel.span, staged.kernel.name
+        number = len(staged.stages)
+        fault = TooManyStages(span=span, name=name, number=number, limit=MOST_STAGES)
+        raise CompileError([fault])
 
 
 def _tasks(
@@ -68,6 +80,9 @@ class _Candidate:
     task: Task
     choice: Choice
 
+
+MOST_STAGES: Final = 64
+"""The most stages of a kernel: what can run together is looked for among all of them."""
 
 _Key: TypeAlias = tuple[str, Hashable, int]
 """What a stage's shaders depend on: strategy, options, and how many stages they run."""
@@ -97,6 +112,7 @@ class _Scheduler:
 
     tasks: tuple[Task, ...]
     ways: dict[int, Ways] = field(default_factory=lambda: {0: EVERY_WAY})
+    guards: Guards = field(default_factory=Guards)
 
     def stages(self) -> Iterator[StageProgram]:
         """Yield every stage with its schedules, and why it has no others."""
@@ -115,21 +131,22 @@ class _Scheduler:
         made: dict[_Key, ScheduledStage] = {}
         for candidate in self._candidates(number) if ways else ():
             guard = candidate.choice.guard
-            chosen = assuming(ways, guard, holds=True)
+            chosen = self.guards.assuming(ways, guard, holds=True)
             if not chosen:
                 continue
             schedule = _schedule(candidate, made)
             after = number + schedule.covers
-            self.ways[after] = either(chosen, self.ways.get(after, NO_WAY))
+            others = self.ways.get(after, NO_WAY)
+            self.ways[after] = self.guards.either(chosen, others)
             if schedule.runs_everywhere:
-                ways = assuming(ways, guard, holds=False)
+                ways = self.guards.assuming(ways, guard, holds=False)
             yield schedule if ways else replace(schedule, guard=None)
             if not ways:
                 return
 
     def _candidates(self, number: int) -> Iterator[_Candidate]:
         """Yield the user's schedules that fit, and the compiler's own behind them."""
-        for which in self._applying(number):
+        for which in self._applying[number]:
             schedule = self.tasks[number].kernel.schedules[which]
             task = replace(self.tasks[number], reach=self._reach(number, which))
             if _refusal(schedule, task):
@@ -143,14 +160,17 @@ class _Scheduler:
             within = replace(task, reach=min(task.reach, choice.reach))
             yield _Candidate(within, choice)
 
-    def _applying(self, number: int) -> tuple[int, ...]:
-        """Return the numbers of the user's schedules that apply to a stage."""
-        task = self.tasks[number]
+    @cached_property
+    def _applying(self) -> tuple[tuple[int, ...], ...]:
+        """The numbers of the user's schedules that apply to each stage."""
         return tuple(
-            which
-            for which, schedule in enumerate(task.kernel.schedules)
-            if schedule.stage in (None, task.stage.name)
-            and not _refusal(schedule, task)
+            tuple(
+                which
+                for which, schedule in enumerate(task.kernel.schedules)
+                if schedule.stage in (None, task.stage.name)
+                and not _refusal(schedule, task)
+            )
+            for task in self.tasks
         )
 
     def _reach(self, number: int, which: int | None) -> int:
@@ -163,9 +183,9 @@ class _Scheduler:
         schedules = self.tasks[number].kernel.schedules
         whole = which is not None and schedules[which].stage is None
         yields_before = which if which is not None and whole else len(schedules)
-        own = {*self._applying(number)}
+        own = {*self._applying[number]} if number + 1 < len(self.tasks) else set[int]()
         for later in range(number + 1, len(self.tasks)):
-            others = {*self._applying(later)} - own
+            others = {*self._applying[later]} - own
             if any(other < yields_before for other in others):
                 return later - number
         return len(self.tasks) - number
