@@ -62,10 +62,12 @@ def runs(compiled: CompiledModule) -> ModuleType:
     return module
 
 
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("program", [PROGRAM, PLAIN], ids=["everywhere", "kernel"])
-def test_any_name_is_escaped_or_refused(program: str, judge: Judge) -> None:
+def test_any_name_is_escaped_or_refused(program: str, step: int, judge: Judge) -> None:
+    words = WORDS[::step]
     accepted = 0
-    for word in WORDS:
+    for word in words:
         try:
             compiled = compile_text(program.format(word), "names.kern", formatted=False)
         except CompileError:
@@ -75,4 +77,4 @@ def test_any_name_is_escaped_or_refused(program: str, judge: Judge) -> None:
         for path, text in compiled.files.items():
             if path.endswith(".wgsl"):
                 assert judge(text.decode()) == "", word
-    assert accepted > len(WORDS) // 2
+    assert accepted > len(words) // 2
