@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from io import TextIOWrapper
+from typing import Any, final
 
 import click
 
@@ -15,6 +16,7 @@ from kerngen import __version__
 from kerngen.cli.bench import bench
 from kerngen.cli.build import build
 from kerngen.cli.check import check
+from kerngen.cli.console import reporting_system
 from kerngen.cli.doctor import doctor
 from kerngen.cli.explain import explain
 from kerngen.cli.fmt import fmt
@@ -26,7 +28,17 @@ from kerngen.cli.verify import verify
 from kerngen.cli.watch import watch
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@final
+class Commands(click.Group):
+    """All commands; what the system refuses, wherever they meet it, is a message."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that the arguments name."""
+        with reporting_system():
+            return super().invoke(ctx)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="kerngen")
 def main() -> None:
     """Compile index equations to WGSL, typed Python bindings and a NumPy reference.

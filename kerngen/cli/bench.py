@@ -229,12 +229,16 @@ def _own(
 
     path, _, kernel = wanted.partition(f"{SUFFIX}:")
     file = path if path.endswith(SUFFIX) else f"{path}{SUFFIX}"
+    if Path(file).is_dir():
+        raise click.UsageError(f"'{file}' is a folder. Give one {SUFFIX} file.")
     selection = select(Path(file), find_project())
     (source,) = selection.files
     compiled = compile_closure(selection.library(), source.name)
     modules = stack.enter_context(imported(compiled))
     own = next(each.module for each in compiled if each.name == source.name)
     known = [program.staged.kernel.name for program in own.programs]
+    if not known:
+        raise click.ClickException(f"There are no kernels in '{file}'.")
     if kernel and kernel not in known:
         raise click.ClickException(
             f"There is no kernel '{kernel}' in '{file}': it has {', '.join(known)}."

@@ -104,12 +104,20 @@ def no_adapter(purpose: str) -> click.ClickException:
 def reporting(stream: TextIO) -> Generator[None]:
     """Turn a user's faults into messages and exit status 1."""
     try:
-        yield
+        with reporting_system():
+            yield
     except CompileError as error:
         print_diagnostics(error.diagnostics, stream)
         raise click.exceptions.Exit(1) from None
     except OutputError as error:
         raise click.ClickException(clean(str(error))) from None
+
+
+@contextmanager
+def reporting_system() -> Generator[None]:
+    """Turn what the system refuses, a path or a full disk, into a message and status 1."""
+    try:
+        yield
     except BrokenPipeError:
         raise  # who read our output has seen enough
     except OSError as error:

@@ -73,7 +73,7 @@ def _chosen(module: Module, struct: str | None) -> list[Subject]:
         sentence = f"There is no struct '{struct}'."
         raise click.ClickException(suggesting(sentence, struct, names))
     if not chosen:
-        raise click.ClickException(f"There are no structs in '{module.path}'.")
+        raise click.ClickException("There are no structs in the file.")
     return chosen
 
 

@@ -108,9 +108,11 @@ def find_project() -> Project:
 
 def _read_project(file: Path) -> Project:
     try:
-        tools = tomllib.loads(file.read_text("utf-8")).get("tool", {})
+        tools: object = tomllib.loads(file.read_text("utf-8")).get("tool", {})
     except (ValueError, RecursionError) as error:
         raise click.ClickException(f"'{file}' can't be read: {error}") from None
+    if not isinstance(tools, dict):
+        raise click.ClickException(f"'{file}': 'tool' is a table, not {tools}.")
     table: object = tools.get("kerngen", {})
     settings = cast("dict[str, object]", table) if isinstance(table, dict) else {}
     paths: dict[str, Path] = {}

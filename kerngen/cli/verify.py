@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from kerngen.cli.console import no_adapter, report_console, reporting, watched
-from kerngen.cli.project import Selection, find_project, select
+from kerngen.cli.project import Selection, find_project, select, shown_path
+from kerngen.source.similar import suggesting
 
 if TYPE_CHECKING:
     from kerngen.verify.campaign import Effort, Result
@@ -101,23 +102,28 @@ def _subjects(selection: Selection, only: str) -> Generator[list[tuple[str, Subj
         ]
         if not chosen:
             known = [s.kernel.name for several in found.values() for s in several]
-            raise click.ClickException(
-                f"There is no kernel '{only}': there are {', '.join(known) or 'none'}."
-            )
+            raise click.ClickException(_none_chosen(selection, only, known))
         yield chosen
+
+
+def _none_chosen(selection: Selection, only: str, known: list[str]) -> str:
+    if not known:
+        return f"There are no kernels in '{shown_path(selection.chosen)}'."
+    return suggesting(f"There is no kernel '{only}'.", only, known)
 
 
 @contextmanager
 def _open() -> Generator[Guarded]:
     import kerngen.runtime as gpu
     from kerngen.verify.guarded import guarded
+    from kerngen.verify.notes import notes_elsewhere
 
     try:
         with gpu.open() as ctx:
             kind = ctx.kind
         if kind == "reference":
             raise no_adapter("verify kernels on")
-        with guarded() as held:
+        with notes_elsewhere(), guarded() as held:
             yield held
     except gpu.Error as error:
         raise click.ClickException(str(error)) from None

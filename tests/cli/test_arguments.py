@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis.configuration import storage_directory
 
 from kerngen import __version__
+from kerngen.verify.notes import notes_elsewhere
 from tests.cli.sample import OUT, SCALE, SOURCE, TOTAL, Run, edit, files
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -110,11 +113,39 @@ def test_a_file_that_cant_be_read_is_named(
 
 
 @pytest.mark.parametrize(
+    "words",
+    [("check",), ("watch",), ("layout",), ("verify",), ("new",), ("bench", "--json")],
+)
+def test_a_name_that_the_system_refuses_is_a_message(
+    kerngen: Run, words: tuple[str, ...]
+) -> None:
+    result = kerngen(*words, "x" * 300, code=1)
+    assert f"Error: '{Path.cwd()}" in result.stderr or "Error: 'xxx" in result.stderr
+    assert os.strerror(errno.ENAMETOOLONG) in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("verify", "There are no kernels in 'empty.kern'."),
+        ("bench", "There are no kernels in 'empty.kern'."),
+        ("layout", "There are no structs in the file."),
+    ],
+)
+def test_a_file_without_what_is_asked_for(
+    kerngen: Run, command: str, message: str
+) -> None:
+    edit(Path("empty.kern"), "")
+    assert message in kerngen(command, "empty.kern", code=1).stderr
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[tool.kerngen]\nsourc = 'dsl'", "not {'sourc': 'dsl'}"),
         ("[tool.kerngen]\nsource = 1", "not {'source': 1}"),
         ("[tool]\nkerngen = 1", "not 1."),
+        ("tool = 3", "'tool' is a table, not 3."),
         ("[tool.", "can't be read"),
     ],
 )
@@ -131,3 +162,15 @@ def test_a_pyproject_without_settings_gives_no_defaults(kerngen: Run) -> None:
     edit(SOURCE / "scale.kern", SCALE)
     kerngen("build", "dsl/scale.kern", "--out", "made")
     assert "scale.py" in files(Path("made"))
+
+
+def test_a_folder_for_the_file_to_time_is_wrong_usage(kerngen: Run) -> None:
+    edit(Path("two.kern/a.kern"), SCALE)
+    edit(Path("two.kern/b.kern"), SCALE)
+    assert "is a folder" in kerngen("bench", "two.kern", code=2).stderr
+
+
+def test_verify_leaves_no_notes_of_hypothesis() -> None:
+    with notes_elsewhere():
+        assert not storage_directory("constants").path.is_relative_to(Path.cwd())
+    assert storage_directory("constants").path.name == "constants"

@@ -1,0 +1,20 @@
+"""What hypothesis notes on the disk: not in a folder of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+
+from hypothesis.configuration import set_hypothesis_home_dir
+
+
+@contextmanager
+def notes_elsewhere() -> Generator[None]:
+    """Keep hypothesis's notes in a folder that goes when the run ends."""
+    with TemporaryDirectory(prefix="kerngen-verify-") as folder:
+        set_hypothesis_home_dir(folder)
+        try:
+            yield
+        finally:
+            set_hypothesis_home_dir(None)
