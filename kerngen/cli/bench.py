@@ -14,6 +14,7 @@ import click
 
 from kerngen.cli.console import escape, report_console, reporting, watched
 from kerngen.cli.project import find_project, select
+from kerngen.cli.seconds import number_of_seconds
 from kerngen.cli.sizes import SIZES, Sizes
 from kerngen.cli.target import TARGET
 from kerngen.syntax.library import SUFFIX
@@ -77,6 +78,7 @@ def _picture(
 @click.option(
     "--budget",
     type=click.FloatRange(min=1),
+    callback=number_of_seconds,
     default=600,
     show_default=True,
     metavar="SECONDS",

@@ -113,7 +113,7 @@ def _read_project(file: Path) -> Project:
         raise click.ClickException(f"'{file}' can't be read: {error}") from None
     if not isinstance(tools, dict):
         raise click.ClickException(f"'{file}': 'tool' is a table, not {tools}.")
-    table: object = tools.get("kerngen", {})
+    table = cast("dict[str, object]", tools).get("kerngen", {})
     settings = cast("dict[str, object]", table) if isinstance(table, dict) else {}
     paths: dict[str, Path] = {}
     for key, value in settings.items():

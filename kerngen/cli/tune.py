@@ -22,6 +22,7 @@ from kerngen.cli.console import (
     reporting,
 )
 from kerngen.cli.project import Selection, find_project, select
+from kerngen.cli.seconds import number_of_seconds
 from kerngen.cli.sizes import SIZES, Sizes
 from kerngen.syntax.library import SUFFIX
 
@@ -47,6 +48,7 @@ _PRINTED: Final = "printed by kerngen tune.kern"
 @click.option(
     "--budget",
     type=click.FloatRange(min=1),
+    callback=number_of_seconds,
     default=120,
     show_default=True,
     metavar="SECONDS",

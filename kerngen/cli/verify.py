@@ -14,6 +14,7 @@ import click
 
 from kerngen.cli.console import no_adapter, report_console, reporting, watched
 from kerngen.cli.project import Selection, find_project, select, shown_path
+from kerngen.cli.seconds import number_of_seconds
 from kerngen.source.similar import suggesting
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 @click.option(
     "--budget",
     type=click.FloatRange(min=1),
+    callback=number_of_seconds,
     metavar="SECONDS",
     help="For the calls of all kernels together; what is not run is said.",
 )

@@ -8,7 +8,7 @@ from hashlib import sha256
 from keyword import iskeyword
 from pathlib import Path
 from threading import Lock
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from kerngen.compiler import CompiledModule, Compiler
 from kerngen.jit.memory import KernelModule, install
@@ -22,6 +22,13 @@ _Read: TypeAlias = Callable[[Path, str], Source]
 
 _MODULES: Final[dict[str, KernelModule]] = {}
 _LOCK: Final = Lock()
+
+
+class ModuleNameError(ValueError):
+    """A name that no module can have; a notebook shows it without a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"{type(self).__name__}: {self}"]
 
 
 def compile(  # noqa: A001 - `kerngen.compile` reads as what it does
@@ -39,10 +46,17 @@ def compile(  # noqa: A001 - `kerngen.compile` reads as what it does
 
     Raises:
         CompileError: If the program is wrong; its text is the whole report.
+        TypeError: If the program is no text.
         ValueError: If the name is none, or the text can't be one in UTF-8.
     """
+    given = cast("object", source)
+    if not isinstance(given, str):
+        raise TypeError(
+            f"expected the text of a program, got {type(given).__name__}; "
+            f"kerngen.load takes the path of a file."
+        )
     if not name.isidentifier() or iskeyword(name):
-        raise ValueError(f"'{name}' can't be the name of a module.")
+        raise ModuleNameError(f"'{name}' can't be the name of a module.")
     if any("\ud800" <= char <= "\udfff" for char in source):
         raise ValueError("The text has surrogates, which are no characters.")
     file = Path.cwd() / f"{name}{SUFFIX}"

@@ -174,3 +174,9 @@ def test_verify_leaves_no_notes_of_hypothesis() -> None:
     with notes_elsewhere():
         assert not storage_directory("constants").path.is_relative_to(Path.cwd())
     assert storage_directory("constants").path.name == "constants"
+
+
+@pytest.mark.parametrize("command", ["bench", "tune", "verify"])
+def test_nan_is_no_budget(kerngen: Run, command: str) -> None:
+    result = kerngen(command, "scale", "--budget", "nan", code=2)
+    assert "'nan' is no number of seconds." in result.stderr

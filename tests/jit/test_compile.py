@@ -36,6 +36,12 @@ kernel powers(lights: Light[n], by: f32) -> p: f32[n] {{ p[i] = by * lights[i].p
 """
 
 
+def test_bytes_are_no_program() -> None:
+    text: Any = b"kernel f(x: f32[n]) -> y: f32[n] { y[i] = x[i]; }"
+    with pytest.raises(TypeError, match=r"text of a program, got bytes; kerngen\.load"):
+        kerngen.compile(text)
+
+
 def test_a_text_becomes_a_module_that_runs(ctx: gpu.Context) -> None:
     module = kerngen.compile(AXPY)
     x, y = np.arange(7.0), np.ones(7)

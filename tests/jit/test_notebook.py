@@ -61,7 +61,8 @@ def test_a_name_that_is_none_is_refused(
     notebook: Notebook, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert isinstance(notebook.run(CELL.format(name=" a-b", read="x[i]")), ValueError)
-    assert "'a-b' can't be the name of a module." in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert out.strip() == "ModuleNameError: 'a-b' can't be the name of a module."
 
 
 def test_kernels_are_shown(notebook: Notebook) -> None:

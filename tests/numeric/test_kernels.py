@@ -106,7 +106,7 @@ def hold_to_oracle(ctx: Context, way: Way, how: settings) -> None:
     check()
 
 
-@pytest.mark.parametrize("way", list(some(WAYS, most=12)))
+@pytest.mark.parametrize("way", list(some(WAYS, most=9)))
 def test_schedule(ctx: Context, way: Way) -> None:
     hold_to_oracle(ctx, way, few(way.case))
 

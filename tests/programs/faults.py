@@ -90,8 +90,8 @@ FAULTS: Final = (
     PlantedFault(
         "a stale let",
         "kerngen.ir.inlining:_Inliner._may_inline",
-        "not any(statement.target in inlined.reads for statement in between)",
-        "between is not None",
+        "not any(self._written(t, number, last_use) for t in inlined.reads)",
+        "number is not None",
     ),
     PlantedFault(
         "an unclamped gather",
