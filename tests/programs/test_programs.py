@@ -11,7 +11,7 @@ from .campaign import COUNTS, campaign, rare
 from .trial import Trial
 
 PARTS = 2
-PROGRAMS = 80
+PROGRAMS = 125
 
 MANY_PARTS = 16
 MANY = 625
