@@ -10,7 +10,7 @@ from kerngen.runtime import Context
 from tests.runtime.machine import Machine
 
 quick = settings(
-    max_examples=25,
+    max_examples=15,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
