@@ -11,7 +11,7 @@ import click
 
 from kerngen.cli.compiled import Compiled
 from kerngen.cli.compiling import compile_sources
-from kerngen.cli.console import console_for, count, print_diff, reporting
+from kerngen.cli.console import console_for, print_diff, reporting
 from kerngen.cli.project import (
     Selection,
     SourceFile,
@@ -25,6 +25,7 @@ from kerngen.output.freshness import Freshness, stamp_all
 from kerngen.output.manifest import read_manifest
 from kerngen.output.write import Difference, Summary, check, write
 from kerngen.source.diagnostic import CompileError
+from kerngen.source.worded import counted
 from kerngen.syntax.library import Library
 
 
@@ -107,7 +108,7 @@ def _check(selection: Selection, out: Path, jobs: int | None) -> None:
     for difference in differences:
         _print_difference(difference)
     click.echo(
-        f"{shown_path(out)}: {count(len(differences), 'file')} out of date. "
+        f"{shown_path(out)}: {counted(len(differences), 'file')} out of date. "
         f"'kerngen build' brings them up to date.",
         err=True,
     )
@@ -143,7 +144,7 @@ def _generated(source: SourceFile, compiled: Compiled, library: Library) -> Gene
 
 
 def _report(summary: Summary, out: Path) -> None:
-    parts = [f"{count(len(summary.written), 'file')} written"]
+    parts = [f"{counted(len(summary.written), 'file')} written"]
     parts += [f"{summary.unchanged} unchanged"]
     parts += [f"{len(summary.removed)} removed"] if summary.removed else []
     click.echo(f"{shown_path(out)}: {', '.join(parts)}.")

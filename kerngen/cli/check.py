@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kerngen.cli.console import count, print_diagnostics, progress, reporting
+from kerngen.cli.console import print_diagnostics, progress, reporting
 from kerngen.cli.project import Selection, find_project, select
 from kerngen.source.diagnostic import Diagnostic, Faults
+from kerngen.source.worded import counted
 from kerngen.syntax.library import Library
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def check(src: Path | None, as_json: bool) -> None:
     else:
         for line in _hints(selection, compiler):
             click.echo(line)
-        click.echo(f"{count(len(selection.files), 'file')} checked: no errors.")
+        click.echo(f"{counted(len(selection.files), 'file')} checked: no errors.")
     if found:
         raise click.exceptions.Exit(1)
 

@@ -12,6 +12,7 @@ import click
 from kerngen.output.errors import OutputError
 from kerngen.source.cells import clean
 from kerngen.source.diagnostic import CompileError, Diagnostic
+from kerngen.source.worded import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +35,7 @@ def print_diagnostics(diagnostics: Iterable[Diagnostic], stream: TextIO) -> None
     console = console_for(stream)
     color = console.is_terminal and not console.no_color
     stream.write(render(found, color=color))
-    stream.write(f"\n{count(len(found), 'error')}\n")
+    stream.write(f"\n{counted(len(found), 'error')}\n")
     stream.write(f"For more about {_one_of(found)}\n")
 
 
@@ -86,11 +87,6 @@ def watched(items: Iterable[T], total: int, doing: str) -> Iterator[T]:
     from rich.progress import track
 
     yield from track(items, doing, total, console=console, transient=True)
-
-
-def count(number: int, noun: str) -> str:
-    """Return '1 file', '2 files'."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def no_adapter(purpose: str) -> click.ClickException:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kerngen.cli.console import console_for, count, progress
+from kerngen.cli.console import console_for, progress
 from kerngen.cli.project import Selection, find_project, select
+from kerngen.source.worded import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,7 +121,9 @@ def _print(sections: Iterable[Section]) -> None:
             mark, style = _MARKS[finding.status.word] if finding.status else ("-", "")
             for line in _lines(finding, mark):
                 console.print(line, style=style)
-    click.echo(f"\n{count(bad, 'section')} with problems." if bad else "\nNo problems.")
+    click.echo(
+        f"\n{counted(bad, 'section')} with problems." if bad else "\nNo problems."
+    )
 
 
 def _lines(finding: Finding, mark: str) -> Iterator[str]:

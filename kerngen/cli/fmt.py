@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final, final
 
 import click
 
-from kerngen.cli.console import count, print_diagnostics, print_diff, reporting
+from kerngen.cli.console import print_diagnostics, print_diff, reporting
 from kerngen.cli.project import find_project, find_sources, shown_path
 from kerngen.source.diagnostic import CompileError, Faults
 from kerngen.source.reading import LARGEST, read_data
+from kerngen.source.worded import counted
 from kerngen.syntax.library import SUFFIX
 
 if TYPE_CHECKING:
@@ -163,4 +164,4 @@ class _Run:
         }
         for words, number in counts.items():
             if number:
-                yield f"{count(number, 'file')} {words}"
+                yield f"{counted(number, 'file')} {words}"
