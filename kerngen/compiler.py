@@ -14,7 +14,7 @@ from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Kernel, Module, Schedule
 from kerngen.ir.stages import StagedKernel
 from kerngen.ir.staging import form_stages
-from kerngen.schedule.lower import lower
+from kerngen.schedule.lower import check_fit, lower
 from kerngen.schedule.program import KernelProgram
 from kerngen.source.diagnostic import Faults
 from kerngen.syntax.depth import deep_recursion
@@ -71,6 +71,24 @@ class Compiler:
         with deep_recursion():
             return self._checker.module(name)
 
+    def check(self, name: str) -> tuple[str, ...]:
+        """Return files that `compile` would generate, by path; raise as it does.
+
+        Shaders are made, and listed, only if names differ in case alone.
+        """
+        with deep_recursion():
+            module = self._checker.module(name)
+            staged = tuple(form_stages(kernel) for kernel in module.kernels)
+            faults = Faults()
+            for kernel in staged:
+                with faults.collect():
+                    check_fit(kernel, module)
+            faults.raise_if_any()
+            stages = {(k.kernel.name, stage.name) for k in staged for stage in k.stages}
+            unlike = {(k.casefold(), stage.casefold()) for k, stage in stages}
+            programs = self._lowered(name)[1] if len(unlike) < len(stages) else ()
+            return tuple(_files(module.path, programs, ""))
+
     def compile(self, name: str) -> CompiledModule:
         """Compile the file of a name.
 
@@ -84,6 +102,12 @@ class Compiler:
             # Texts to files.
             files = _files(module.path, programs, binding)
             return CompiledModule(module, programs, binding, files)
+
+    def compile_with_used(self, name: str) -> tuple[CompiledModule, ...]:
+        """Compile a file, and before it those that hold the classes which it imports."""
+        own = self.compile(name)
+        others = self._library.closure(name)[:-1] if own.used else ()
+        return (*map(self.compile, others), own)
 
     def with_schedules(
         self, name: str, kernel: Kernel, schedules: tuple[Schedule, ...]

@@ -18,6 +18,9 @@ _FETCHED: Final = re.compile(
 
 _NOTE: Final = re.compile(r"^<!-- docs: .* -->\n", re.MULTILINE)
 
+_PROGRAM: Final = re.compile(r"^```rust\b", re.MULTILINE)
+"""A program, for readers elsewhere in the colours of Rust."""
+
 _ERRORS: Final = "\nThe same pages are here: [all errors](errors/index.md).\n"
 
 
@@ -29,8 +32,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Drop what is said to tests alone, and link what only the site has."""
-    text = _NOTE.sub("", markdown)
+    """Drop what is said to tests alone, colour programs, link what only the site has."""
+    text = _PROGRAM.sub("```kern", _NOTE.sub("", markdown))
     return text + _ERRORS if page.file.src_uri == "explain.md" else text
 
 

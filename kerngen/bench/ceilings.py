@@ -8,8 +8,8 @@ from typing import Final, final
 
 from kerngen.bench.case import Case, kernel_case
 from kerngen.bench.measure import Effort, clock_of, measure
-from kerngen.bench.package import Compiled, functions, imported
 from kerngen.compiler import compile_text
+from kerngen.jit.memory import functions, installed
 from kerngen.runtime import Context
 
 _SOURCE: Final = Path(__file__).with_suffix(".kern")
@@ -35,7 +35,7 @@ def find_ceilings(ctx: Context, effort: Effort) -> Ceilings:
     """Measure a copy, and many multiplications, by two small kernels."""
     text = _SOURCE.read_text("utf-8")
     compiled = compile_text(text, _SOURCE.name, formatted=False)
-    with imported([Compiled(compiled)]) as modules:
+    with installed([compiled]) as modules:
         of = functions(compiled, modules[_SOURCE.name])
         copied = min(_COPIED[ctx.kind], ctx.max_tensor_bytes // 4)
         copy = kernel_case(of["copy"], {"n": copied}, 0)

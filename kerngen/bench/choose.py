@@ -6,6 +6,7 @@ import pkgutil
 from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Final
 
 import kerngen_kernels
@@ -38,6 +39,11 @@ def suite(kind: str, *, quick: bool) -> Iterator[Case]:
         yield from cases[:1] if quick else cases
     if not quick:
         yield from system_cases(small=small)
+
+
+def standard_folders() -> list[Path]:
+    """Return where the standard kernels' modules lie."""
+    return [Path(each).resolve() for each in kerngen_kernels.__path__]
 
 
 def named(name: str, chosen: tuple[Sizes, ...], kind: str) -> Iterator[Case]:

@@ -11,7 +11,6 @@ from kerngen.check.composites import (
     check_geometry,
 )
 from kerngen.check.environment import Signature
-from kerngen.check.literals import flexible
 from kerngen.check.remedies import conversion
 from kerngen.check.scope import one_line
 from kerngen.check.unknown_calls import (
@@ -170,7 +169,7 @@ def _builtin(
         ex, node, builtin.arity, remedy=f"Write '{builtin.name}({names})'."
     ):
         return None
-    kinds = [flexible(argument) for argument in node.arguments]
+    kinds = [ex.env.kinds.flexible(argument) for argument in node.arguments]
     typed = [
         None if kind else ex.check(argument)
         for kind, argument in zip(kinds, node.arguments, strict=True)
@@ -239,18 +238,25 @@ def _report_arguments(
             function=builtin.name,
             actual=", ".join(scalar.spelling for scalar in actual),
             accepted=accepted,
-            remedy=_argument_remedy(node, builtin, actual),
+            remedy=_argument_remedy(ex, node, builtin, actual),
         )
     )
 
 
-def _argument_remedy(node: ast.Call, builtin: Builtin, actual: list[ValueType]) -> str:
+def _argument_remedy(
+    ex: Expressions, node: ast.Call, builtin: Builtin, actual: list[ValueType]
+) -> str:
     """Return the conversion of the first argument that would not fit."""
     floats = Scalar.F32 in actual or len(builtin.overloads) == 1
     candidates = builtin.overloads if floats else builtin.overloads[::-1]
     wanted = candidates[0].parameters
+    if builtin.name == "select" and actual[0] is Scalar.BOOL is not actual[2]:
+        condition, then, otherwise = (one_line(a.span.text) for a in node.arguments)
+        written = f"'select({otherwise}, {then}, {condition})'"
+        return f"The condition comes last, after the value where it is true: {written}."
     for argument, given, scalar in zip(node.arguments, actual, wanted, strict=True):
-        if given is not scalar:
+        adapts = ex.env.kinds.flexible(argument) is Scalar.I32 and scalar.is_numeric
+        if given is not scalar and not adapts:
             return conversion(argument, given, scalar)
     return ""
 

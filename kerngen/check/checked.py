@@ -43,6 +43,7 @@ class UsedModule:
 class CheckedFile:
     """A file without faults.
 
+    Its module has no functions but its own; `kerngen.check.linking` brings the others.
     `functions`, `constants`, `structs` and `kernels` are its own, and what others may use; within
     `functions`, names are those of this file.  `schedules` are those that it gives to
     kernels of the files that it uses, by the file's name and the kernel's.

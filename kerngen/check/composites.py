@@ -127,8 +127,14 @@ def _remedy(
         return f"Convert one side: '{wanted.spelling}({one_line(other[0].text)})'."
     if isinstance(left, Vector) and isinstance(right, Vector):
         letters = "xyzw"[: min(left.width, right.width)]
-        wider = text if left.width > right.width else one_line(other[0].text)
-        return f"Take as many components of the wider one: '{wider}.{letters}'."
+        texts = (text, left), (one_line(other[0].text), right)
+        (short, narrow), (long, wide) = sorted(texts, key=lambda side: side[1].width)
+        zeros = ", 0.0" if wide.scalar is Scalar.F32 else ", 0"
+        widened = f"{wide.spelling}({short}{zeros * (wide.width - narrow.width)})"
+        return (
+            f"Take as many components of the wider one, '{long}.{letters}', or make the "
+            f"other one as wide: '{widened}'."
+        )
     return "Take the components that are meant, as in 'v.x'."
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
 
+from kerngen.check.literals import Kinds
 from kerngen.check.written import Parts, parts_of
 from kerngen.ir.memory import MemoryType, Struct
 from kerngen.ir.nodes import DerivedDim, Expr, Path, Role, Tensor
@@ -89,7 +90,8 @@ class Environment:
     computes, `hosts` the values of hosts so far, and `identifiers` all that the text
     names.  `later` holds the names that a statement further down defines, `indices`
     every index seen so far, `reported` the unknown names that need no second report,
-    `structs` those in sight, and `parts` what is written of outputs.
+    `structs` those in sight, `parts` what is written of outputs, and `kinds` those
+    of literals.
     """
 
     faults: Faults
@@ -108,6 +110,7 @@ class Environment:
         default_factory=dict[str, "Struct | None"]
     )
     parts: dict[str, Parts] = field(default_factory=dict[str, Parts])
+    kinds: Kinds = field(default_factory=Kinds)
 
     def unwritten(
         self,

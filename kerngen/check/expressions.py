@@ -6,7 +6,7 @@ A faulty expression is None; its fault is recorded once, where it is.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import assert_never, final
+from typing import Final, assert_never, final
 
 from kerngen.check import faults_types
 from kerngen.check.calls import check_call
@@ -22,7 +22,7 @@ from kerngen.check.leaves import (
     report_subscripts,
     root_of,
 )
-from kerngen.check.literals import flexible, literal, overflows
+from kerngen.check.literals import literal, overflows
 from kerngen.check.places import Place, check_chain
 from kerngen.check.ranges import bind_indices
 from kerngen.check.remedies import conversion, unification
@@ -41,6 +41,17 @@ _SHIFTS = frozenset({"<<", ">>"})
 _EQUALITY = frozenset({"==", "!="})
 _ORDER = frozenset({"<", "<=", ">", ">="})
 _ON_BITS = frozenset({"&", "|", "^"})
+
+_MEANT: Final[dict[tuple[str, ValueType], str]] = {
+    ("^", Scalar.F32): "A power is 'pow(x, y)', a square 'x * x'.",
+    ("&", Scalar.BOOL): "Write 'and'.",
+    ("|", Scalar.BOOL): "Write 'or'.",
+    ("^", Scalar.BOOL): "Write '!='.",
+    ("~x", Scalar.BOOL): "Write 'not'.",
+    ("&", Scalar.F32): "Conditions are joined by 'and'; only integers have bits.",
+    ("|", Scalar.F32): "Conditions are joined by 'or'; only integers have bits.",
+}
+"""What is meant by an operator on a type that it does not work on."""
 
 _NUMBERS = (Scalar.F32, Scalar.I32, Scalar.U32)
 _INTEGERS = (Scalar.I32, Scalar.U32)
@@ -128,7 +139,7 @@ class Expressions:
         self, nodes: tuple[ast.Expr, ...], want: Scalar | None
     ) -> list[Expr | None]:
         """Check operands that share a type: literals take that of the others."""
-        kinds = [flexible(node) for node in nodes]
+        kinds = [self.env.kinds.flexible(node) for node in nodes]
         typed = {
             n: self.check(node, want)
             for n, (node, kind) in enumerate(zip(nodes, kinds, strict=True))
@@ -186,7 +197,7 @@ class Expressions:
         if operand is None:
             return None
         accepted = _SIGNED if node.op == "-" else _INTEGERS
-        if not self._accepts(f"unary {node.op}", node.operand, operand.type, accepted):
+        if not self._accepts(f"{node.op}x", node.operand, operand.type, accepted):
             return None
         return self.finish(Unary(node.op, operand, operand.type), node.span)
 
@@ -215,11 +226,7 @@ class Expressions:
                 operator=operator,
                 accepted=f"{', '.join(first)} and {last}" if first else last,
                 actual=actual.spelling,
-                remedy=(
-                    "A power is 'pow(x, y)', a square 'x * x'."
-                    if operator == "^" and actual is Scalar.F32
-                    else conversion(node, actual, like)
-                ),
+                remedy=_MEANT.get((operator, actual)) or conversion(node, actual, like),
             )
         )
         return False

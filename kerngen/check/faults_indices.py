@@ -212,9 +212,10 @@ class DimAsIndex(WordedNear):
     rule: ClassVar[str] = "A dim is a length; an index has a name of its own."
     says: ClassVar[str] = "'{name}' is a dim, not an index."
     nearby: ClassVar[str] = "the length of this axis"
-    advice: ClassVar[str] = "Give the index a name that is not a dim, 'i' or 'p' say."
+    advice: ClassVar[str] = "{remedy}"
 
     name: str
+    remedy: str = "Give the index a name that is not a dim, 'i' or 'p' say."
 
 
 @final
@@ -263,12 +264,13 @@ class IndexAsValue(WordedNear):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class LengthReads(Worded):
+class LengthReads(WordedNear):
     """A length that depends on what only the device knows."""
 
     code: ClassVar[str] = "KG0413"
     rule: ClassVar[str] = "Lengths are computed from dims, scalars and constants."
     says: ClassVar[str] = "{place} can't depend on {what}."
+    nearby: ClassVar[str] = "declared here"
     advice: ClassVar[str] = "{remedy}"
 
     place: str

@@ -8,7 +8,7 @@ from typing import ClassVar, final
 from kerngen.source.diagnostic import Related
 from kerngen.source.similar import did_you_mean
 from kerngen.source.text import Span
-from kerngen.source.worded import Worded, WordedBeside, counted
+from kerngen.source.worded import Worded, WordedBeside, WordedNear, counted
 
 
 @final
@@ -102,12 +102,13 @@ class OptionValue(Worded):
     code: ClassVar[str] = "KG0605"
     rule: ClassVar[str] = "An option's values are in its range."
     says: ClassVar[str] = "'{name}' can't be {value}: it is {accepted}."
-    advice: ClassVar[str] = "Write '{usage}', each {accepted}."
+    advice: ClassVar[str] = "Write '{usage}', each {accepted}: '{nearest}' is nearest."
 
     name: str
     value: int
     accepted: str
     usage: str
+    nearest: str
 
 
 @final
@@ -126,12 +127,13 @@ class RepeatedOption(WordedBeside):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class GuardReads(Worded):
+class GuardReads(WordedNear):
     """A guard that asks for what is not known before the kernel runs."""
 
     code: ClassVar[str] = "KG0607"
     rule: ClassVar[str] = "A guard reads dims, integer scalars and the adapter."
     says: ClassVar[str] = "A guard can't use {what}."
+    nearby: ClassVar[str] = "declared here"
     advice: ClassVar[str] = (
         "A guard is made of dims, integer scalars, literals, 'adapter.workgroup_bytes', "
         "'.invocations', '.subgroups', '.f16', arithmetic and comparisons."
@@ -173,9 +175,9 @@ class GuardType(Worded):
     code: ClassVar[str] = "KG0608"
     rule: ClassVar[str] = "A guard is true or false."
     says: ClassVar[str] = "A guard is true or false, but this is a number."
-    advice: ClassVar[str] = "Compare it with something: '{text} == 1'."
+    advice: ClassVar[str] = "Compare it with something: '{example}'."
 
-    text: str
+    example: str
 
 
 @final

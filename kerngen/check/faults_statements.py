@@ -127,12 +127,13 @@ class FunctionReads(Worded):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class HostReads(Worded):
+class HostReads(WordedNear):
     """A host that uses what only the device knows."""
 
     code: ClassVar[str] = "KG0508"
     rule: ClassVar[str] = "A host is computed from dims, scalars, constants and hosts."
     says: ClassVar[str] = "A host can't use {what}."
+    nearby: ClassVar[str] = "declared here"
     advice: ClassVar[str] = (
         "A host is computed before the kernel runs, from dims, scalars, constants and "
         "earlier hosts; 'let' computes on the device."

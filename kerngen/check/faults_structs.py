@@ -224,9 +224,9 @@ class StructTooDeep(Worded):
     code: ClassVar[str] = "KG0813"
     rule: ClassVar[str] = "Structs and arrays nest no deeper than WGSL's limit."
     says: ClassVar[str] = (
-        "The types in {what} are nested {depth} deep, and the limit is {limit}."
+        "Structs and arrays in {what} are nested {depth} deep; the limit is {limit}."
     )
-    advice: ClassVar[str] = "Put fewer structs and arrays into each other."
+    advice: ClassVar[str] = "Name the fields of an inner struct in an outer one."
 
     what: str
     depth: int

@@ -149,11 +149,39 @@ class NotFinite(Worded):
     rule: ClassVar[str] = "A constant expression has a finite value."
     says: ClassVar[str] = "This constant expression has no finite value in '{type}'."
     advice: ClassVar[str] = (
-        "It overflows, divides by zero or leaves the function's domain: write one that "
-        "has a value."
+        "It overflows, or leaves the function's domain: write one that has a value."
     )
 
     type: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LiteralVanishes(Worded):
+    """A literal so near to 0 that an f32 can't tell them apart."""
+
+    code: ClassVar[str] = "KG0316"
+    rule: ClassVar[str] = "A literal that is not 0 is none as an 'f32' either."
+    says: ClassVar[str] = "{value} is 0 as an 'f32', whose least number is 1.4e-45."
+    advice: ClassVar[str] = (
+        "Write '0.0', or a larger number; drivers may take all below 1.2e-38 for 0."
+    )
+
+    value: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DivisionByZero(Worded):
+    """A divisor on the host that is 0 at every call."""
+
+    code: ClassVar[str] = "KG0315"
+    rule: ClassVar[str] = "What the host computes is not divided by 0."
+    says: ClassVar[str] = "'{operator}' divides by 0 on the host, at every call."
+    points: ClassVar[str] = "always 0"
+    advice: ClassVar[str] = "Write a divisor that is not 0."
+
+    operator: str
 
 
 @final

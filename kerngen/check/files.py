@@ -6,6 +6,7 @@ from typing import final
 
 from kerngen.check.checked import CheckedFile, UsedModule
 from kerngen.check.given import with_given
+from kerngen.check.linking import link
 from kerngen.check.module import check_file
 from kerngen.ir.nodes import Module
 from kerngen.source.diagnostic import CompileError, Faults
@@ -34,7 +35,9 @@ class Checker:
                 self._check(self._needed(each))
         faults.raise_if_any()
         givers = tuple(self._checked[tuner] for tuner in tuners)
-        return with_given(self._checked[name].module, givers)
+        # Functions and constants of other files, callees before callers.
+        *others, file = (self._checked[each] for each in self._library.closure(name))
+        return with_given(link(file, tuple(others)), givers)
 
     def _needed(self, name: str) -> tuple[str, ...]:
         """Return a file and all that it uses; a fault there hides none of syntax."""

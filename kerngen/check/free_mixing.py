@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from kerngen.check.environment import Environment
-from kerngen.check.faults_types import ConditionType, OperandType
+from kerngen.check.faults_types import ConditionType, DivisionByZero, OperandType
 from kerngen.check.literals import literal
 from kerngen.check.remedies import conversion
-from kerngen.check.scope import Scope, one_line
-from kerngen.ir.evaluate import bounds
+from kerngen.check.scope import Scope, Symbol, one_line
+from kerngen.ir.evaluate import bounds, constant_value
 from kerngen.ir.nodes import Binary, Constant, Expr, Select, Unary
 from kerngen.ir.types import Scalar
 from kerngen.source.text import Span
@@ -51,8 +51,8 @@ class FreeMixing(ABC):
         return None
 
     @abstractmethod
-    def refuse(self, span: Span, what: str) -> None:
-        """Record something that can't be used here."""
+    def refuse(self, span: Span, what: str, symbol: Symbol | None = None) -> None:
+        """Record something that can't be used here, and where it is declared."""
 
     def check(self, node: ast.Expr) -> Expr | None:
         """Return the typed expression."""
@@ -107,9 +107,17 @@ class FreeMixing(ABC):
         sides = (node.left, left), (node.right, right)
         if not all(self._accepts(node.op, *side) for side in sides):
             return None
+        if self._divides_by_zero(node, right):
+            return None
         compares = node.op in _EQUALITY or node.op in _ORDER
         type_ = Scalar.BOOL if compares else shared_type(left, right)
         return Binary(node.op, left, right, type_)
+
+    def _divides_by_zero(self, node: ast.Binary, divisor: Expr) -> bool:
+        if node.op not in {"/", "%"} or constant_value(divisor) != 0:
+            return False
+        self.env.faults.add(DivisionByZero(span=node.right.span, operator=node.op))
+        return True
 
     def _conditional(self, node: ast.Conditional) -> Expr | None:
         condition = self._condition(node.condition)
@@ -141,7 +149,11 @@ class FreeMixing(ABC):
                 operator=op,
                 accepted="integers" if integers else "numbers",
                 actual=value.type.spelling,
-                remedy=conversion(node, value.type, Scalar.I32),
+                remedy=(
+                    f"It is true or false by itself: write '{one_line(node.span.text)}'."
+                    if op in _ORDER
+                    else conversion(node, value.type, Scalar.I32)
+                ),
             )
         )
         return False

@@ -11,7 +11,13 @@ from kerngen.check.expressions import Expressions
 from kerngen.check.faults_statements import HostReads, HostType
 from kerngen.check.faults_types import BuiltinArguments, NotFinite
 from kerngen.check.free_mixing import FreeMixing, shared_type
-from kerngen.check.scope import FaultySymbol, ParameterSymbol, Scope, ValueSymbol
+from kerngen.check.scope import (
+    FaultySymbol,
+    ParameterSymbol,
+    Scope,
+    Symbol,
+    ValueSymbol,
+)
 from kerngen.check.unknown import report_unknown
 from kerngen.check.unknown_calls import report_unknown_function
 from kerngen.ir.builtins import BUILTINS, Builtin, Overload
@@ -32,6 +38,8 @@ from kerngen.ir.types import CASTS, COMPOSITES, Scalar
 from kerngen.ir.walk import places_in, subscript_value, walk
 from kerngen.source.text import Span
 from kerngen.syntax import ast
+
+_PER_INDEX = "A host is one number; a 'let' has one per index: 'let t[i < n] = ...;'."
 
 
 def check_host(env: Environment, scope: Scope, node: ast.Expr) -> Expr | None:
@@ -80,9 +88,11 @@ def _is_fixed(expr: Expr) -> bool:
 class HostExpressions(FreeMixing):
     """Expressions over dims, scalars, constants and earlier hosts."""
 
-    def refuse(self, span: Span, what: str) -> None:
+    def refuse(self, span: Span, what: str, symbol: Symbol | None = None) -> None:
         """Record something that the host does not know."""
-        self.env.faults.add(HostReads(span=span, what=what))
+        self.env.faults.add(
+            HostReads(span=span, what=what, declared=symbol.span if symbol else None)
+        )
 
     def check_name(self, node: ast.Name) -> Expr | None:
         """Return a dim, scalar, constant or earlier host."""
@@ -91,11 +101,12 @@ class HostExpressions(FreeMixing):
             case ValueSymbol(value=value):
                 return value
             case None:
-                report_unknown(self.env, self.scope, node)
+                otherwise = _PER_INDEX if len(node.name) == 1 else ""
+                report_unknown(self.env, self.scope, node, otherwise)
             case FaultySymbol():
                 pass
             case _:
-                self.refuse(node.span, f"'{node.name}', {symbol.kind}")
+                self.refuse(node.span, f"'{node.name}', {symbol.kind}", symbol)
         return None
 
     def check_member(self, node: ast.Member) -> Expr | None:

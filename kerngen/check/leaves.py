@@ -173,7 +173,7 @@ def _report_not_subscriptable(
     remedy = (
         "Only tensors, lets with indices, arrays, vectors and matrices have elements."
     )
-    if symbol is not None and symbol.kind in {"a scalar", "a host"}:
+    if isinstance(symbol, ValueSymbol | IndexSymbol):
         remedy = "It is one number: read it by its bare name."
     ex.env.faults.add(
         faults_indices.NotSubscriptable(

@@ -19,6 +19,8 @@ from kerngen.syntax import ast
 
 _LONGEST_TEXT: Final = 80
 
+_CONDITIONS: Final = {"<", "<=", ">", ">=", "==", "!=", "and", "or"}
+
 _NO_INDEX: Final = "Use a name of its own for the index."
 
 _GATHERED: Final[dict[ast.AssignOp, tuple[ast.ReduceKind, str]]] = {
@@ -103,8 +105,12 @@ class _Left:
         """Say what a subscript is, and how to write the statement instead."""
         moving = self._moving(subscript)
         reads = [s.base for s in walk_syntax(subscript) if isinstance(s, ast.Subscript)]
-        if isinstance(subscript, ast.Binary) and subscript.op == "<":
-            return "a comparison", "An index on the left ranges over its whole axis."
+        if isinstance(subscript, ast.Binary) and subscript.op in _CONDITIONS:
+            bare = (
+                isinstance(subscript.left, ast.Name) and subscript.left.name in moving
+            )
+            remedy = "An index on the left ranges over its whole axis."
+            return "a condition", remedy if bare else self._masked()
         if reads:
             what = f"read from '{one_line(reads[0].span.text)}'"
             return what, self._gathered(moving) if moving else self.chosen()
@@ -136,6 +142,14 @@ class _Left:
         return (
             "A statement writes every element; choose on the right: "
             f"'{self._written} {self.node.op} {chosen};'."
+        )
+
+    def _masked(self) -> str:
+        """Return the hint for one who writes the elements that a condition picks."""
+        written = f"{self._written} {self.node.op} "
+        return (
+            "A statement writes every element; choose on the right: "
+            f"'{written}if c {{ {self._value} }} else {{ {self._rest} }};'."
         )
 
     def _gathered(self, moving: list[str]) -> str:

@@ -13,6 +13,7 @@ from kerngen.check.scope import (
     FaultySymbol,
     IndexSymbol,
     Scope,
+    Symbol,
     ValueSymbol,
     one_line,
 )
@@ -112,6 +113,18 @@ def _name(env: Environment, node: ast.Expr, otherwise: str) -> str:
     return name
 
 
+_CALLED: Final = {
+    **dict.fromkeys(
+        ("cdiv", "ceil_div", "ceil", "div_up"),
+        "'/' drops the fraction, so '(n + k - 1) / k' rounds up.",
+    ),
+    **dict.fromkeys(("floor", "trunc", "int"), "'/' drops the fraction."),
+    "min": "Write 'if a < b { a } else { b }'.",
+    "max": "Write 'if a > b { a } else { b }'.",
+}
+"""How lengths are written without a function."""
+
+
 @final
 @dataclass(frozen=True)
 class LengthExpressions(FreeMixing):
@@ -120,10 +133,15 @@ class LengthExpressions(FreeMixing):
     place: str
     instead: str = ""
 
-    def refuse(self, span: Span, what: str) -> None:
+    def refuse(self, span: Span, what: str, symbol: Symbol | None = None) -> None:
         """Record something that a length can't depend on."""
         self.env.faults.add(
-            faults_indices.LengthReads(span=span, place=self.place, what=what)
+            faults_indices.LengthReads(
+                span=span,
+                place=self.place,
+                what=what,
+                declared=symbol.span if symbol else None,
+            )
         )
 
     def _refuse_index(self, node: ast.Name) -> None:
@@ -152,7 +170,7 @@ class LengthExpressions(FreeMixing):
             case IndexSymbol():
                 self._refuse_index(node)
             case _:
-                self.refuse(node.span, f"'{node.name}', {symbol.kind}")
+                self.refuse(node.span, f"'{node.name}', {symbol.kind}", symbol)
         return None
 
     def _scalar(self, node: ast.Name, kind: str, scalar: UniformValue) -> Expr | None:
@@ -160,7 +178,7 @@ class LengthExpressions(FreeMixing):
         value = self.env.hosts.get(node.name, scalar)
         if not value.type.is_integer:
             what = f"'{node.name}', {kind} of type '{value.type.spelling}'"
-            self.refuse(node.span, what)
+            self.refuse(node.span, what, self.scope.get(node.name))
             return None
         return self._without_hosts(value)
 
@@ -178,5 +196,9 @@ class LengthExpressions(FreeMixing):
         """Return an integer cast, which changes nothing here; refuse all else."""
         if node.function.name in _CASTS and len(node.arguments) == 1:
             return self.check(node.arguments[0])
-        self.refuse(node.span, f"the function '{node.function.name}'")
+        name = node.function.name
+        fault = faults_indices.LengthReads(
+            span=node.span, place=self.place, what=f"the function '{name}'"
+        )
+        self.env.faults.add(replace(fault, remedy=_CALLED.get(name, fault.remedy)))
         return None

@@ -8,63 +8,37 @@ come along, under another name where theirs is taken.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TypeAlias, final
 
 from kerngen.check.checked import CheckedFile
-from kerngen.ir.nodes import ConstRef, Expr, Function, FunctionCall
+from kerngen.ir.nodes import ConstRef, Expr, Function, FunctionCall, Module
 from kerngen.ir.walk import map_children
 
 _Items: TypeAlias = Callable[[CheckedFile], Iterable[str]]
 """The functions or the constants of a file, by name."""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Linked:
-    """What a module has from other files: functions, callees before callers.
+def link(file: CheckedFile, others: tuple[CheckedFile, ...]) -> Module:
+    """Return a file's module with all that its kernels call, wherever that stands.
 
-    `constants` are the names that constants of other files have in this module.
+    `others` are all files that it needs, each after those that it uses itself.
     """
-
-    functions: tuple[Function, ...]
-    constants: frozenset[str]
-
-
-def link(
-    used: Iterable[CheckedFile], functions: Iterable[str], constants: Iterable[str]
-) -> Linked:
-    """Return what a file with these functions and constants has from other files."""
-    direct = tuple(used)
-    files = tuple(_callees_first(direct))
-    called = _Names(lambda file: file.functions, functions, direct, files)
-    read = _Names(lambda file: file.constants, constants, direct, files)
-    return Linked(
-        tuple(
-            _renamed(function, file, called, read)
-            for file in files
-            for function in file.functions.values()
-        ),
-        frozenset(read.given.values()),
+    direct = tuple(use.file for use in file.uses)
+    called = _Names(lambda each: each.functions, file.signatures, direct, others)
+    read = _Names(lambda each: each.constants, file.constants, direct, others)
+    functions = (
+        _renamed(function, other, called, read)
+        for other in others
+        for function in other.functions.values()
     )
-
-
-def _callees_first(files: Iterable[CheckedFile]) -> Iterator[CheckedFile]:
-    """Yield the files and all that they use, each once, after those that it uses."""
-    found: dict[str, CheckedFile] = {}
-
-    def visit(file: CheckedFile) -> None:
-        if file.name in found:
-            return
-        for use in file.uses:
-            visit(use.file)
-        found[file.name] = file
-
-    for file in files:
-        visit(file)
-    return iter(found.values())
+    return replace(
+        file.module,
+        functions=(*functions, *file.module.functions),
+        imported=frozenset(read.given.values()),
+    )
 
 
 @final

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from kerngen.check.faults_types import LiteralRange, NotFinite
+import re
+from typing import Final, final
+
+from kerngen.check.faults_types import (
+    LiteralRange,
+    LiteralVanishes,
+    NotFinite,
+)
 from kerngen.ir.builtins import BUILTINS, Builtin
 from kerngen.ir.evaluate import (
     NotFiniteError,
@@ -19,32 +26,57 @@ from kerngen.syntax import ast
 
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "%"})
 _ON_BITS = frozenset({"&", "|", "^"})
+_FLOAT_NOT_0 = re.compile(r"0*[1-9]\d*[.eE]|0*\.0*[1-9]")
+_ROUNDS_TO_0 = 2.0**-150
 _F32_RANGE = ("-3.4028235e38", "3.4028235e38")
 
 
-def flexible(node: ast.Expr) -> Scalar | None:
-    """Return I32 or F32 if a tree of literals takes the type of its place, else None.
+@final
+class Kinds:
+    """What literals in a tree of them may be: asked of each part at each level above."""
 
-    F32 means that a float is among them, so that no integer type will do.
-    """
-    match node:
-        case ast.Number(value=value):
-            return Scalar.F32 if isinstance(value, float) else Scalar.I32
-        case ast.Unary(op="-" | "~", operand=operand):
-            return flexible(operand)
-        case ast.Binary(op=op, left=left, right=right):
-            if op in _ARITHMETIC or op in _ON_BITS:
-                return _joined(left, right)
-            return flexible(left) if op in {"<<", ">>"} else None
-        case ast.Conditional(then=then, otherwise=otherwise):
-            return _joined(then, otherwise)
-        case ast.Call(function=name, arguments=arguments) if name.name in BUILTINS:
-            places = _adapting(BUILTINS[name.name])
-            if not places or places[-1] >= len(arguments):
+    def __init__(self) -> None:
+        # With the node, which else might be gone, and its place another's.
+        self._known: dict[int, tuple[ast.Expr, Scalar | None]] = {}
+
+    def flexible(self, node: ast.Expr) -> Scalar | None:
+        """Return I32 or F32 if a tree of literals takes the type of its place, else None.
+
+        F32 means that a float is among them, so that no integer type will do.
+        """
+        if id(node) not in self._known:
+            self._known[id(node)] = node, self._find(node)
+        return self._known[id(node)][1]
+
+    def _find(self, node: ast.Expr) -> Scalar | None:
+        match node:
+            case ast.Number(value=value):
+                return Scalar.F32 if isinstance(value, float) else Scalar.I32
+            case ast.Unary(op="-" | "~", operand=operand):
+                return self.flexible(operand)
+            case ast.Binary(op=op, left=left, right=right):
+                if op in _ARITHMETIC or op in _ON_BITS:
+                    return self._joined(left, right)
+                return self.flexible(left) if op in {"<<", ">>"} else None
+            case ast.Conditional(then=then, otherwise=otherwise):
+                return self._joined(then, otherwise)
+            case ast.Call(function=name, arguments=arguments):
+                places = _ADAPTING.get(name.name)
+                if not places or places[-1] >= len(arguments):
+                    return None
+                return self._joined(*(arguments[place] for place in places))
+            case _:
                 return None
-            return _joined(*(arguments[place] for place in places))
-        case _:
-            return None
+
+    def _joined(self, *nodes: ast.Expr) -> Scalar | None:
+        """Join the kinds of operands; the last first, for chains are long to the left."""
+        joined = Scalar.I32
+        for node in reversed(nodes):
+            kind = self.flexible(node)
+            if kind is None:
+                return None
+            joined = Scalar.F32 if Scalar.F32 in (kind, joined) else Scalar.I32
+        return joined
 
 
 def _adapting(builtin: Builtin) -> list[int]:
@@ -56,15 +88,7 @@ def _adapting(builtin: Builtin) -> list[int]:
     return [place for place, types in enumerate(columns) if list(types) == results]
 
 
-def _joined(*nodes: ast.Expr) -> Scalar | None:
-    """Join the kinds of operands; the last first, for chains are long to the left."""
-    joined = Scalar.I32
-    for node in reversed(nodes):
-        kind = flexible(node)
-        if kind is None:
-            return None
-        joined = Scalar.F32 if Scalar.F32 in (kind, joined) else Scalar.I32
-    return joined
+_ADAPTING: Final = {name: _adapting(builtin) for name, builtin in BUILTINS.items()}
 
 
 def literal(
@@ -134,9 +158,18 @@ def _same_bits(value: int, scalar: Scalar) -> str:
 
 def _float_literal(faults: Faults, span: Span, value: float) -> Constant | None:
     try:
-        return Constant(as_f32(float(value)), Scalar.F32)
+        rounded = as_f32(float(value))
     except (NotFiniteError, OverflowError):
         low, high = _F32_RANGE
         fault = LiteralRange(span=span, value=span.text, type="f32", low=low, high=high)
         faults.add(fault)
         return None
+    if abs(value) <= _ROUNDS_TO_0 and _is_float_not_0(span.text):
+        faults.add(LiteralVanishes(span=span, value=span.text))
+        return None
+    return Constant(rounded, Scalar.F32)
+
+
+def _is_float_not_0(text: str) -> bool:
+    """Whether a float is not 0 as it is written; Python takes 1e-400 for 0."""
+    return _FLOAT_NOT_0.match(text) is not None

@@ -16,7 +16,6 @@ from kerngen.check.faults_places import MembersNeverWritten
 from kerngen.check.functions import check_functions, check_signatures
 from kerngen.check.given import Given, check_given
 from kerngen.check.imports import bring_in, structs_of
-from kerngen.check.linking import link
 from kerngen.check.parameters import Header
 from kerngen.check.schedules import check_schedule
 from kerngen.check.scope import Scope, ValueSymbol
@@ -70,20 +69,17 @@ def check_file(
     parts = _check_items(faults, program, uses, source.name)
     faults.drop(unread.explains)
     kernels = {*parts.heads, *(name for use in uses for name in use.file.kernels)}
-    faults.amend(say_where(source.name, uses, kernels))
+    if faults:
+        faults.amend(say_where(source.name, uses, kernels))
     faults.raise_if_any()
     _expect_complete(parts.kernels, _all(program.items, ast.KernelItem))
 
-    # All that the kernels call, wherever it stands.
-    linked = link((use.file for use in uses), parts.signatures, parts.constants)
-    functions = (*linked.functions, *parts.functions)
     module = Module(
         source.name,
         program.doc,
-        functions,
+        parts.functions,
         parts.kernels,
-        linked.constants,
-        (*parts.structs.values(),),
+        structs=(*parts.structs.values(),),
     )
     return CheckedFile(
         module=module,
@@ -120,6 +116,9 @@ def _check_items(
     structs = _distinct(faults, "structs", _all(program.items, ast.StructItem))
     kernels = _distinct(faults, "kernels", _all(program.items, ast.KernelItem))
     schedules = _all(program.items, ast.ScheduleItem)
+    scheduled: dict[str, list[ast.ScheduleItem]] = {}
+    for schedule in schedules:
+        scheduled.setdefault(schedule.kernel.name, []).append(schedule)
 
     # What other files have, as if it stood before these.
     places = _places(
@@ -149,7 +148,7 @@ def _check_items(
             _kernel_environment(faults, callable_, item, known),
             heads[item.name.name].scope,
             known,
-            program,
+            scheduled.get(item.name.name, ()),
         )
         for item in kernels
     )
@@ -212,18 +211,14 @@ def _check_kernel(
     env: Environment,
     scope: Scope,
     structs: Structs,
-    program: ast.Program,
+    scheduled: Iterable[ast.ScheduleItem],
 ) -> Kernel:
     """Return a kernel; where it has faults, it is incomplete and goes no further."""
     header = Header(env, scope, structs)
     header.check(item)
     body = Body(env, scope)
     body.check(item.body)
-    schedules = [
-        check_schedule(schedule, env, scope)
-        for schedule in _all(program.items, ast.ScheduleItem)
-        if schedule.kernel.name == item.name.name
-    ]
+    schedules = [check_schedule(schedule, env, scope) for schedule in scheduled]
     _check_written(env, scope, item)
     kernel = Kernel(
         name=item.name.name,

@@ -109,6 +109,7 @@ class Header:
         if self.scope.declare(ast.Identifier(name.name, name.span), dim):
             self.dims[name.name] = name
         else:
+            self.env.written.add(name.name)
             self.scope.put(name.name, FaultySymbol("a parameter", name.span))
 
     # Parameters
@@ -128,7 +129,7 @@ class Header:
                     span=parameter.span, name=parameter.name.name, kind=kind
                 )
             )
-        if type_ is not None:
+        elif type_ is not None:
             self._add_value(parameter, type_)
 
     def _check_defaults(self, item: ast.KernelItem) -> None:
@@ -222,15 +223,22 @@ class Header:
             return self._named_extent(axis, role, name)
         elif role is Role.OUTPUT and not isinstance(axis, ast.Number):
             return self._computed(axis, name)
-        remedy = "An axis that may be empty has a name: 'f32[n]'."
-        if not isinstance(axis, ast.Number):
-            remedy = (
-                "Name this axis: only those of outputs are computed, from such names."
-            )
+        remedy = _axis_remedy(axis)
         self.env.faults.add(faults_indices.AxisForm(span=axis.span, remedy=remedy))
         return None
 
     def _report_no_dim(self, axis: ast.Name) -> None:
+        if isinstance(self.scope.get(axis.name), TensorSymbol):
+            remedy = (
+                f"'{axis.name}' lies on the device; lengths are known before the kernel "
+                f"runs: take it as a scalar, '{axis.name}: u32'."
+            )
+            self.env.faults.add(
+                faults_indices.OutputOnlyDim(
+                    span=axis.span, name=axis.name, remedy=remedy
+                )
+            )
+            return
         suggestion = closest(axis.name, list(self.dims))
         asked = f"; or take it as a scalar: '{axis.name}: u32'"
         if self.scope.get(axis.name) is not None:
@@ -256,7 +264,10 @@ class Header:
             case ValueSymbol(value=ConstRef(value=value, type=type_)):
                 if type_.is_integer and 0 < value <= MAX_EXTENT:
                     return int(value)
-                self.env.faults.add(faults_indices.AxisForm(span=axis.span, remedy=""))
+                remedy = f"The constant '{axis.name}' is {value}, of type '{type_.spelling}'."
+                self.env.faults.add(
+                    faults_indices.AxisForm(span=axis.span, remedy=remedy)
+                )
             case ValueSymbol(value=UniformValue()) if role is Role.OUTPUT:
                 return self._computed(axis, name)
             case FaultySymbol(kind=kind) if kind != KINDS[Role.OUTPUT]:
@@ -266,6 +277,21 @@ class Header:
             case _:
                 pass
         return None
+
+
+def _axis_remedy(axis: ast.Expr) -> str:
+    """Say how an axis of an input is written instead."""
+    match axis:
+        case ast.Number(value=0):
+            return "An axis that may be empty has a name: 'f32[n]'."
+        case ast.Number(value=float()):
+            return "Write a whole number, or a name: 'f32[n]'."
+        case ast.Number():
+            return "No tensor is as long; an axis of any length has a name: 'f32[n]'."
+        case _:
+            return (
+                "Name this axis: only those of outputs are computed, from such names."
+            )
 
 
 def _kind(type_: ValueType | Struct | None) -> str:

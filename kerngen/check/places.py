@@ -15,7 +15,7 @@ from kerngen.check import faults_places
 from kerngen.check.faults_names import UnknownMember
 from kerngen.check.faults_statements import WRITE_FIRST, ReadBeforeWrite
 from kerngen.check.scope import ParameterSymbol, TensorSymbol, one_line
-from kerngen.check.subscripts import check_subscripts, free_names
+from kerngen.check.subscripts import check_subscripts, free_names, report_count
 from kerngen.ir.memory import FixedArray, Leaf, Member, MemoryType, Struct
 from kerngen.ir.nodes import (
     At,
@@ -280,6 +280,13 @@ def _subscript(ex: Expressions, base: Found, node: ast.Subscript) -> Found | Non
         ex.report_subscripts(node)
         return None
     length, type_ = known
+    if isinstance(base.type, Matrix) and len(node.subscripts) == 2:
+        apart = "".join(f"[{one_line(s.span.text)}]" for s in node.subscripts)
+        text = one_line(node.base.span.text)
+        whole = Tensor(text, Scalar.F32, (length,), Role.INPUT)
+        symbol = TensorSymbol("a matrix", whole, node.base.span)
+        report_count(ex, symbol, node.span, 2, f"{text}{apart}")
+        return None
     places = _places(ex, node, (length,))
     return None if places is None else Part(base, At(places[0], length), type_)
 

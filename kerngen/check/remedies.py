@@ -16,6 +16,8 @@ def conversion(node: ast.Expr, actual: ValueType, wanted: ValueType) -> str:
         return composite_conversion(text, actual, wanted)
     if actual is Scalar.BOOL:
         zero, one = ("0.0", "1.0") if wanted is Scalar.F32 else ("0", "1")
+        if isinstance(node, ast.Boolean):
+            return f"Write '{one if node.value else zero}'."
         if counted := _as_count(node, one, zero):
             return counted
         return f"Choose between numbers: 'if {text} {{ {one} }} else {{ {zero} }}'."

@@ -8,7 +8,7 @@ from typing import final
 from kerngen.check import faults_schedules
 from kerngen.check.environment import Environment
 from kerngen.check.free_mixing import FreeMixing
-from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol, one_line
+from kerngen.check.scope import FaultySymbol, Scope, Symbol, ValueSymbol, one_line
 from kerngen.check.unknown import report_unknown
 from kerngen.ir.nodes import (
     Constant,
@@ -130,6 +130,8 @@ def _check_values(faults: Faults, option: ast.Option, rule: OptionRule) -> None:
             )
         )
         return
+    highest = rule.highest or max(option.values)
+    nearest = [min(max(value, rule.lowest), highest) for value in option.values]
     for value in option.values:
         too_high = rule.highest is not None and value > rule.highest
         if value < rule.lowest or too_high:
@@ -140,6 +142,7 @@ def _check_values(faults: Faults, option: ast.Option, rule: OptionRule) -> None:
                     value=value,
                     accepted=rule.accepted,
                     usage=rule.usage,
+                    nearest=f"{name}({', '.join(map(str, nearest))})",
                 )
             )
 
@@ -147,12 +150,16 @@ def _check_values(faults: Faults, option: ast.Option, rule: OptionRule) -> None:
 # Guards
 
 
+_LIKELY = {"adapter.workgroup_bytes": ">= 32768", "adapter.invocations": ">= 512"}
+"""What the facts that are numbers are compared with."""
+
+
 def _check_guard(env: Environment, scope: Scope, node: ast.Expr) -> Expr | None:
     value = GuardExpressions(env, scope).check(node)
     if value is None or value.type is Scalar.BOOL:
         return value
-    text = one_line(node.span.text)
-    env.faults.add(faults_schedules.GuardType(span=node.span, text=text))
+    example = f"{one_line(node.span.text)} {_LIKELY.get(node.span.text, '== 1')}"
+    env.faults.add(faults_schedules.GuardType(span=node.span, example=example))
     return None
 
 
@@ -161,9 +168,12 @@ def _check_guard(env: Environment, scope: Scope, node: ast.Expr) -> Expr | None:
 class GuardExpressions(FreeMixing):
     """Expressions over dims, integer scalars and what is known of the adapter."""
 
-    def refuse(self, span: Span, what: str) -> None:
+    def refuse(self, span: Span, what: str, symbol: Symbol | None = None) -> None:
         """Record something that a guard can't ask for."""
-        self.env.faults.add(faults_schedules.GuardReads(span=span, what=what))
+        declared = symbol.span if symbol else None
+        self.env.faults.add(
+            faults_schedules.GuardReads(span=span, what=what, declared=declared)
+        )
 
     def check_name(self, node: ast.Name) -> Expr | None:
         """Return a dim, an integer scalar or an integer constant."""
@@ -175,11 +185,11 @@ class GuardExpressions(FreeMixing):
                 if type_.is_integer and symbol.kind == "a scalar":
                     return scalar
                 what = f"'{node.name}', {symbol.kind} of type '{type_.spelling}'"
-                self.refuse(node.span, what)
+                self.refuse(node.span, what, symbol)
             case ValueSymbol(value=ConstRef(value=value, type=type_)):
                 if type_.is_integer:
                     return Constant(value, type_)
-                self.refuse(node.span, f"'{node.name}', {symbol.kind}")
+                self.refuse(node.span, f"'{node.name}', {symbol.kind}", symbol)
             case None if node.name in self.env.indices:
                 self.refuse(node.span, f"'{node.name}', an index")
             case None:
@@ -187,7 +197,7 @@ class GuardExpressions(FreeMixing):
             case FaultySymbol():
                 pass
             case _:
-                self.refuse(node.span, f"'{node.name}', {symbol.kind}")
+                self.refuse(node.span, f"'{node.name}', {symbol.kind}", symbol)
         return None
 
     def _readable(self) -> str:

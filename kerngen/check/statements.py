@@ -104,6 +104,8 @@ class Body:
             )
         if not self.scope.declare(name, symbol):
             self.env.written.add(name.name)
+            # It stands for two things now: nothing is said of its uses.
+            self.scope.put(name.name, FaultySymbol(symbol.kind, name.span))
 
     # Lets and hosts
 

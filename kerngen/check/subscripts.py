@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from dataclasses import replace
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING
 
@@ -105,21 +106,30 @@ def _has_no_range(scope: Scope, name: str) -> bool:
     return isinstance(symbol, FaultySymbol) and symbol.kind == "an index"
 
 
-def report_dim(env: Environment, scope: Scope, node: ast.Name) -> None:
+def report_dim(
+    env: Environment, scope: Scope, node: ast.Name, remedy: str = ""
+) -> None:
     """Record a dim where an index was meant; once per statement."""
     if not env.current.takes_dims:
         dim = scope.get(node.name)
         fault = faults_indices.DimAsIndex(
             span=node.span, declared=dim.span if dim else None, name=node.name
         )
-        env.faults.add(fault)
+        env.faults.add(replace(fault, remedy=remedy or fault.remedy))
     env.current.takes_dims = True
 
 
 def report_count(
     ex: Expressions, symbol: TensorSymbol, span: Span, count: int, example: str
 ) -> None:
-    """Record a wrong number of subscripts."""
+    """Record a wrong number of subscripts, the first time that it is met.
+
+    The tensor may be declared otherwise than its author thinks: that is one fault.
+    """
+    met = f"{symbol.tensor.name}[{count}]"
+    if met in ex.env.reported:
+        return
+    ex.env.reported.add(met)
     ex.env.faults.add(
         faults_indices.SubscriptCount(
             span=span,
@@ -143,12 +153,19 @@ def _check_subscript(
             _report_unbound(ex, node)
             return None
         if isinstance(symbol, ValueSymbol) and isinstance(symbol.value, DimValue):
-            report_dim(ex.env, ex.scope, node)
+            last = (
+                f"Elements are numbered from 0, so the last one is at '{node.name} - 1'; "
+                "an index has a name that is no dim, 'i' or 'p' say."
+            )
+            ends = tensor.tensor.extents[axis] == node.name
+            report_dim(ex.env, ex.scope, node, last if ends else "")
             return None
     value = ex.check(node, Scalar.I32)
     if value is None:
         return None
     if not value.type.is_integer:
+        if isinstance(node, ast.Name) and ex.env.current.left_is_faulty:
+            return None
         ex.env.faults.add(
             faults_indices.SubscriptType(
                 span=node.span,
@@ -183,6 +200,8 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
             "It is bound by a reduction that ends before this; put the reduction's "
             "body in parentheses."
         )
+    elif name == "end":
+        remedy = "The last element of an axis of length 'n' is at 'n - 1'."
     elif suggestion:
         env.blame_use(suggestion)
         remedy = f"Did you mean '{suggestion}'?"

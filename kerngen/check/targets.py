@@ -15,7 +15,10 @@ from kerngen.check.scope import (
 )
 from kerngen.check.subscripts import example_read
 from kerngen.check.traverse import bare_subscripts, walk_syntax
+from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import Role
+from kerngen.ir.types import CASTS, COMPOSITES
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.syntax import ast
 
@@ -88,6 +91,10 @@ def _value_remedy(scope: Scope, node: ast.Assignment, symbol: Symbol) -> str:
             return summed or "A let is a value and never changes: define another one."
         case ValueSymbol(kind="a host"):
             return "A host is a value and never changes: define another one."
+        case ValueSymbol(kind="a constant"):
+            return "A constant never changes: name another value by 'let'."
+        case ValueSymbol(kind="a dim"):
+            return "A dim is the length of an axis, which the arguments of a call say."
         case ValueSymbol(kind="a scalar", value=value):
             written = f"'mut {name}: {value.type.spelling}[]'"
             return f"A number that a kernel changes is a tensor of rank 0: {written}."
@@ -131,6 +138,8 @@ def elementwise(
     if node.subscripts or len(text) > _LONGEST_EXAMPLE or "\n" in text:
         return example
     parts = [*walk_syntax(node.value)]
+    if any(_is_no_element(env, scope, part) for part in parts):
+        return f"{example} {node.op} ...;"
     read = [part.base for part in parts if isinstance(part, ast.Subscript)]
     for part in reversed(parts):
         whole = scope.get(part.name) if isinstance(part, ast.Name) else None
@@ -140,6 +149,18 @@ def elementwise(
             at = part.span.end - start
             text = f"{text[:at]}{subscripts}{text[at:]}"
     return f"{example} {node.op} {text};"
+
+
+def _is_no_element(env: Environment, scope: Scope, part: ast.Expr) -> bool:
+    """Whether a part has no twin that is about one element: `x.T`, or `zeros(n)`."""
+    match part:
+        case ast.Member(base=ast.Name(name=name)):
+            return isinstance(scope.get(name), TensorSymbol)
+        case ast.Call(function=function):
+            known = {*env.functions, *BUILTINS, *GEOMETRY, *CASTS, *COMPOSITES}
+            return function.name not in known
+        case _:
+            return False
 
 
 def _text_of_target(node: ast.Assignment) -> str:

@@ -14,7 +14,7 @@ from kerngen.source.diagnostic import Faults
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
-from kerngen.syntax.foreign import TYPES
+from kerngen.syntax.foreign import TYPES, no_such_size
 
 SCALARS = {scalar.spelling: scalar for scalar in Scalar}
 
@@ -48,7 +48,14 @@ def resolve_type(
         return None
     names = [*SCALARS, *COMPOSITES, *HALVES, *known]
     suggestion = TYPES.get(name.name) or closest(name.name, names)
-    faults.add(UnknownType(span=name.span, name=name.name, suggestion=suggestion))
+    faults.add(
+        UnknownType(
+            span=name.span,
+            name=name.name,
+            suggestion=suggestion,
+            where=no_such_size(name.name),
+        )
+    )
     return None
 
 
@@ -80,7 +87,7 @@ def resolve_scalar(faults: Faults, written: ast.TypeName, place: str) -> Scalar 
         return type_
     remedy = "Use 'f32', 'i32' or 'u32'."
     if written.axes is not None:
-        remedy = _element_remedy(type_)
+        remedy = f"A constant is one number: '{type_.spelling}'."
     _report_type(faults, written, place, remedy)
     return None
 

@@ -9,6 +9,9 @@ from kerngen.check.environment import Environment, Place
 from kerngen.check.faults_indices import IndexAsValue
 from kerngen.check.faults_names import UnknownName, UsedBeforeDefinition
 from kerngen.check.scope import Scope
+from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.geometry import GEOMETRY
+from kerngen.ir.types import CASTS, COMPOSITES
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.syntax import ast, foreign
 
@@ -60,6 +63,10 @@ def report_unknown(
         few = len(env.reported) < _MOST_SUGGESTED
         known = [*scope.names(), *env.later] if few else []
         remedy = did_you_mean(closest(name, known))
+        if name in BUILTINS or name in GEOMETRY or name in env.functions:
+            remedy = f"It is a function, and called: '{name}(x)'."
+        elif name in CASTS or name in COMPOSITES:
+            remedy = f"It is a type; '{name}(x)' is a value of it."
         if name in foreign.VALUES:
             remedy = f"Write {foreign.VALUES[name]}."
         remedy = remedy or otherwise

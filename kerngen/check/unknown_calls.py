@@ -71,7 +71,8 @@ def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
         elif name in foreign.REDUCTIONS:
             remedy = f"Write {reduced_by(ex, node).by(name)}."
         elif name in foreign.FUNCTIONS:
-            remedy = f"Write {foreign.FUNCTIONS[name]}."
+            given = [one_line(part.span.text) for part in node.arguments]
+            remedy = f"Write {foreign.called(name, given)}."
         remedy = remedy or f"Define it: 'fn {name}(x: f32) -> f32 {{ ... }}'."
         faults.add(faults_names.UnknownFunction(span=span, name=name, remedy=remedy))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,8 +26,17 @@ from kerngen.source.text import Span
 from kerngen.syntax import ast
 from kerngen.syntax.recovery import item_names, words
 
+_ASSIGNS = re.compile(r"\s*[A-Za-z_][^=]*=")
+
 _NO_TARGET = "="
 """Stands among the words of a gap for any name: it has no assignment."""
+
+
+_LACKS_NAME = re.compile(
+    r"\b(?:let|host|const|struct|fn|kernel)\b(?:\s*[^\s\w]|\s+(?:let|host|fn|kernel)\b)"
+)
+_NAMELESS = "let"
+"""Stands among the words of a gap that lacks a name: it may be any."""
 
 
 @final
@@ -53,7 +63,7 @@ class Unread:
                 | UnknownKernel(name=name)
                 | TensorAsFunction(name=name)
             ):
-                return name in self.items or name in near
+                return bool({name, _NAMELESS} & (self.items | near))
             case ReadBeforeWrite(name=name):
                 return name in near or "return" in near
             case NeverWritten(name=name):
@@ -76,11 +86,13 @@ def find_unread(program: ast.Program) -> Unread:
     for gap in program.gaps:
         found = words(gap.text)
         # What assigns to nothing that can be read may be meant to write anything.
-        found |= set[str]() if "=" in gap.text else {_NO_TARGET}
+        found |= set[str]() if _ASSIGNS.match(gap.text) else {_NO_TARGET}
+        nameless = {_NAMELESS} if _LACKS_NAME.search(gap.text) else set[str]()
+        found = found - {_NAMELESS} | nameless
         if item := _around(gap, spans):
             within.setdefault(item, set()).update(found)
         else:
-            items |= item_names(gap.text)
+            items |= item_names(gap.text) - {_NAMELESS} | nameless
     near = {item: frozenset(found) for item, found in within.items()}
     return Unread(frozenset(items), near)
 

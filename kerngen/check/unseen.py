@@ -27,14 +27,17 @@ def say_where(
     """
     unseen: dict[tuple[ItemKind, str], CheckedFile] = {}
 
-    def look_into(file: CheckedFile) -> None:
+    looked_into: set[str] = set()
+    waiting = [use.file for use in reversed(tuple(uses))]
+    while waiting:
+        file = waiting.pop()
+        if file.name in looked_into:
+            continue
+        looked_into.add(file.name)
         for use in file.uses:
             for kind, item, _ in use.file.items():
                 unseen.setdefault((kind, item), use.file)
-            look_into(use.file)
-
-    for use in uses:
-        look_into(use.file)
+        waiting.extend(use.file for use in reversed(file.uses))
 
     def better(fault: Diagnostic) -> Diagnostic:
         match fault:

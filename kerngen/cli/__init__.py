@@ -1,11 +1,13 @@
 """The command line: a module for each command, and this one for all together.
 
-Exit status: 0 done, 1 the user's input or a check failed, 2 wrong usage.  Commands import
-the compiler only once they need it, so that a build with nothing to do is quick.
+Exit status: 0 done, 1 the user's input or a check failed, 2 wrong usage, 130 Ctrl-C.
+Commands import the compiler only once they need it, so that a build with nothing to do
+is quick.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
 from io import TextIOWrapper
 from typing import Any, final
@@ -30,22 +32,54 @@ from kerngen.cli.watch import watch
 
 @final
 class Commands(click.Group):
-    """All commands; what the system refuses, wherever they meet it, is a message."""
+    """All commands, as they are used; what the system refuses is a message of theirs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order of their use."""
+        del ctx
+        return [*self.commands]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that the arguments name."""
-        with reporting_system():
-            return super().invoke(ctx)
+        try:
+            with reporting_system():
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("\ninterrupted", err=True)
+            raise click.exceptions.Exit(130) from None
+
+
+def _print_version(ctx: click.Context, _option: click.Parameter, value: bool) -> None:
+    if not value:
+        return
+    from importlib.metadata import version
+    from platform import python_version
+
+    click.echo(
+        f"kerngen {__version__} (Python {python_version()}, wgpu {version('wgpu')})"
+    )
+    ctx.exit()
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="kerngen")
+@click.option(
+    "-V",
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version, Python's and wgpu's, and exit.",
+)
 def main() -> None:
     """Compile index equations to WGSL, typed Python bindings and a NumPy reference.
 
-    Defaults come from [tool.kerngen] in the nearest pyproject.toml: 'source' is the folder
-    of .kern files, 'out' the folder of generated files.
+    Defaults come from [tool.kerngen] in the nearest pyproject.toml that has it: 'source'
+    is the folder of .kern files, 'out' the folder of generated files.
     """
+    # What a compiler makes lives to its end, mostly: to look for garbage often costs a
+    # third of its time.
+    gc.set_threshold(100_000, 50, 50)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

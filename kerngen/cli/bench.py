@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -12,12 +13,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
 import click
 
-from kerngen.cli.console import escape, report_console, reporting, watched
-from kerngen.cli.project import find_project, select
-from kerngen.cli.seconds import number_of_seconds
-from kerngen.cli.sizes import SIZES, Sizes
-from kerngen.cli.target import TARGET
-from kerngen.syntax.library import SUFFIX
+from kerngen.cli import options
+from kerngen.cli.console import escape, progress, report_console, reporting
+from kerngen.cli.kernels import find_kernel, kernels_of, split_kernel
+from kerngen.cli.paths import TARGET
+from kerngen.cli.project import find_sources, select, select_file
+from kerngen.cli.settings import find_project
+from kerngen.cli.sizes import Sizes
 
 if TYPE_CHECKING:
     from kerngen.bench.case import Case
@@ -50,15 +52,15 @@ def _picture(
     return file
 
 
-@click.command()
-@click.argument("kernels", nargs=-1)
-@click.option(
-    "--sizes",
-    "chosen",
-    type=SIZES,
-    multiple=True,
-    help="Lengths by dim, as m=4096,k=4096,n=4096; repeat it for several.",
+@click.command(
+    epilog=options.examples(
+        "kerngen bench softmax",
+        "kerngen bench kernels/layers.kern:dense --sizes m=512,k=1024,n=1024",
+        "kerngen bench --quick --peers none --out run.json",
+    )
 )
+@click.argument("kernels", nargs=-1)
+@options.sizes
 @click.option(
     "--checks",
     type=click.Choice(["on", "off", "both"]),
@@ -75,20 +77,12 @@ def _picture(
 @click.option(
     "--quick", is_flag=True, help="One size of each kernel, and fewer samples."
 )
+@options.budget(600, "What is not measured by then is left out, and said.")
+@options.as_json("all that was found as JSON")
 @click.option(
-    "--budget",
-    type=click.FloatRange(min=1),
-    callback=number_of_seconds,
-    default=600,
-    show_default=True,
-    metavar="SECONDS",
-    help="What is not measured by then is left out, and said.",
-)
-@click.option(
-    "--json",
-    "json_file",
+    "--out",
     type=TARGET,
-    metavar="FILE",
+    metavar="FILE.json",
     help="Keep all that was found; written after every case.",
 )
 @click.option(
@@ -100,22 +94,24 @@ def _picture(
 )
 def bench(
     kernels: tuple[str, ...],
-    chosen: tuple[Sizes, ...],
+    sizes: tuple[Sizes, ...],
     checks: Checks,
     peers: str | None,
     quick: bool,
     budget: float,
-    json_file: Path | None,
+    as_json: bool,
+    out: Path | None,
     plot: Path | None,
 ) -> None:
-    """Time KERNELS: standard ones by name, or FILE.kern or FILE.kern:kernel of yours.
+    """Time KERNELS beside the adapter's ceilings and other libraries.
 
-    Without any, it is a suite of the standard kernels.  Launches follow one another
+    KERNELS are yours, by name, FILE.kern or FILE.kern:kernel, or standard ones; without
+    any, it is a suite of the standard ones.  Launches follow one another
     between two timestamps of the device, on inputs that are rotated so that they do not
     lie in a cache; what counts is the median of 20 samples.
     """
     names = _peer_names(peers)
-    request = _Request(kernels, chosen, checks, quick, budget, names, json_file)
+    request = _Request(kernels, sizes, checks, quick, budget, names, out, as_json)
     with ExitStack() as stack, reporting(sys.stderr):
         found, finished = _run(stack, request)
         if plot is not None:
@@ -123,7 +119,9 @@ def bench(
 
             draw_roofline(found, plot)
     if not finished:
-        raise click.Abort
+        raise click.exceptions.Exit(130)
+    if not any(result["timings"] for result in found["results"]):
+        raise click.ClickException("Nothing was timed.")
 
 
 @final
@@ -138,6 +136,7 @@ class _Request:
     budget: float
     peers: tuple[str, ...] | None
     file: Path | None
+    as_json: bool
 
 
 def _run(stack: ExitStack, request: _Request) -> tuple[RunData, bool]:
@@ -147,27 +146,43 @@ def _run(stack: ExitStack, request: _Request) -> tuple[RunData, bool]:
     """
     from kerngen.bench.run import Budget
     from kerngen.bench.session import begin
-    from kerngen.bench.table import notes_of, table_of
-    from kerngen.bench.words import heading
 
     contexts = _open(stack, request.checks)
     kind = next(iter(contexts.values())).kind
     cases = [*_cases(stack, request, kind)]
     budget = Budget(request.budget)
     session = begin(contexts, request.peers, budget, quick=request.quick)
-    console = report_console()
-    for label, text in heading(session.found):
-        console.print(f"[bold]{label:9}[/] {escape(text)}")
-    if kind != "gpu" and not request.sizes:
-        console.print(f"[bold]{'sizes':9}[/] small ones: this adapter is no GPU")
+    found = session.found
+    if not request.as_json:
+        _print_heading(found, small=kind != "gpu" and not request.sizes)
     finished = _measure(session, cases, request.file)
-    console.print(table_of(session.found))
-    for note in notes_of(session.found):
-        console.print(f"[yellow]not timed:[/] {escape(note)}")
+    if request.as_json:
+        click.echo(json.dumps(found, indent=1))
+    else:
+        _print_table(found)
     if not finished:
-        done = len(session.found["results"])
-        console.print(f"[yellow]interrupted:[/] {done} of {len(cases)} cases timed")
-    return session.found, finished
+        done = f"{len(found['results'])} of {len(cases)} cases timed"
+        click.echo(f"interrupted: {done}", err=True)
+    return found, finished
+
+
+def _print_heading(found: RunData, *, small: bool) -> None:
+    from kerngen.bench.words import heading
+
+    console = report_console()
+    for label, text in heading(found):
+        console.print(f"[bold]{label:9}[/] {escape(text)}")
+    if small:
+        console.print(f"[bold]{'sizes':9}[/] small ones: this adapter is no GPU")
+
+
+def _print_table(found: RunData) -> None:
+    from kerngen.bench.table import notes_of, table_of
+
+    console = report_console()
+    console.print(table_of(found))
+    for note in notes_of(found):
+        console.print(f"[yellow]not timed:[/] {escape(note)}")
 
 
 def _measure(session: Session, cases: list[Case], file: Path | None) -> bool:
@@ -175,7 +190,7 @@ def _measure(session: Session, cases: list[Case], file: Path | None) -> bool:
     from kerngen.bench.record import keep
 
     try:
-        for _ in watched(session.results(cases), len(cases), "Timing"):
+        for _ in progress(session.results(cases), len(cases), "Timing"):
             keep(session.found, file)
     except KeyboardInterrupt:
         # Once more: it may have come in the middle of the file.
@@ -210,8 +225,8 @@ def _cases(stack: ExitStack, request: _Request, kind: Kind) -> Iterator[Case]:
         yield from suite(kind, quick=request.quick)
     for name in request.kernels:
         try:
-            if SUFFIX in name:
-                yield from _own(stack, name, request.sizes, kind)
+            if mine := _mine(name):
+                yield from _own(stack, *mine, request.sizes, kind)
             else:
                 cases = named(name, request.sizes, kind)
                 one = request.quick and not request.sizes
@@ -222,29 +237,42 @@ def _cases(stack: ExitStack, request: _Request, kind: Kind) -> Iterator[Case]:
             raise click.UsageError(f"--sizes lacks {error} for '{name}'.") from None
 
 
-def _own(
-    stack: ExitStack, wanted: str, sizes: tuple[Sizes, ...], kind: Kind
-) -> Iterator[Case]:
-    """Yield the cases of `FILE.kern` or `FILE.kern:kernel`."""
-    from kerngen.bench.own import own_cases
-    from kerngen.bench.package import compile_closure, imported
+def _mine(wanted: str) -> tuple[Path, str] | None:
+    """Return the file and kernel that a name means, unless it means a standard one."""
+    from kerngen.bench.choose import standard_folders
 
-    path, _, kernel = wanted.partition(f"{SUFFIX}:")
-    file = path if path.endswith(SUFFIX) else f"{path}{SUFFIX}"
-    if Path(file).is_dir():
-        raise click.UsageError(f"'{file}' is a folder. Give one {SUFFIX} file.")
-    selection = select(Path(file), find_project())
-    (source,) = selection.files
-    compiled = compile_closure(selection.library(), source.name)
-    modules = stack.enter_context(imported(compiled))
-    own = next(each.module for each in compiled if each.name == source.name)
-    known = [program.staged.kernel.name for program in own.programs]
-    if not known:
-        raise click.ClickException(f"There are no kernels in '{file}'.")
-    if kernel and kernel not in known:
-        raise click.ClickException(
-            f"There is no kernel '{kernel}' in '{file}': it has {', '.join(known)}."
-        )
+    file, kernel = split_kernel(wanted)
+    if file:
+        return file, kernel
+    project = find_project()
+    source = project.source
+    if source is None or not source.exists() or not find_sources(source):
+        return None
+    if project.out in standard_folders():
+        return None  # whose kernels these are
+    selection = select(None, project)
+    if not any(each.is_called(wanted) for each in kernels_of(selection)):
+        return None
+    found = find_kernel(selection, wanted)
+    return found.file.file, found.name
+
+
+def _own(
+    stack: ExitStack, file: Path, name: str, sizes: tuple[Sizes, ...], kind: Kind
+) -> Iterator[Case]:
+    """Yield the cases of a file's kernels, or of the one so called."""
+    from kerngen.bench.own import own_cases
+    from kerngen.compiler import Compiler
+    from kerngen.jit.memory import installed
+
+    selection, source = select_file(file)
+    kernel = find_kernel(selection, name).name if name else ""
+    compiler = Compiler(selection.library(), formatted=False)
+    compiled = compiler.compile_with_used(source.name)
+    modules = stack.enter_context(installed(compiled))
+    own = compiled[-1]
+    if not own.programs:
+        raise click.ClickException(f"There are no kernels in '{source.shown}'.")
     yield from own_cases(own, modules[source.name], kernel, sizes, kind)
 
 

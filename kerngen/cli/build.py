@@ -5,55 +5,58 @@ from __future__ import annotations
 import posixpath
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
+from kerngen.cli import options
 from kerngen.cli.compiled import Compiled
 from kerngen.cli.compiling import compile_sources
-from kerngen.cli.console import console_for, print_diff, reporting
-from kerngen.cli.project import (
-    Selection,
-    SourceFile,
-    choose_out,
-    find_project,
-    select,
-    shown_path,
-)
+from kerngen.cli.console import console_for, print_diff, reporting, say
+from kerngen.cli.paths import shown_path
+from kerngen.cli.project import Selection, SourceFile, choose_out, select
+from kerngen.cli.python_names import rename_notes
+from kerngen.cli.settings import find_project
 from kerngen.output.files import Generated
 from kerngen.output.freshness import Freshness, stamp_all
 from kerngen.output.manifest import read_manifest
-from kerngen.output.write import Difference, Summary, check, write
+from kerngen.output.write import (
+    Difference,
+    OvertakenError,
+    Summary,
+    check,
+    write,
+)
+from kerngen.source.cells import clean
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.worded import counted
 from kerngen.syntax.library import Library
 
 
-@click.command()
-@click.argument("src", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="The folder to write to; it becomes a Python package.",
+@click.command(
+    epilog=options.examples(
+        "kerngen build",
+        "kerngen build kernels --out my_kernels",
+        "kerngen build --check  # in CI: exits with 1 if files are out of date",
+    )
 )
+@options.src
+@options.out_folder
 @click.option(
     "--check",
     "checking",
     is_flag=True,
     help="Write nothing; exit 1, with a diff, if a build would.",
 )
-@click.option(
-    "--jobs",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Compile in at most N processes; by default, one for each core.",
-)
+@options.jobs
+@options.quiet
 def build(src: Path | None, out: Path | None, checking: bool, jobs: int | None) -> None:
-    """Generate WGSL, bindings and references from SRC, a .kern file or a folder of them.
+    """Generate WGSL, Python bindings and references from SRC.
 
-    A folder's build removes what its sources no longer generate.  A build that fails
-    leaves the old output as it was.
+    SRC is a .kern file or a folder of them; by default, the project's.  A folder's
+    build removes what its sources no longer generate.  A build that fails leaves the
+    old output as it was.
     """
     project = find_project()
     selection = select(src, project)
@@ -67,6 +70,12 @@ def build(src: Path | None, out: Path | None, checking: bool, jobs: int | None) 
 
 def build_sources(selection: Selection, out: Path, jobs: int | None) -> None:
     """Generate what changed, and print what was done."""
+    while True:
+        with suppress(OvertakenError):  # by a build of newer texts, perhaps
+            return _build_once(selection, out, jobs)
+
+
+def _build_once(selection: Selection, out: Path, jobs: int | None) -> None:
     library = selection.library()
     freshness = Freshness(out)
     fresh = {
@@ -82,10 +91,14 @@ def build_sources(selection: Selection, out: Path, jobs: int | None) -> None:
         generated,
         out,
         keep=lambda name: name in fresh or not selection.covers(name),
+        seen=freshness.seen,
     )
     if generated:
-        stamp_all(out, {one.source for one in generated})
+        stamp_all(out, {one.source: one.entry for one in generated})
     _report(summary, out)
+    for source, one in compiled.items():
+        for note in rename_notes(source, one.renamed):
+            say(f"note: {note}.")
 
 
 def _is_fresh(freshness: Freshness, library: Library, name: str) -> bool:
@@ -103,7 +116,7 @@ def _check(selection: Selection, out: Path, jobs: int | None) -> None:
     generated = [_generated(source, one, library) for source, one in compiled.items()]
     differences = check(generated, out, keep=lambda name: not selection.covers(name))
     if not differences:
-        click.echo(f"{shown_path(out)} is up to date.")
+        say(f"{shown_path(out)} is up to date.")
         return
     for difference in differences:
         _print_difference(difference)
@@ -147,8 +160,8 @@ def _report(summary: Summary, out: Path) -> None:
     parts = [f"{counted(len(summary.written), 'file')} written"]
     parts += [f"{summary.unchanged} unchanged"]
     parts += [f"{len(summary.removed)} removed"] if summary.removed else []
-    click.echo(f"{shown_path(out)}: {', '.join(parts)}.")
-    for path in summary.left:
+    say(f"{shown_path(out)}: {', '.join(parts)}.")
+    for path in map(clean, summary.left):
         click.echo(
             f"warning: '{path}' is no longer generated, but was changed by hand: left.",
             err=True,
@@ -156,5 +169,6 @@ def _report(summary: Summary, out: Path) -> None:
 
 
 def _print_difference(difference: Difference) -> None:
-    console_for(sys.stdout).print(f"{difference.kind}: {difference.path}", style="bold")
+    title = f"{difference.kind}: {clean(difference.path)}"
+    console_for(sys.stdout).print(title, style="bold")
     print_diff(difference.diff)

@@ -6,71 +6,131 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 import click
 
-from kerngen.cli.console import print_diagnostics, progress, reporting
-from kerngen.cli.project import Selection, find_project, select
+from kerngen.cli import options
+from kerngen.cli.console import MOST_SHOWN, print_diagnostics, progress, reporting, say
+from kerngen.cli.paths import PATH
+from kerngen.cli.project import Selection, refuse_stdin_among_files, select_or_read
+from kerngen.cli.python_names import rename_notes, renamed_items
+from kerngen.output.files import refuse_clashes
 from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.source.worded import counted
-from kerngen.syntax.library import Library
 
 if TYPE_CHECKING:
-    from kerngen.compiler import Compiler
+    from kerngen.check.unused import Unused
+    from kerngen.source.text import Span
 
 
-@click.command()
-@click.argument("src", required=False, type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of faults.")
-def check(src: Path | None, as_json: bool) -> None:
-    """Check SRC, a .kern file or a folder of them, and write nothing.
+@click.command(
+    epilog=options.examples(
+        "kerngen check",
+        "kerngen check kernels/layers.kern kernels/losses.kern --json",
+        "kerngen check - < layers.kern",
+    )
+)
+@click.argument("sources", nargs=-1, metavar="[SRC]...", type=PATH)
+@options.as_json("a JSON list of faults")
+@options.stdin_filename
+@click.option(
+    "--error-limit",
+    type=click.IntRange(0),
+    default=MOST_SHOWN,
+    show_default=True,
+    help="Show so many errors of each file at most; 0 shows all, as --json does.",
+)
+@options.quiet
+def check(
+    sources: tuple[Path, ...],
+    as_json: bool,
+    stdin_filename: str | None,
+    error_limit: int,
+) -> None:
+    """Check SRC for errors, and write nothing.
 
-    Hints, such as an order of fields that makes a struct smaller, are no faults.
+    SRC are .kern files and folders of them, or '-' for stdin; by default, the
+    project's.  Hints, such as a name that is never read, are no faults.
     """
-    from kerngen.compiler import Compiler
-
-    selection = select(src, find_project())
-    library = selection.library()
-    compiler = Compiler(library)
-    with reporting(sys.stdout):
-        found = _diagnostics(selection, library, compiler)
+    refuse_stdin_among_files(sources, stdin_filename)
+    parts = [_Part(select_or_read(src, stdin_filename)) for src in sources or (None,)]
+    with reporting(sys.stdout, error_limit):
+        found = [*dict.fromkeys(each for part in parts for each in _diagnostics(part))]
     if as_json:
         from kerngen.source.render import to_json
 
         click.echo(json.dumps(to_json(found), indent=2))
     elif found:
-        print_diagnostics(found, sys.stdout)
+        print_diagnostics(found, sys.stdout, error_limit)
     else:
-        for line in _hints(selection, compiler):
-            click.echo(line)
-        click.echo(f"{counted(len(selection.files), 'file')} checked: no errors.")
+        for line in dict.fromkeys(line for part in parts for line in _hints(part)):
+            say(line)
+        files = {source.file for part in parts for source in part.selection.files}
+        say(f"{counted(len(files), 'file')} checked: no errors.")
     if found:
         raise click.exceptions.Exit(1)
 
 
-def _diagnostics(
-    selection: Selection, library: Library, compiler: Compiler
-) -> list[Diagnostic]:
-    asked = {source.name for source in selection.files}
+@final
+class _Part:
+    """What one SRC names, and its compiler."""
+
+    def __init__(self, selection: Selection) -> None:
+        from kerngen.compiler import Compiler
+
+        self.selection = selection
+        self.library = selection.library()
+        self.compiler = Compiler(self.library)
+
+
+def _diagnostics(part: _Part) -> list[Diagnostic]:
+    """Return all faults; raise `OutputError` if the files can't be built together."""
+    files, compiler = part.selection.files, part.compiler
+    asked = {source.name for source in files}
     faults = Faults()
-    for source in progress(selection.files, len(asked), "Checking"):
+    paths: dict[str, list[str]] = {}
+    for source in progress(files, len(files), "Checking"):
         with faults.collect():
-            compiler.programs(source.name)
+            made = compiler.check(source.name)
+            paths[source.name] = [str(source.folder / path) for path in made]
             # Whether a schedule fits turns out where its kernel is compiled.
-            for tuned in set(library.tuned_by(source.name)) - asked:
-                compiler.programs(tuned)
+            for tuned in set(part.library.tuned_by(source.name)) - asked:
+                compiler.check(tuned)
+    if not faults:
+        refuse_clashes(paths)
     return list(faults)
 
 
-def _hints(selection: Selection, compiler: Compiler) -> Iterator[str]:
+def _hints(part: _Part) -> Iterator[str]:
     """Yield what could be better in files that have no faults."""
     from kerngen.cli.layout_data import hints
     from kerngen.cli.layout_text import hint_text
 
-    for file in selection.files:
-        for better in hints(compiler.module(file.name)):
-            yield f"hint: {hint_text(better)}"
-            if span := better.struct.span:
-                line, column = span.source.position(span.start)
-                yield f" --> {span.source.path}:{line}:{column}\n"
+    for file in part.selection.files:
+        module = part.compiler.module(file.name)
+        items = renamed_items(module)
+        yield from (f"hint: {note}." for note in rename_notes(file, items))
+        for unused in _unused(part, file.name):
+            yield f"hint: {unused.text}{_at(unused.span)}"
+        for better in hints(module):
+            yield f"hint: {hint_text(better)}{_at(better.struct.span)}"
+
+
+def _at(span: Span | None) -> str:
+    """Return the line that says where something is."""
+    if span is None:
+        return ""
+    line, column = span.source.position(span.start)
+    return f"\n --> {span.source.path}:{line}:{column}\n"
+
+
+def _unused(part: _Part, name: str) -> Iterator[Unused]:
+    """Yield what a file introduces and never uses."""
+    from kerngen.check.unused import find_unused, words_of_guards
+    from kerngen.syntax.parser import read
+
+    names = (name, *part.library.tuners(name))
+    programs = [read(part.library.source(each)) for each in names]
+    guards = frozenset[str]().union(*map(words_of_guards, programs))
+    return find_unused(programs[0], guards)

@@ -26,10 +26,14 @@ class Compiled:
 
     files: Mapping[str, bytes]
     used: tuple[OtherStruct, ...]
+    renamed: tuple[tuple[str, str], ...]
+    """What Python calls otherwise, and how."""
 
 
 def compiled_file(compiler: Compiler, name: str) -> Compiled:
     """Compile a file; raise `CompileError` if it is wrong."""
+    from kerngen.cli.python_names import renamed_items
+
     module = compiler.compile(name)
     used = tuple(OtherStruct(struct.name, struct.path) for struct in module.used)
-    return Compiled(module.files, used)
+    return Compiled(module.files, used, tuple(renamed_items(module.module)))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
 import click
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+MOST_SHOWN: Final = 20
+"""The errors of one file that are shown: the first ones explain most of the others."""
+
+_QUIET: Final = "kerngen.quiet"
+
 
 def console_for(stream: TextIO) -> Console:
     """Return a console that neither wraps nor reads markup: what is printed is data."""
@@ -27,16 +33,41 @@ def console_for(stream: TextIO) -> Console:
     return Console(file=stream, soft_wrap=True, markup=False, highlight=False)
 
 
-def print_diagnostics(diagnostics: Iterable[Diagnostic], stream: TextIO) -> None:
-    """Print diagnostics for people, how many there are, and where to read on."""
+def print_diagnostics(
+    diagnostics: Iterable[Diagnostic], stream: TextIO, limit: int = MOST_SHOWN
+) -> None:
+    """Print diagnostics for people, how many there are, and where to read on.
+
+    Of one file, no more than `limit` are shown, the first ones; 0 stands for all.
+    """
     from kerngen.source.render import render
 
     found = list(diagnostics)
+    shown = _first(found, limit) if limit else found
     console = console_for(stream)
     color = console.is_terminal and not console.no_color
-    stream.write(render(found, color=color))
-    stream.write(f"\n{counted(len(found), 'error')}\n")
-    stream.write(f"For more about {_one_of(found)}\n")
+    stream.write(render(shown, color=color))
+    stream.write(f"\n{counted(len(found), 'error')}{_left_out(found, shown)}\n")
+    stream.write(f"For more about {_one_of(shown)}\n")
+
+
+def _first(found: Iterable[Diagnostic], limit: int) -> list[Diagnostic]:
+    """Return so many diagnostics of each file, at most."""
+    seen = Counter[str]()
+    shown: list[Diagnostic] = []
+    for diagnostic in found:
+        path = diagnostic.span.source.path
+        seen[path] += 1
+        if seen[path] <= limit:
+            shown.append(diagnostic)
+    return shown
+
+
+def _left_out(found: Sequence[Diagnostic], shown: Sequence[Diagnostic]) -> str:
+    if len(shown) == len(found):
+        return ""
+    option = "--error-limit 0 of 'kerngen check'"
+    return f", {len(shown)} of them shown: {option} shows all"
 
 
 def _one_of(found: Sequence[Diagnostic]) -> str:
@@ -45,22 +76,41 @@ def _one_of(found: Sequence[Diagnostic]) -> str:
     return f"{which} error, try 'kerngen explain {codes[0]}'."
 
 
+def be_quiet() -> None:
+    """Let the command that runs print nothing of what went well."""
+    click.get_current_context().meta[_QUIET] = True
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print what went well, unless it is not wanted."""
+    ctx = click.get_current_context(silent=True)
+    if ctx is None or not ctx.meta.get(_QUIET):
+        click.echo(text, err=err)
+
+
 def print_diff(diff: str) -> None:
-    """Print a unified diff, in colours on a terminal."""
+    """Print a unified diff, in colours on a terminal, as it is in a pipe."""
     console = console_for(sys.stdout)
     styles = {"+": "green", "-": "red", "@": "cyan"}
     for line in diff.splitlines():
-        console.print(line, style=styles.get(line[:1]))
+        text = clean(line) if console.is_terminal else line
+        console.print(text, style=styles.get(line[:1]))
 
 
-def progress(items: Iterable[T], number: int, doing: str) -> Iterator[T]:
-    """Yield so many items, with a progress bar if a person is watching."""
-    if number < 2 or not (console := console_for(sys.stderr)).is_terminal:
+def is_watched() -> bool:
+    """Whether a person watches stderr; that colours are forced makes no terminal."""
+    return console_for(sys.stderr).is_terminal and sys.stderr.isatty()
+
+
+def progress(items: Iterable[T], total: int, doing: str) -> Iterator[T]:
+    """Yield items, about as many as `total`, with a bar if a person watches."""
+    if total < 2 or not is_watched():
         yield from items
         return
     from rich.progress import track
 
-    yield from track(items, doing, total=number, console=console, transient=True)
+    console = console_for(sys.stderr)
+    yield from track(items, doing, total, console=console, transient=True)
 
 
 def report_console() -> Console:
@@ -78,17 +128,6 @@ def escape(text: str) -> str:
     return escaped(text)
 
 
-def watched(items: Iterable[T], total: int, doing: str) -> Iterator[T]:
-    """Yield what comes in the course of a long run, with progress if a person watches."""
-    console = console_for(sys.stderr)
-    if not console.is_terminal:
-        yield from items
-        return
-    from rich.progress import track
-
-    yield from track(items, doing, total, console=console, transient=True)
-
-
 def no_adapter(purpose: str) -> click.ClickException:
     """Return what to raise where a command needs an adapter, and there is none."""
     return click.ClickException(
@@ -97,13 +136,13 @@ def no_adapter(purpose: str) -> click.ClickException:
 
 
 @contextmanager
-def reporting(stream: TextIO) -> Generator[None]:
+def reporting(stream: TextIO, limit: int = MOST_SHOWN) -> Generator[None]:
     """Turn a user's faults into messages and exit status 1."""
     try:
         with reporting_system():
             yield
     except CompileError as error:
-        print_diagnostics(error.diagnostics, stream)
+        print_diagnostics(error.diagnostics, stream, limit)
         raise click.exceptions.Exit(1) from None
     except OutputError as error:
         raise click.ClickException(clean(str(error))) from None
@@ -111,9 +150,16 @@ def reporting(stream: TextIO) -> Generator[None]:
 
 @contextmanager
 def reporting_system() -> Generator[None]:
-    """Turn what the system refuses, a path or a full disk, into a message and status 1."""
+    """Turn what the system refuses, a path or a full disk, into a message and status 1.
+
+    No message, whatever it quotes, has control characters, which terminals obey.
+    """
     try:
         yield
+    except click.ClickException as error:
+        lines = error.message.split("\n")
+        vars(error)["message"] = "\n".join(map(clean, lines))  # final, says click
+        raise
     except BrokenPipeError:
         raise  # who read our output has seen enough
     except OSError as error:

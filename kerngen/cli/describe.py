@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
 from typing import TypeAlias, TypedDict
 
 from kerngen.emit.host_expr import HostPrinter
@@ -102,12 +103,13 @@ class StageData(TypedDict):
 
 
 class KernelData(TypedDict):
-    """One kernel.
+    """One kernel; `python` is what Python calls it, inside of the output's package.
 
     `temporaries` live between stages; `inlined` lets are computed where they are used.
     """
 
     name: str
+    python: str
     path: str
     line: int
     doc: str
@@ -118,11 +120,12 @@ class KernelData(TypedDict):
     stages: list[StageData]
 
 
-def as_data(program: KernelProgram) -> KernelData:
+def as_data(program: KernelProgram, python: str) -> KernelData:
     """Return what `json.dumps` takes."""
     kernel = program.staged.kernel
     return {
         "name": kernel.name,
+        "python": python,
         "path": kernel.span.source.path,
         "line": kernel.span.line,
         "doc": kernel.doc,
@@ -237,10 +240,11 @@ def _shader(shader: Shader) -> ShaderData:
     }
 
 
-def as_text(program: KernelProgram) -> Iterator[StyledLine]:
-    """Yield the lines that `kerngen show` prints."""
-    kernel = as_data(program)
+def as_text(kernel: KernelData, *, wgsl: bool) -> Iterator[StyledLine]:
+    """Yield the lines that `kerngen show` prints, with the shaders or without."""
     yield f"{kernel['name']}  {kernel['path']}:{kernel['line']}", "bold"
+    if kernel["python"] != f"{PurePosixPath(kernel['path']).stem}.{kernel['name']}":
+        yield f"in Python: {kernel['python']}", ""
     yield "", ""
     yield from ((f"  {line}".rstrip(), "") for line in kernel["source"].splitlines())
     yield "", ""
@@ -252,7 +256,7 @@ def as_text(program: KernelProgram) -> Iterator[StyledLine]:
     for stage in kernel["stages"]:
         yield "", ""
         yield from _stage_text(stage)
-    for stage in kernel["stages"]:
+    for stage in kernel["stages"] if wgsl else ():
         for schedule in stage["schedules"]:
             yield from _wgsl_text(schedule)
 

@@ -6,18 +6,23 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
 
 import click
 
+from kerngen.cli import options
 from kerngen.cli.console import console_for, progress
-from kerngen.cli.project import Selection, find_project, select
+from kerngen.cli.project import Selection, select
+from kerngen.cli.settings import find_project
 from kerngen.source.worded import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kerngen.doctor.findings import Finding, Section
+    from kerngen.doctor.probe import AdapterData
+    from kerngen.doctor.selftest import CheckData
 
 _MARKS: Final = {
     "ok": ("ok", "green"),
@@ -26,54 +31,78 @@ _MARKS: Final = {
 }
 
 
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print all findings as JSON.")
+@click.command(
+    epilog=options.examples("kerngen doctor", "kerngen doctor --json > report.json")
+)
+@options.as_json("all findings as JSON")
 def doctor(as_json: bool) -> None:
-    """Examine the machine: adapters, drivers, versions, settings, generated files.
+    """Examine the machine: adapters, drivers, versions, settings.
 
-    A self-test runs kernels on every adapter and holds them to NumPy.  The exit status is
-    1 if something is wrong that keeps kernels from running, or lets them give other
-    values; warnings do not count.
+    It says whether the generated files are those of their sources, too.  A self-test
+    runs kernels on every adapter and holds them to NumPy.  The exit status is 1 if
+    something is wrong that keeps kernels from running, or lets them give other values;
+    warnings do not count.
     """
-    from kerngen.doctor import variables, versions
-    from kerngen.doctor.adapters import (
-        adapters_section,
-        probe,
-        self_test,
-        self_test_section,
-    )
-    from kerngen.doctor.findings import Status
+    report = _examine()
+    if as_json:
+        click.echo(json.dumps(_data(report), indent=2))
+    else:
+        _print(report.sections)
+    if report.failed:
+        raise click.exceptions.Exit(1)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """What was found: `tests` are those of each adapter."""
+
+    versions: dict[str, str]
+    adapters: list[AdapterData]
+    tests: list[list[CheckData]]
+    sections: list[Section]
+
+    @property
+    def failed(self) -> bool:
+        """Whether something keeps kernels from running, or makes them wrong."""
+        from kerngen.doctor.findings import Status
+
+        return any(section.status is Status.FAILED for section in self.sections)
+
+
+def _examine() -> _Report:
+    from kerngen.doctor import adapters, variables, versions
     from kerngen.doctor.machine import inspect_machine
 
-    found = probe()
-    adapters = found["adapters"]
-    numbers = range(len(adapters))
-    tests = [self_test(n) for n in progress(numbers, len(numbers), "Testing adapters")]
-    versions_found = versions.versions(found["native"])
+    found = adapters.probe()
+    there = found["adapters"]
+    numbers = progress(range(len(there)), len(there), "Testing adapters")
+    tests = [adapters.self_test(number) for number in numbers]
+    known = versions.versions(found["native"])
+    choice = variables.choice(os.environ)
     sections = [
-        versions.section(versions_found),
+        versions.section(known),
         variables.section(os.environ),
-        adapters_section(found, inspect_machine(), variables.choice(os.environ)),
-        self_test_section(adapters, tests),
+        adapters.adapters_section(found, inspect_machine(), choice),
+        adapters.self_test_section(there, tests),
         _generated(),
     ]
-    failed = [s for s in sections if s.status is Status.FAILED]
-    if as_json:
-        data = {
-            "ok": not failed,
-            "versions": versions_found,
-            "environment": variables.variables(os.environ),
-            "adapters": [
-                {**adapter, "self_test": checks}
-                for adapter, checks in zip(adapters, tests, strict=True)
-            ],
-            "sections": [section.as_data() for section in sections],
-        }
-        click.echo(json.dumps(data, indent=2))
-    else:
-        _print(sections)
-    if failed:
-        raise click.exceptions.Exit(1)
+    return _Report(known, there, tests, sections)
+
+
+def _data(report: _Report) -> dict[str, object]:
+    from kerngen.doctor import variables
+
+    return {
+        "ok": not report.failed,
+        "versions": report.versions,
+        "environment": variables.variables(os.environ),
+        "adapters": [
+            {**adapter, "self_test": checks}
+            for adapter, checks in zip(report.adapters, report.tests, strict=True)
+        ],
+        "sections": [section.as_data() for section in report.sections],
+    }
 
 
 def _generated() -> Section:

@@ -9,17 +9,27 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kerngen.cli import options
 from kerngen.cli.console import console_for, report_console
 
 if TYPE_CHECKING:
     from kerngen.explain.page import Page
 
 
-@click.command()
-@click.argument("codes", nargs=-1, metavar="[CODE]...")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of pages.")
+def _complete_code(
+    _ctx: click.Context, _argument: click.Parameter, begun: str
+) -> list[str]:
+    from kerngen.explain.pages import grouped
+
+    codes = (page.code for pages in grouped().values() for page in pages)
+    return [code for code in codes if code.startswith(begun.upper())]
+
+
+@click.command(epilog=options.examples("kerngen explain KG0404", "kerngen explain"))
+@click.argument("codes", nargs=-1, metavar="[CODE]...", shell_complete=_complete_code)
+@options.as_json("a JSON list of pages")
 def explain(codes: tuple[str, ...], as_json: bool) -> None:
-    """Explain each CODE of an error, such as KG0404: its rule, and how to follow it.
+    """Explain the CODE of an error: its rule, and how to follow it.
 
     Without a CODE, list all of them.
     """

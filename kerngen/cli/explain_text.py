@@ -16,23 +16,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 from rich.theme import Theme
 
-from kerngen.syntax.wording import KEYWORDS
-
-_KEYWORDS: Final = "|".join(word.lower() for word in KEYWORDS - {"REDUCE"})
-_TYPES: Final = "[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh]"
-
-
-class _Program(RegexHighlighter):
-    """A program in the kernel language."""
-
-    base_style = "program."
-    highlights: ClassVar[Sequence[str]] = [
-        r"\b(?P<number>0x[0-9a-fA-F]+|\d+(\.\d+)?([eE][+-]?\d+)?)\b",
-        rf"\b(?P<keyword>{_KEYWORDS})\b",
-        rf"\b(?P<type>{_TYPES})\b",
-        r"(?P<string>\"[^\"\n]*\"?)",
-        r"(?P<comment>//.*)",
-    ]
+from kerngen.syntax.highlight import KernLexer
 
 
 class _Message(RegexHighlighter):
@@ -48,16 +32,12 @@ class _Message(RegexHighlighter):
     ]
 
 
-_HIGHLIGHTERS: Final = {"rust": _Program(), "text": _Message()}
+_LEXERS: Final = {"rust": KernLexer()}
+"""Pages call programs Rust, whose colours fit best where ours are unknown."""
 
 _THEME: Final = Theme(
     {
         "markdown.code": "bold cyan",
-        "program.keyword": "magenta",
-        "program.type": "cyan",
-        "program.number": "blue",
-        "program.string": "green",
-        "program.comment": "italic green",
         "message.fault": "bold red",
         "message.strong": "bold",
         "message.frame": "blue",
@@ -74,13 +54,13 @@ class _Block(CodeBlock):
     ) -> RenderResult:
         """Yield the block a little to the right of the text."""
         code = str(self.text).rstrip()
-        if highlight := _HIGHLIGHTERS.get(self.lexer_name):
-            yield Padding(highlight(Text(code)), (0, 0, 0, 2))
+        if self.lexer_name == "text":
+            yield Padding(_Message()(Text(code)), (0, 0, 0, 2))
         else:
             syntax = Syntax(
                 code,
-                self.lexer_name,
-                theme="ansi_dark",
+                _LEXERS.get(self.lexer_name, self.lexer_name),
+                theme="ansi_light",
                 background_color="default",
                 word_wrap=True,
             )

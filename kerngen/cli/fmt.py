@@ -7,25 +7,39 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
 import click
 
-from kerngen.cli.console import print_diagnostics, print_diff, reporting
-from kerngen.cli.project import find_project, find_sources, shown_path
+from kerngen.cli import options
+from kerngen.cli.console import print_diagnostics, print_diff, reporting, say
+from kerngen.cli.paths import PATH, STDIN, shown_path
+from kerngen.cli.project import (
+    UNNAMED,
+    find_sources,
+    read_stdin,
+    refuse_no_source,
+    refuse_stdin_among_files,
+)
+from kerngen.cli.settings import find_project
+from kerngen.source.cells import clean
 from kerngen.source.diagnostic import CompileError, Faults
-from kerngen.source.reading import LARGEST, read_data
+from kerngen.source.reading import read_data
 from kerngen.source.worded import counted
 from kerngen.syntax.library import SUFFIX
 
 if TYPE_CHECKING:
     from kerngen.format.files import Formatted
 
-_STDIN: Final = Path("-")
 
-
-@click.command()
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.command(
+    epilog=options.examples(
+        "kerngen fmt",
+        "kerngen fmt --check kernels  # in CI",
+        "kerngen fmt - < layers.kern",
+    )
+)
+@click.argument("paths", nargs=-1, type=PATH)
 @click.option(
     "--check",
     "checking",
@@ -38,25 +52,21 @@ _STDIN: Final = Path("-")
     is_flag=True,
     help="Write nothing; exit 1, and print the changes, if there are some.",
 )
-@click.option(
-    "--stdin-filename",
-    metavar="NAME",
-    default="<stdin>",
-    help="What messages call the text that '-' reads.",
-)
+@options.stdin_filename
+@options.quiet
 def fmt(
-    paths: tuple[Path, ...], checking: bool, diffing: bool, stdin_filename: str
+    paths: tuple[Path, ...], checking: bool, diffing: bool, stdin_filename: str | None
 ) -> None:
-    """Format PATHS, .kern files and folders of them; '-' formats stdin to stdout.
+    """Format PATHS, .kern files and folders of them, in place.
 
-    There are no options of style.  A file that can't be parsed stays as it is.
+    By default, they are the project's; '-' formats stdin to stdout.  There are no
+    options of style.  A file that can't be parsed stays as it is.
     """
-    if _STDIN in paths and len(paths) > 1:
-        raise click.UsageError("'-' can't be given together with files.")
+    refuse_stdin_among_files(paths, stdin_filename)
     run = _Run(writing=not (checking or diffing), diffing=diffing)
     with reporting(sys.stderr):
-        if paths == (_STDIN,):
-            run.format_stdin(stdin_filename)
+        if paths == (STDIN,):
+            run.format_stdin(stdin_filename or UNNAMED)
         else:
             run.format_files(tuple(_files(paths)))
     run.report()
@@ -72,13 +82,13 @@ def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
         )
     seen: set[str] = set()
     for path in paths or (source or Path(),):
-        if not path.exists():
-            raise click.ClickException(f"'{path}' does not exist.")
-        if not path.is_dir() and path.suffix != SUFFIX:
-            raise click.ClickException(f"'{path}' is not a {SUFFIX} file.")
-        files = tuple(find_sources(path))
+        refuse_no_source(path)
+        files = find_sources(path)
         if not files:
-            click.echo(f"warning: There are no {SUFFIX} files in '{path}'.", err=True)
+            click.echo(
+                f"warning: There are no {SUFFIX} files in '{clean(str(path))}'.",
+                err=True,
+            )
         for file in files:
             # Of a link to itself this is the link, which reading then refuses.
             real = os.path.realpath(file)
@@ -115,19 +125,24 @@ class _Run:
                 click.echo(f"error: '{shown_path(file)}': {reason}.", err=True)
 
     def _format(self, file: Path) -> None:
-        from kerngen.format.files import format_data, write_whole
+        from kerngen.format.files import format_data
+        from kerngen.output.whole import replace_whole
 
         result = format_data(read_data(file), shown_path(file))
         if result.changed and self.writing:
-            write_whole(file, result.after)
+            replace_whole(file, result.before, result.after)
         self._tell(result)
 
     def format_stdin(self, name: str) -> None:
         """Format what is piped in; the text goes where it is piped out."""
         from kerngen.format.files import format_data
 
-        result = format_data(sys.stdin.buffer.read(LARGEST + 1), name)
+        result = format_data(read_stdin(), name)
         if self.writing:
+            if sys.stdout is None:  # its caller has closed it
+                raise click.ClickException(
+                    "The text can't be written: stdout is closed."
+                )
             sys.stdout.buffer.write(result.after)
         else:
             self.files = 1
@@ -141,14 +156,14 @@ class _Run:
             print_diff(result.diff())
         else:
             did = "reformatted" if self.writing else "would reformat"
-            click.echo(f"{did} {result.shown}")
+            say(f"{did} {clean(result.shown)}")
 
     def report(self) -> None:
         """Print the faults and a summary, and exit with the status of the run."""
         if self.faults:
             print_diagnostics(self.faults, sys.stderr)
         if self.files:
-            click.echo(f"{', '.join(self._counts())}.", err=self.diffing)
+            say(f"{', '.join(self._counts())}.", err=self.diffing)
         if self.failed or (self.changed and not self.writing):
             raise click.exceptions.Exit(1)
 

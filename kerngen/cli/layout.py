@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kerngen.cli import options
 from kerngen.cli.console import console_for, reporting
-from kerngen.cli.project import find_project, select
+from kerngen.cli.paths import PATH
+from kerngen.cli.project import select_file
 from kerngen.source.similar import suggesting
 
 if TYPE_CHECKING:
@@ -23,24 +25,28 @@ if TYPE_CHECKING:
     from kerngen.layout.order import BetterOrder
 
 
-@click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.command(
+    epilog=options.examples(
+        "kerngen layout kernels/lights.kern",
+        "kerngen layout kernels/lights.kern Light --explain color",
+    )
+)
+@click.argument("file", type=PATH)
 @click.argument("struct", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@options.as_json("a JSON object")
 @click.option(
     "--explain",
     metavar="FIELD",
     help="Say why FIELD lies where it does: 'Light.color', or 'color' after STRUCT.",
 )
 def layout(file: Path, struct: str | None, as_json: bool, explain: str | None) -> None:
-    """Show where the fields of each struct in FILE lie, byte by byte, and the padding.
+    """Show where the fields of the structs in FILE lie, byte by byte.
 
-    STRUCT is a struct of the file, or a kernel, whose parameters are a struct too.
+    FILE may be '-', stdin.  STRUCT is a struct of the file, or a kernel, whose
+    parameters are a struct too.
     """
     if as_json and explain is not None:
         raise click.UsageError("Give either --json or --explain.")
-    if file.is_dir():
-        raise click.UsageError(f"'{file}' is a folder. Give one .kern file.")
     with reporting(sys.stderr):
         module = _module(file)
         if as_json:
@@ -57,8 +63,7 @@ def layout(file: Path, struct: str | None, as_json: bool, explain: str | None) -
 def _module(file: Path) -> Module:
     from kerngen.compiler import Compiler
 
-    selection = select(file, find_project())
-    (source,) = selection.files
+    selection, source = select_file(file)
     return Compiler(selection.library()).module(source.name)
 
 

@@ -9,21 +9,31 @@ from pathlib import Path
 import click
 
 from kerngen import __version__
+from kerngen.cli import options
+from kerngen.cli.paths import PATH, absolute, shown_path
+from kerngen.source.cells import clean
 
 
-@click.command()
-@click.argument("path", type=click.Path(path_type=Path))
+@click.command(
+    epilog=options.examples(
+        "kerngen new my-layers", "cd my-layers && pip install -e '.[test]' && pytest"
+    )
+)
+@click.argument("path", type=PATH)
 @click.option("--name", help="The project's name, if it is not the folder's.")
 def new(path: Path, name: str | None) -> None:
-    """Make a project in PATH, a new or an empty folder; '.' is the one you are in.
+    """Make a project in PATH, a new or an empty folder.
 
-    It has a kernel, a test of it, settings for kerngen, mypy, pyright and pytest, and a
-    workflow for GitHub.  If there is git, and no repository around it, it is one.
+    '.' is the folder that you are in.  The project has a kernel, a test of it, settings
+    for kerngen, mypy, pyright and pytest, and a workflow for GitHub.  If there is git, and
+    no repository around it, it is one.
     """
     from kerngen.cli.build import build_sources
     from kerngen.cli.console import reporting
-    from kerngen.cli.project import Project, absolute, select
+    from kerngen.cli.project import select
+    from kerngen.cli.settings import Project
     from kerngen.scaffold.name import ProjectName
+    from kerngen.scaffold.origin import origin
     from kerngen.scaffold.project import (
         SOURCE,
         NotEmptyError,
@@ -45,8 +55,14 @@ def new(path: Path, name: str | None) -> None:
         begin_history(folder)
         out = out_of(folder, project)
         build_sources(select(None, Project(folder / SOURCE, out)), out, None)
-    click.echo(f"Project '{project.name}' is in '{path}'. Next:\n")
+    here = shown_path(folder)
+    click.echo(f"Project '{project.name}' is in '{clean(here)}'. Next:\n")
     if folder != Path.cwd():
-        click.echo(f"  cd {shlex.quote(str(path))}")
+        click.echo(f"  cd {clean(shlex.quote(here))}")
     click.echo('  pip install -e ".[test]"\n  pytest\n')
     click.echo(f"Change {SOURCE}/layers.kern, and run 'kerngen build'.")
+    if found := origin():
+        click.echo(
+            f"\nThis kerngen comes from {clean(found)}, not from a package index: in "
+            f"another environment, install it from there first."
+        )

@@ -1,32 +1,26 @@
-"""What a command works on: the sources that its arguments and the project's settings name.
-
-`Project` holds the settings, `Selection` the sources chosen for one run.
-"""
+"""What a command works on: the sources that its arguments and the project's settings name."""
 
 from __future__ import annotations
 
 import os
-import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import cast, final
+from typing import final
 
 import click
 
-from kerngen.source.reading import read_source
+from kerngen.cli.paths import STDIN, absolute, shown_path
+from kerngen.cli.settings import Project, find_project
+from kerngen.source.reading import LARGEST, decode_source, read_source
 from kerngen.source.text import Source
-from kerngen.source.words import python_word
+from kerngen.source.words import package_fault, package_like, python_word
+from kerngen.syntax.folder import origin_of, sources_below
 from kerngen.syntax.library import SUFFIX, Library
 
-
-@final
-@dataclass(frozen=True, slots=True)
-class Project:
-    """`[tool.kerngen]` of the nearest pyproject.toml, as absolute paths."""
-
-    source: Path | None = None
-    out: Path | None = None
+UNNAMED = "<stdin>"
+"""What messages call what is read from stdin, unless it is given a name."""
 
 
 @final
@@ -35,14 +29,30 @@ class SourceFile:
     """One `.kern` file.
 
     `name` is its stable name, the same wherever the command runs: as a rule the source
-    folder's name and the path inside.  `shown` is how its user would find it from here.
-    `folder` is where in the output its module belongs.
+    folder's name and the path `inside`.  `shown` is how its user would find it from here.
     """
 
     file: Path
     name: str
     shown: str
-    folder: PurePosixPath
+    inside: PurePosixPath
+
+    @property
+    def folder(self) -> PurePosixPath:
+        """Where in the output its module belongs."""
+        return PurePosixPath(*map(python_word, self.inside.parent.parts))
+
+    @property
+    def module(self) -> str:
+        """What Python calls its module, inside of the output; text of stdin has none."""
+        if self.inside.name == UNNAMED:
+            return UNNAMED
+        return ".".join(map(python_word, self.inside.with_suffix("").parts))
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether Python can't call the module as the file is called."""
+        return self.module.split(".") != [*self.inside.with_suffix("").parts]
 
 
 @final
@@ -52,7 +62,8 @@ class Selection:
 
     Names are paths inside `origin`.  `build` are the names of all files whose schedules
     count: those asked for, and the others of a project.  `root` is the folder that no
-    `use` leads out of; a file that belongs to no folder of sources has none.
+    `use` leads out of; a file that belongs to no folder of sources has none.  `texts`
+    stand in place of what files of their names hold.
     """
 
     base: Path
@@ -61,18 +72,16 @@ class Selection:
     files: tuple[SourceFile, ...]
     build: tuple[str, ...]
     root: str | None
+    texts: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
     def library(self) -> Library:
         """Return the files of the run and all that they use."""
         return Library(self._read, self.build, self.root)
 
-    def library_with(self, name: str, text: str) -> Library:
-        """Return the same as if a file of the build had this text."""
-
-        def read(wanted: str) -> Source:
-            return Source(name, text) if wanted == name else self._read(wanted)
-
-        return Library(read, {*self.build, name}, self.root)
+    def having(self, name: str, text: bytes) -> Selection:
+        """Return the sources as if a file of the build had this text."""
+        build = tuple(dict.fromkeys((*self.build, name)))
+        return replace(self, build=build, texts={**self.texts, name: text})
 
     def without(self, name: str) -> Selection:
         """Return the sources as if one of them were gone."""
@@ -84,6 +93,10 @@ class Selection:
 
     def _read(self, name: str) -> Source:
         file = Path(os.path.normpath(self.origin / name))
+        if name in self.texts:
+            known = {each.name: each.shown for each in self.files}
+            shown = known.get(name) or shown_path(file)
+            return decode_source(self.texts[name], shown, name)
         return read_source(file, shown_path(file), name)
 
     def covers(self, name: str) -> bool:
@@ -92,62 +105,20 @@ class Selection:
         return PurePosixPath(name).is_relative_to(chosen) or self.chosen == self.base
 
 
-def find_project() -> Project:
-    """Read the settings of the project around the working directory, if there is one."""
-    try:
-        here = Path.cwd()
-    except OSError as error:
-        raise click.ClickException(
-            f"The working directory: {error.strerror}."
-        ) from None
-    for folder in (here, *here.parents):
-        if (folder / "pyproject.toml").is_file():
-            return _read_project(folder / "pyproject.toml")
-    return Project()
-
-
-def _read_project(file: Path) -> Project:
-    try:
-        tools: object = tomllib.loads(file.read_text("utf-8")).get("tool", {})
-    except (ValueError, RecursionError) as error:
-        raise click.ClickException(f"'{file}' can't be read: {error}") from None
-    if not isinstance(tools, dict):
-        raise click.ClickException(f"'{file}': 'tool' is a table, not {tools}.")
-    table = cast("dict[str, object]", tools).get("kerngen", {})
-    settings = cast("dict[str, object]", table) if isinstance(table, dict) else {}
-    paths: dict[str, Path] = {}
-    for key, value in settings.items():
-        if key in {"source", "out"} and isinstance(value, str):
-            paths[key] = absolute(file.parent / value)
-    if paths.keys() != settings.keys() or not isinstance(table, dict):
-        raise click.ClickException(
-            f"'{file}': [tool.kerngen] takes the paths 'source' and 'out', not {table}."
-        )
-    return Project(**paths)
-
-
-def absolute(path: Path) -> Path:
-    """Return a path from the root, its links followed; refuse what leads nowhere."""
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError, ValueError) as error:  # links in a circle; a NUL
-        raise click.ClickException(f"{str(path)!r}: {error}.") from None
-
-
-def select(src: Path | None, project: Project) -> Selection:
+def select(src: Path | None, project: Project | None = None) -> Selection:
     """Return the sources that SRC names, or else the project's."""
+    project = project or find_project()
+    if src == STDIN:
+        raise click.UsageError("This command reads no stdin: give a file or a folder.")
     if src is None and project.source is None:
         raise click.UsageError(
             "Give SRC, a .kern file or a folder of them: no pyproject.toml here sets "
             "'source' under [tool.kerngen]."
         )
-    chosen = absolute(Path(src or project.source or ""))
-    if not chosen.exists():
-        raise click.ClickException(f"'{src or chosen}' does not exist.")
-    if chosen.is_file() and chosen.suffix != SUFFIX:
-        raise click.ClickException(f"'{src or chosen}' is not a {SUFFIX} file.")
-    base = _base(chosen, project)
-    origin = _origin(base)
+    chosen = absolute(src or project.source or Path())
+    refuse_no_source(src or chosen, "" if src else shown_path(project.file))
+    base = _base(chosen, project, is_file=chosen.is_file())
+    origin = origin_of(base)
     files = _sources(chosen, base, origin)
     if not files:
         raise click.ClickException(f"There are no {SUFFIX} files in '{src or chosen}'.")
@@ -163,13 +134,77 @@ def select(src: Path | None, project: Project) -> Selection:
     )
 
 
+def select_file(path: Path, stdin: str | None = None) -> tuple[Selection, SourceFile]:
+    """Return one source, and all that it may use; '-' is what is read from stdin."""
+    if path.is_dir():
+        raise click.UsageError(f"'{path}' is a folder. Give one {SUFFIX} file.")
+    selection = select_or_read(path, stdin)
+    (source,) = selection.files
+    return selection, source
+
+
+def select_or_read(src: Path | None, stdin: str | None = None) -> Selection:
+    """Return the sources that SRC names; for '-', what is read, under a name if given.
+
+    What is read may be another text of a file that there is: it is taken for that file.
+    """
+    if src != STDIN:
+        return select(src)
+    project = find_project()
+    file = absolute(Path(stdin or UNNAMED))
+    if stdin is not None and (file.is_dir() or file.suffix != SUFFIX):
+        raise click.UsageError(f"--stdin-filename '{stdin}' is no {SUFFIX} file.")
+    base = _base(file, project, is_file=True)
+    origin = origin_of(base)
+    name = _stable_name(file, origin)
+    is_lone = base != project.source
+    others = () if is_lone else _sources(base, base, origin)
+    selection = Selection(
+        base,
+        file,
+        origin,
+        (
+            SourceFile(
+                file, name, stdin or UNNAMED, PurePosixPath(file.relative_to(base))
+            ),
+        ),
+        build=tuple(each.name for each in others),
+        root=None if is_lone else _stable_name(base, origin),
+    )
+    return selection.having(name, read_stdin())
+
+
+def refuse_stdin_among_files(paths: Sequence[Path], stdin_filename: str | None) -> None:
+    """Refuse '-' beside other paths: it is one source; and a name for it without it."""
+    if stdin_filename is not None and STDIN not in paths:
+        raise click.UsageError("--stdin-filename is for stdin: give '-' as well.")
+    if STDIN in paths and len(paths) > 1:
+        raise click.UsageError("'-' can't be given together with files.")
+
+
+def read_stdin() -> bytes:
+    """Read a source from stdin; of one that is too large only so much as tells."""
+    if sys.stdin is None:  # its caller has closed it
+        raise click.UsageError("'-' reads stdin, which is closed.")
+    return sys.stdin.buffer.read(LARGEST + 1)
+
+
+def refuse_no_source(path: Path, setting: str = "") -> None:
+    """Refuse a path that is no folder and no source; a file's `setting` may name it."""
+    named = f", which {setting} names as 'source'," if setting else ""
+    if not path.exists():
+        raise click.ClickException(f"'{path}'{named} does not exist.")
+    if path.is_file() and path.suffix != SUFFIX:
+        raise click.ClickException(f"'{path}'{named} is not a {SUFFIX} file.")
+
+
 def _sources(chosen: Path, base: Path, origin: Path) -> tuple[SourceFile, ...]:
     return tuple(
         SourceFile(
             file,
             _stable_name(file, origin),
             shown_path(file),
-            PurePosixPath(*map(python_word, file.relative_to(base).parent.parts)),
+            PurePosixPath(file.relative_to(base)),
         )
         for file in find_sources(chosen)
     )
@@ -178,44 +213,55 @@ def _sources(chosen: Path, base: Path, origin: Path) -> tuple[SourceFile, ...]:
 def choose_out(out: Path | None, selection: Selection, project: Project) -> Path:
     """Return the folder to write to: the one given, or the project's for its sources."""
     if out is not None:
-        return absolute(out)
+        folder = absolute(out)
+        if why := _no_package(folder):
+            raise click.UsageError(f"--out: '{out}' can't be a package: {why}")
+        return folder
     if project.out is None:
         raise click.UsageError(
             "Give --out, the folder to write to: no pyproject.toml here sets 'out' under "
             "[tool.kerngen]."
         )
-    if project.source not in {None, selection.base}:
+    if project.source not in {None, selection.base, selection.chosen}:
         raise click.UsageError(
             f"Give --out: '{project.out}' is for the sources in '{project.source}', and "
             f"'{selection.chosen}' is not one of them."
         )
+    if why := _no_package(project.out):
+        shown = shown_path(project.file)
+        raise click.ClickException(f"{shown}: 'out' can't be a package: {why}")
     return project.out
 
 
-def _base(chosen: Path, project: Project) -> Path:
+def _no_package(folder: Path) -> str:
+    """Say why no Python package can be made of a folder, or nothing."""
+    if folder.is_file():
+        return ""  # writing refuses it
+    if (folder / "pyproject.toml").exists() or (folder / ".git").exists():
+        return "it is a project's own folder. Give one for generated files alone."
+    hides_nothing = (folder.parent / "__init__.py").exists()
+    if hides_nothing and python_word(folder.name) == folder.name:
+        return ""
+    why = package_fault(folder.name)
+    return why and f"{why}. '{package_like(folder.name)}' would do."
+
+
+def _base(chosen: Path, project: Project, *, is_file: bool) -> Path:
     """The source folder: the project's if it holds what was chosen."""
-    if project.source is not None and chosen.is_relative_to(project.source):
-        return project.source
-    return chosen.parent if chosen.is_file() else chosen
+    source = project.source
+    if source is not None and source.is_dir() and chosen.is_relative_to(source):
+        return source
+    return chosen.parent if is_file else chosen
 
 
-def _origin(base: Path) -> Path:
-    """What names are paths inside of: the source folder's own parent, as a rule.
+def find_sources(chosen: Path) -> list[Path]:
+    """Return every source below a folder, hidden ones left out, in a stable order.
 
-    A folder that is a whole project may be called anything: its name stays out.
+    Raises `OSError` where a folder can't be read.
     """
-    return base if (base / "pyproject.toml").is_file() else base.parent
-
-
-def find_sources(chosen: Path) -> Iterator[Path]:
-    """Every source below a folder, hidden ones left out, in an order that is stable."""
     if not chosen.is_dir():
-        yield chosen
-        return
-    for file in sorted(chosen.rglob(f"*{SUFFIX}")):
-        hidden = any(p.startswith(".") for p in file.relative_to(chosen).parts)
-        if not hidden and not file.is_dir():
-            yield _utf8_named(file)
+        return [chosen]
+    return sorted(map(_utf8_named, sources_below(chosen)))
 
 
 def _utf8_named(file: Path) -> Path:
@@ -231,9 +277,3 @@ def _utf8_named(file: Path) -> Path:
 
 def _stable_name(path: Path, origin: Path) -> str:
     return path.relative_to(origin).as_posix()
-
-
-def shown_path(file: Path) -> str:
-    """Return how a user would find a file from here."""
-    here = Path.cwd()
-    return str(file.relative_to(here) if file.is_relative_to(here) else file)

@@ -4,70 +4,61 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from kerngen.cli import options
 from kerngen.cli.console import console_for, reporting
-from kerngen.cli.project import Selection, find_project, select
-from kerngen.source.similar import suggesting
+from kerngen.cli.kernels import NamedKernel, find_kernel, split_kernel
+from kerngen.cli.project import Selection, select_or_read
 
 if TYPE_CHECKING:
-    from kerngen.schedule.program import KernelProgram
+    from kerngen.cli.describe import KernelData
 
 
-@click.command()
+@click.command(
+    epilog=options.examples(
+        "kerngen show dense", "kerngen show kernels/layers.kern:dense --json"
+    )
+)
 @click.argument("kernel")
-@click.argument("src", required=False, type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
-def show(kernel: str, src: Path | None, as_json: bool) -> None:
-    """Show KERNEL: its equation, its uniform struct, its stages, each schedule's WGSL.
+@options.src
+@click.option("--no-wgsl", is_flag=True, help="Leave the text of the shaders out.")
+@options.as_json("a JSON object")
+def show(kernel: str, src: Path | None, no_wgsl: bool, as_json: bool) -> None:
+    """Show what becomes of KERNEL: equation, parameters, stages, WGSL.
 
-    KERNEL is a kernel's name, or file.kernel where two files have one of that name.  SRC
-    is a .kern file or a folder of them.
+    KERNEL is a kernel's name, file.kernel where two files have one of that name, or
+    FILE.kern:kernel.  SRC is a .kern file or a folder of them; '-' is stdin.
     """
-    selection = select(src, find_project())
+    file, wanted = split_kernel(kernel)
+    if file and src:
+        raise click.UsageError(f"KERNEL names the file '{file}': leave '{src}' out.")
+    if as_json and no_wgsl:
+        raise click.UsageError("--json always has the shaders: leave --no-wgsl out.")
+    selection = select_or_read(file or src)
     with reporting(sys.stderr):
-        program = _find(kernel, selection)
-        if as_json:
-            from kerngen.cli.describe import as_data
+        data = _data(find_kernel(selection, wanted), selection)
+    if as_json:
+        click.echo(json.dumps(data, indent=2))
+        return
+    from kerngen.cli.describe import as_text
 
-            click.echo(json.dumps(as_data(program), indent=2))
-            return
-        from kerngen.cli.describe import as_text
-
-        console = console_for(sys.stdout)
-        for line, style in as_text(program):
-            console.print(line, style=style)
+    console = console_for(sys.stdout)
+    for line, style in as_text(data, wgsl=not no_wgsl):
+        console.print(line, style=style)
 
 
-def _find(wanted: str, selection: Selection) -> KernelProgram:
-    """Return the one kernel of that name, or raise with what could have been meant."""
-    found = dict(_programs(selection))
-    matches = [
-        program
-        for name, program in found.items()
-        if wanted in {name, name.rpartition(".")[2]}
-    ]
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        names = (n for n in found if n.rpartition(".")[2] == wanted)
-        raise click.ClickException(
-            f"There are several kernels '{wanted}': {', '.join(names)}."
-        )
-    known = [*found, *(name.rpartition(".")[2] for name in found)]
-    sentence = f"There is no kernel '{wanted}'."
-    raise click.ClickException(suggesting(sentence, wanted, known))
-
-
-def _programs(selection: Selection) -> Iterator[tuple[str, KernelProgram]]:
+def _data(kernel: NamedKernel, selection: Selection) -> KernelData:
+    from kerngen.cli.describe import as_data
     from kerngen.compiler import Compiler
+    from kerngen.emit.python_names import module_names
 
     compiler = Compiler(selection.library())
-    for file in selection.files:
-        for program in compiler.programs(file.name):
-            name = program.staged.kernel.name
-            yield f"{PurePosixPath(file.name).stem}.{name}", program
+    programs = compiler.programs(kernel.file.name)
+    program = next(p for p in programs if p.staged.kernel.name == kernel.name)
+    names = module_names(compiler.module(kernel.file.name))
+    function = names.kernels[kernel.name].function
+    return as_data(program, f"{kernel.file.module}.{function}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 import sys
 import time
@@ -10,21 +9,27 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, Literal, final
 
 import click
 
+from kerngen.cli import options
 from kerngen.cli.console import (
     console_for,
     escape,
+    is_watched,
     no_adapter,
     report_console,
     reporting,
 )
-from kerngen.cli.project import Selection, find_project, select
-from kerngen.cli.seconds import number_of_seconds
-from kerngen.cli.sizes import SIZES, Sizes
-from kerngen.syntax.library import SUFFIX
+from kerngen.cli.kernels import find_stage, split_kernel
+from kerngen.cli.paths import TARGET
+from kerngen.cli.project import Selection, select
+from kerngen.cli.settings import find_project
+from kerngen.cli.sizes import Sizes
+from kerngen.cli.tuned import Present, read_present
+from kerngen.source.cells import clean
+from kerngen.source.worded import counted
 
 if TYPE_CHECKING:
     from kerngen.compiler import Compiler
@@ -32,74 +37,131 @@ if TYPE_CHECKING:
     from kerngen.tune.search import Search
     from kerngen.tune.session import Found
     from kerngen.tune.trial import Subject
+    from kerngen.tune.write import Written
 
 _PRINTED: Final = "printed by kerngen tune.kern"
 """What the schedules are called while they are compiled, if no file is to have them."""
 
 
-@click.command()
+@click.command(
+    epilog=options.examples(
+        "kerngen tune dense --sizes m=1,k=4096,n=4096 --out kernels/tuned.kern",
+        "kerngen tune kernels/layers.kern:dense --budget 300",
+    )
+)
 @click.argument("kernel")
+@options.sizes
 @click.option(
-    "--shapes",
-    type=SIZES,
-    multiple=True,
-    help="Lengths by dim, as m=4096,k=4096,n=4096; repeat it for several.",
-)
-@click.option(
-    "--budget",
-    type=click.FloatRange(min=1),
-    callback=number_of_seconds,
-    default=120,
+    "--checks",
+    type=click.Choice(["on", "off"]),
+    default="on",
     show_default=True,
-    metavar="SECONDS",
-    help="For all stages and shapes together.",
+    help="Time shaders with wgpu's runtime checks, or without them.",
 )
+@options.budget(120, "For all stages and sizes together.")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=TARGET,
     metavar="FILE.kern",
     help="Where to write the schedules; without it, they are printed.",
 )
-@click.option("--unchecked", is_flag=True, help="Time shaders without runtime checks.")
 def tune(
     kernel: str,
-    shapes: tuple[Sizes, ...],
+    sizes: tuple[Sizes, ...],
+    checks: Literal["on", "off"],
     budget: float,
     out: Path | None,
-    unchecked: bool,
 ) -> None:
-    """Find fast schedules of KERNEL by trying them on the adapter at hand.
+    """Find fast schedules of KERNEL by trying them on your adapter.
 
     KERNEL is a kernel of the project's sources, FILE.kern or FILE.kern:kernel; .stage
-    behind a kernel is for that alone.  Every candidate is compiled, its results are held
-    to the NumPy reference, and it is timed.  The winners are schedules with guards around
-    the shapes, in a file that uses the kernel's: commit it, and 'kerngen build' takes it.
+    behind a kernel is for that alone.  Every candidate is compiled, its results are
+    held to the NumPy reference, and it is timed.  The winners are schedules with guards
+    around the sizes, in a file that uses the kernel's: commit it, and 'kerngen build'
+    takes it.
     """
     with reporting(sys.stderr):
         target = _find(kernel, out)
+        unchecked = checks == "off"
         with _open(unchecked=unchecked) as ctx:
-            found = _tune(ctx, target, shapes, budget)
-            text = _text(ctx, target, found, unchecked=unchecked)
+            found = _tune(ctx, target, sizes, budget)
+            written = _written(ctx, target, found, unchecked=unchecked)
         _report(found)
-        _write(target, text, out)
+        _write(target, written, out)
 
 
-def _write(target: _Target, text: str, out: Path | None) -> None:
+def _write(target: _Target, written: Written, out: Path | None) -> None:
     """Write or print the schedules; those that no build would take are printed."""
-    from kerngen.compiler import Compiler
     from kerngen.source.diagnostic import CompileError
 
-    library = target.selection.library_with(target.written, text)
     try:
-        Compiler(library, formatted=False).programs(target.subject.name)
+        compiler = _check(target, written.text)
     except CompileError:
-        click.echo(f"\n{text}", nl=False)
+        click.echo(f"\n{written.text}", nl=False)
         raise
     if out is None:
-        click.echo(f"\n{text}", nl=False)
+        click.echo(f"\n{written.text}", nl=False)
         return
-    out.write_text(text, encoding="utf-8")
-    click.echo(f"{out}: written; 'kerngen build' takes it along.")
+    try:
+        target.present.replace(out, written.text)
+    except OSError:
+        click.echo(f"\n{written.text}", nl=False)
+        raise
+    if target.present.gone:
+        names = ", ".join(f"'{name}'" for name in target.present.gone)
+        click.echo(
+            f"{clean(str(out))}: schedules dropped whose kernel is gone: {names}."
+        )
+    kept = (
+        f"; {counted(written.kept, 'result')} of earlier runs kept"
+        if written.kept
+        else ""
+    )
+    click.echo(f"{clean(str(out))}: written{kept}; 'kerngen build' takes it along.")
+    _warn_of_others(compiler, target)
+
+
+def _check(target: _Target, text: str) -> Compiler:
+    """Raise what a build would say of a text of the file, and of all that it schedules."""
+    from kerngen.compiler import Compiler
+
+    selection = target.selection.having(target.written, text.encode())
+    library = selection.library()
+    compiler = Compiler(library, formatted=False)
+    used = (each.name for each in library.uses(target.written))
+    for name in dict.fromkeys((target.subject.name, *used, target.written)):
+        compiler.check(name)
+    return compiler
+
+
+def _check_kept(target: _Target, shapes: Sequence[Sizes]) -> None:
+    """Refuse what stays of the file if no build takes it, before the budget is spent."""
+    from kerngen.tune.merge import others
+    from kerngen.tune.write import subject
+
+    if not target.present.text:
+        return
+    kernel, whole = target.subject.kernel.name, target.whole
+    found = {
+        subject(kernel, stage, sizes, whole=whole)
+        for stage in target.stages
+        for sizes in shapes
+    }
+    _check(target, others(target.present.text, found))
+
+
+def _warn_of_others(compiler: Compiler, target: _Target) -> None:
+    """Say where a kernel is scheduled by several files, and which of them counts."""
+    name, kernel = target.subject.name, target.subject.kernel.name
+    module = compiler.module(name)
+    schedules = next(k for k in module.kernels if k.name == kernel).schedules
+    paths = dict.fromkeys(each.span.source.path for each in schedules)
+    if len(paths) > 1:
+        click.echo(
+            f"warning: '{kernel}' has schedules in {', '.join(paths)}: where several "
+            f"hold, that of the first file counts.",
+            err=True,
+        )
 
 
 @final
@@ -116,33 +178,33 @@ class _Target:
     selection: Selection
     written: str
     used: str
+    present: Present
 
 
 def _find(wanted: str, out: Path | None) -> _Target:
-    from kerngen.bench.package import compile_closure
     from kerngen.compiler import Compiler
     from kerngen.tune.session import tunable_stages
     from kerngen.tune.trial import Subject
 
-    whole_file = f"{wanted}:" if wanted.endswith(SUFFIX) else wanted
-    file, _, rest = whole_file.rpartition(f"{SUFFIX}:")
+    file, rest = split_kernel(wanted)
     project = find_project()
     if not file and project.source is None:
         raise click.UsageError(
             "Give FILE.kern:kernel: no pyproject.toml here sets 'source' under "
             "[tool.kerngen]."
         )
-    everything = select(Path(f"{file}{SUFFIX}") if file else None, project)
-    _check_out(out, everything)
+    everything = select(file, project)
+    present = read_present(out, everything)
     mine = _stable_name(out, everything)
-    # What is to be overwritten counts for nothing, even if it can't be compiled.
+    # What may be overwritten counts for nothing, even if it can't be compiled.
     selection = everything.without(mine)
     library = selection.library()
     compiler = Compiler(library, formatted=False)
-    name, kernel, stage = _resolve(compiler, selection, rest)
+    chosen, stage = find_stage(selection, rest)
+    name, kernel = chosen.file.name, chosen.name
     module = compiler.module(name)
     found = next(each for each in module.kernels if each.name == kernel)
-    others = compile_closure(library, name)[1:]
+    others = compiler.compile_with_used(name)[:-1]
     subject = Subject(compiler, name, found, others)
     stages = tunable_stages(subject)
     if stage and stage not in stages:
@@ -151,58 +213,9 @@ def _find(wanted: str, out: Path | None) -> _Target:
         )
     written = mine or posixpath.join(posixpath.dirname(name), _PRINTED)
     used = posixpath.relpath(name, posixpath.dirname(written) or ".")
-    chosen = (stage,) if stage else stages
-    return _Target(subject, chosen, len(stages) == 1, selection, written, used)
-
-
-def _resolve(
-    compiler: Compiler, selection: Selection, wanted: str
-) -> tuple[str, str, str]:
-    """Return the file, the kernel and the stage that are meant; no stage is all."""
-    known = [
-        (file.name, Path(file.name).stem, kernel.name)
-        for file in selection.files
-        for kernel in compiler.module(file.name).kernels
-    ]
-    if not wanted and len(known) == 1:
-        return known[0][0], known[0][2], ""
-    if not wanted:
-        shown = ", ".join(each for *_, each in known) or "none"
-        raise click.ClickException(f"Say which kernel, as FILE.kern:kernel: {shown}.")
-    kernel, _, stage = wanted.rpartition(".")
-    for name, of_stage in ((wanted, ""), (kernel, stage)):
-        matches = [
-            (file, each)
-            for file, stem, each in known
-            if name in {each, f"{stem}.{each}"}
-        ]
-        if len(matches) == 1:
-            return (*matches[0], of_stage)
-        if matches:
-            shown = ", ".join(f"{Path(file).stem}.{each}" for file, each in matches)
-            raise click.ClickException(f"There are several kernels '{name}': {shown}.")
-    raise click.ClickException(f"There is no kernel '{wanted}'.")
-
-
-def _check_out(out: Path | None, selection: Selection) -> None:
-    """Refuse to overwrite a file that someone wrote, or one that no `use` leads from."""
-    from kerngen.tune.write import HEADING
-
-    if out is None:
-        return
-    if out.suffix != SUFFIX:
-        raise click.UsageError(f"--out: '{out}' is not a {SUFFIX} file.")
-    if not out.resolve().is_relative_to(selection.base):
-        raise click.UsageError(
-            f"--out: '{out}' is not in '{selection.base}', so no build of it counts "
-            f"its schedules."
-        )
-    if not out.resolve().parent.is_dir():
-        raise click.UsageError(f"--out: there is no folder '{out.parent}'.")
-    if not os.access(out if out.exists() else out.parent, os.W_OK):
-        raise click.UsageError(f"--out: '{out}' can't be written.")
-    if out.exists() and not out.read_bytes().startswith(HEADING.encode()):
-        raise click.ClickException(f"'{out}' was not written by 'kerngen tune': left.")
+    tuned = (stage,) if stage else stages
+    present = present.without_gone(selection, written, kernel, used)
+    return _Target(subject, tuned, len(stages) == 1, selection, written, used, present)
 
 
 def _stable_name(out: Path | None, selection: Selection) -> str:
@@ -224,7 +237,7 @@ def _open(*, unchecked: bool) -> Generator[Context]:
 
 
 def _tune(
-    ctx: Context, target: _Target, shapes: Sequence[Sizes], budget: float
+    ctx: Context, target: _Target, sizes: Sequence[Sizes], budget: float
 ) -> list[Found]:
     from kerngen.bench.arguments import own_sizes
     from kerngen.bench.own import default_sizes
@@ -235,13 +248,14 @@ def _tune(
 
     kernel = kernel_of_subject(target.subject)
     try:
-        chosen = [*shapes] or [default_sizes(kernel, ctx.kind)]
+        chosen = [*sizes] or [default_sizes(kernel, ctx.kind)]
         own = [own_sizes(kernel, each) for each in chosen]
         distinct = [each for n, each in enumerate(own) if each not in own[:n]]
+        _check_kept(target, distinct)
         with _watching(budget) as watch:
             return tune_all(ctx, target.subject, target.stages, distinct, budget, watch)
     except KeyError as error:
-        raise click.UsageError(f"--shapes lacks {error}.") from None
+        raise click.UsageError(f"--sizes lacks {error}.") from None
     except (PresentError, ShapeError) as error:
         raise click.ClickException(str(error)) from None
     except InterruptError as interrupted:
@@ -258,8 +272,7 @@ def _ignore(stage: str, sizes: Sizes, search: Search) -> None:
 @contextmanager
 def _watching(budget: float) -> Generator[Callable[[str, Sizes, Search], None]]:
     """Show the best so far on a terminal, beside how much of the budget is spent."""
-    console = console_for(sys.stderr)
-    if not console.is_terminal:
+    if not is_watched():
         yield _ignore
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -268,7 +281,9 @@ def _watching(budget: float) -> Generator[Callable[[str, Sizes, Search], None]]:
 
     columns = (BarColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     begin = time.monotonic()
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(
+        *columns, console=console_for(sys.stderr), transient=True
+    ) as progress:
         bar = progress.add_task("", total=budget)
 
         def watch(stage: str, sizes: Sizes, search: Search) -> None:
@@ -281,9 +296,13 @@ def _watching(budget: float) -> Generator[Callable[[str, Sizes, Search], None]]:
         yield watch
 
 
-def _text(
-    ctx: Context, target: _Target, found: Sequence[Found], *, unchecked: bool
-) -> str:
+def _written(
+    ctx: Context,
+    target: _Target,
+    found: Sequence[Found],
+    *,
+    unchecked: bool,
+) -> Written:
     from kerngen.bench.record import adapter_of, versions_of
     from kerngen.tune.write import write_winners
 
@@ -303,6 +322,7 @@ def _text(
         used=target.used,
         whole=target.whole,
         about=about,
+        present=target.present.text,
     )
 
 

@@ -5,26 +5,41 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kerngen.cli.console import no_adapter, report_console, reporting, watched
-from kerngen.cli.project import Selection, find_project, select, shown_path
-from kerngen.cli.seconds import number_of_seconds
+from kerngen.cli import options
+from kerngen.cli.console import (
+    console_for,
+    is_watched,
+    no_adapter,
+    report_console,
+    reporting,
+)
+from kerngen.cli.kernels import split_kernel
+from kerngen.cli.paths import shown_path
+from kerngen.cli.project import Selection, select
 from kerngen.source.similar import suggesting
 
 if TYPE_CHECKING:
-    from kerngen.verify.campaign import Effort, Result
+    from kerngen.verify.campaign import Campaign
+    from kerngen.verify.effort import Effort
     from kerngen.verify.guarded import Guarded
     from kerngen.verify.meaning import Subject
+    from kerngen.verify.report import Report
+    from kerngen.verify.result import Result
 
 
-@click.command()
-@click.argument("src", required=False, type=click.Path(path_type=Path))
+@click.command(
+    epilog=options.examples(
+        "kerngen verify", "kerngen verify kernels/layers.kern:dense --examples 100"
+    )
+)
+@options.src
 @click.option(
     "--kernel", metavar="NAME", default="", help="Only the kernels so called."
 )
@@ -49,14 +64,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Another one makes other calls up.",
 )
-@click.option(
-    "--budget",
-    type=click.FloatRange(min=1),
-    callback=number_of_seconds,
-    metavar="SECONDS",
-    help="For the calls of all kernels together; what is not run is said.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@options.budget(None, "For the calls of all kernels together; what is not run is said.")
+@options.as_json("all that was found as JSON")
 def verify(
     src: Path | None,
     kernel: str,
@@ -66,26 +75,51 @@ def verify(
     budget: float | None,
     as_json: bool,
 ) -> None:
-    """Run the kernels of SRC, a .kern file or a folder of them, and check what they give.
+    """Run the kernels of SRC, and check what they give.
 
-    Calls are made up: lengths around the edges of each schedule, numbers of all sizes,
-    tensors that share memory.  Each variant of each schedule of a build is run on the
-    adapter at hand, amid guard zones, and the NumPy reference as well.  Results are held
-    to the equations, computed in float64 beside a bound on what f32 may be off.
+    SRC is a .kern file, FILE.kern:kernel, or a folder of them.  Calls are made up: lengths
+    around the edges of each schedule, numbers of all sizes, tensors that share memory.
+    Each variant of each schedule of a build is run on the adapter at hand, amid guard
+    zones, and the NumPy reference as well.  Results are held to the equations, computed in
+    float64 beside a bound on what f32 may be off.
     """
-    from kerngen.verify.campaign import Effort, Verdict
+    from kerngen.verify.effort import Effort
+    from kerngen.verify.report import Report
 
-    selection = select(src, find_project())
-    with reporting(sys.stderr), _subjects(selection, kernel) as chosen, _open() as held:
-        adapter = held.ctx.adapter_name
+    file, only = _asked(src, kernel)
+    selection = select(file)
+    with reporting(sys.stderr), _subjects(selection, only) as chosen, _open() as held:
         end = float("inf") if budget is None else time.monotonic() + budget
         effort = Effort(examples, seed, end)
-        results = [*_results(held, effort, chosen, schedule)]
-    if not results:
-        raise click.ClickException(f"No schedule has '{schedule}' in its name.")
-    _print(results, seed, adapter, as_json=as_json)
-    if any(result.verdict is Verdict.WRONG for result in results):
+        results, planned, interrupted = _results(held, effort, schedule, chosen)
+        sources = shown_path(selection.base) if selection.root is not None else ""
+        adapter = held.ctx.adapter_name
+        report = Report(adapter, seed, results, planned, sources, interrupted)
+    _print(report, as_json=as_json)
+    _exit(report)
+
+
+def _asked(src: Path | None, kernel: str) -> tuple[Path | None, str]:
+    """Return the file or folder that is meant, and the kernel, empty for all."""
+    file, name = split_kernel(str(src)) if src else (None, "")
+    if name and kernel not in {"", name}:
+        raise click.UsageError(f"SRC asks for '{name}', --kernel for '{kernel}'.")
+    return (file, name or kernel) if file else (src, kernel)
+
+
+def _exit(report: Report) -> None:
+    """Leave by the status that tells what was found."""
+    from kerngen.verify.result import Verdict
+
+    if report.interrupted:
+        click.echo(report.interruption, err=True)
+        raise click.exceptions.Exit(130)
+    if any(result.verdict is Verdict.WRONG for result in report.results):
         raise click.exceptions.Exit(1)
+    on_device = [result for result in report.results if result.on_device]
+    if on_device and not any(result.tally.cases for result in on_device):
+        whys = dict.fromkeys(result.why for result in on_device)
+        raise click.ClickException(f"Nothing was run on the adapter: {'; '.join(whys)}")
 
 
 @contextmanager
@@ -132,36 +166,62 @@ def _open() -> Generator[Guarded]:
 
 
 def _results(
-    held: Guarded, effort: Effort, chosen: list[tuple[str, Subject]], schedule: str
-) -> Iterator[Result]:
-    """Yield what is found, with progress if a person watches."""
+    held: Guarded, effort: Effort, schedule: str, chosen: list[tuple[str, Subject]]
+) -> tuple[list[Result], int, bool]:
+    """Return what is found, how many ways were to be run, and whether Ctrl-C came.
+
+    Ctrl-C ends it early: what was found so far is kept.
+    """
     from kerngen.verify.campaign import Campaign
-    from kerngen.verify.ways import ways
 
-    total = sum(1 + len(ways(subject.runtime)) for _, subject in chosen)
-    campaign = Campaign(held, effort, total)
-    found = (
-        result
-        for file, subject in chosen
-        for result in campaign.results(file, subject, schedule)
-    )
-    yield from watched(found, total, "Verifying")
+    campaign = Campaign(held, effort, schedule)
+    planned = len(campaign.planned(chosen))
+    if not planned:
+        raise click.ClickException(f"No schedule has '{schedule}' in its name.")
+    results: list[Result] = []
+    try:
+        with _progress(campaign, planned):
+            results.extend(campaign.results(chosen))
+    except KeyboardInterrupt:
+        campaign.interrupted = True
+    return results, planned, campaign.interrupted
 
 
-def _print(results: list[Result], seed: int, adapter: str, *, as_json: bool) -> None:
+@contextmanager
+def _progress(campaign: Campaign, planned: int) -> Generator[None]:
+    """Show which way is run, and how many are left, if a person watches."""
+    if not is_watched():
+        yield
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    with Progress(*columns, console=console_for(sys.stderr), transient=True) as shown:
+        task = shown.add_task("", total=planned, completed=-1)
+
+        def watch(name: str) -> None:
+            shown.update(task, description=name, advance=1)
+
+        campaign.watch = watch
+        yield
+
+
+def _print(report: Report, *, as_json: bool) -> None:
     from kerngen.verify.report import (
         data_of,
         print_counterexample,
+        print_hazards,
         summary,
         table_of,
     )
 
     if as_json:
-        click.echo(json.dumps(data_of(results, seed, adapter), indent=2))
+        click.echo(json.dumps(data_of(report), indent=2))
         return
     console = report_console()
-    console.print(table_of(results))
-    for result in results:
+    console.print(table_of(report.results))
+    for result in report.results:
         if result.counterexample is not None:
-            print_counterexample(console, result)
-    click.echo(f"\n{adapter}: {summary(results, seed)}")
+            print_counterexample(console, result, report.sources)
+    print_hazards(console, report.results)
+    click.echo(f"\n{report.adapter}: {summary(report)}")

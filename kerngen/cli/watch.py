@@ -6,20 +6,17 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import perf_counter, strftime
+from time import perf_counter, sleep, strftime
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 import click
 
+from kerngen.cli import options
 from kerngen.cli.build import build_sources
 from kerngen.cli.console import reporting
-from kerngen.cli.project import (
-    Selection,
-    choose_out,
-    find_project,
-    select,
-    shown_path,
-)
+from kerngen.cli.paths import shown_path
+from kerngen.cli.project import Selection, choose_out, select
+from kerngen.cli.settings import find_project
 from kerngen.syntax.library import SUFFIX
 
 if TYPE_CHECKING:
@@ -32,16 +29,14 @@ _LOOK_AFTER: Final = 1000
 """Milliseconds until a save is noticed that fell between the first build and the watch."""
 
 
-@click.command()
-@click.argument("src", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="The folder to write to; it becomes a Python package.",
+@click.command(
+    epilog=options.examples("kerngen watch", "kerngen watch kernels --out my_kernels")
 )
-def watch(src: Path | None, out: Path | None) -> None:
-    """Build SRC, and build it again whenever a .kern file of its folder is saved.
+@options.src
+@options.out_folder
+@options.jobs
+def watch(src: Path | None, out: Path | None, jobs: int | None) -> None:
+    """Build SRC again whenever a .kern file of its folder is saved.
 
     Errors are shown, and the old output stays until they are mended.  A program that
     runs meanwhile takes up the new kernels by 'kerngen.runtime.reload()'.  Ctrl-C ends.
@@ -50,7 +45,7 @@ def watch(src: Path | None, out: Path | None) -> None:
     selection = select(src, project)
     session = _Session(src, selection.base, choose_out(out, selection, project))
     try:
-        session.build((), jobs=None)
+        session.build((), jobs)
         for changes in session.changes():
             session.build(changes, jobs=1)
     except KeyboardInterrupt:
@@ -76,7 +71,7 @@ class _Session:
         start = perf_counter()
         try:
             with reporting(sys.stdout):
-                selection = select(self.src, find_project())
+                selection = select(self.src)
                 self.states = _states(selection)
                 build_sources(selection, self.out, jobs)
         except click.ClickException as error:
@@ -88,8 +83,24 @@ class _Session:
 
     def changes(self) -> Iterator[list[str]]:
         """Yield what was saved, added and deleted, as it happens."""
+        while True:
+            yield from self._changes_while_there()
+            if not self.base.is_dir():
+                yield [f"{shown_path(self.base)} is gone"]
+            while not self.base.is_dir():
+                sleep(_LOOK_AFTER / 1000)
+            yield [f"{shown_path(self.base)} is another folder than before"]
+
+    def _changes_while_there(self) -> Iterator[list[str]]:
+        """Yield changes as long as the folder is the same one.
+
+        A switch of branches may take it away and bring another of its name.
+        """
         from watchfiles import watch as watch_files
 
+        folder = _identity(self.base)
+        if folder is None:
+            return
         watched = watch_files(
             self.base,
             watch_filter=self._is_source,
@@ -100,7 +111,9 @@ class _Session:
             if changes:
                 yield [self._told(path) for path in sorted({p for _, p in changes})]
             elif number == 0 and self._missed():
-                yield ["saved during the first build"]
+                yield ["saved during the build"]
+            if _identity(self.base) != folder:
+                return
 
     def _is_source(self, _change: Change, path: str) -> bool:
         """Whether a path is one that a build reads: no output, no editor's own file."""
@@ -116,9 +129,17 @@ class _Session:
 
     def _missed(self) -> bool:
         try:
-            return _states(select(self.src, find_project())) != self.states
-        except click.ClickException:
+            return _states(select(self.src)) != self.states
+        except (click.ClickException, OSError):
             return False
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    try:
+        stat = folder.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
 
 
 def _states(selection: Selection) -> _States:

@@ -57,9 +57,18 @@ def constant_value(expr: Expr) -> Value | None:
 
     Raises `NotFiniteError` where a float operation has no finite result.
     """
+    if isinstance(expr, Constant | ConstRef):
+        return expr.value
+    if not isinstance(expr, Unary | Binary | Select | Cast | BuiltinCall):
+        return None
+    if expr.is_constant and expr.known is None:
+        object.__setattr__(expr, "known", _computed(expr))
+    return expr.known
+
+
+def _computed(expr: Expr) -> Value | None:
+    """Compute an operation on constants; what these are is known, if it ever was."""
     match expr:
-        case Constant(value=value) | ConstRef(value=value):
-            return value
         case Unary(op=op, operand=operand, type=Scalar() as scalar):
             inner = constant_value(operand)
             return None if inner is None else _unary(op, inner, scalar)

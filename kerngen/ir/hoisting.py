@@ -35,13 +35,15 @@ class Fresh:
             *(host.name for host in kernel.hosts),
             *(name for statement in kernel.body for name in names_in(statement)),
         }
+        self._numbers: dict[str, int] = {}
 
     def name(self, wanted: str) -> str:
         """Return `wanted`, or `wanted_2` and so on, and take it."""
-        name, number = wanted, 1
+        name, number = wanted, self._numbers.get(wanted, 1)
         while name in self._taken:
             number += 1
             name = f"{wanted}_{number}"
+        self._numbers[wanted] = number
         self._taken.add(name)
         return name
 

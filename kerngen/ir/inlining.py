@@ -98,13 +98,13 @@ class _Inliner:
     def _last_uses(self) -> dict[int, int | None]:
         """The last statement that needs each, by way of other lets too."""
         last: dict[int, int | None] = {}
+        reached: dict[Tensor, int] = {}
         for number in reversed(range(len(self.body))):
-            reached = [
-                max(use, last[use] or use)
-                for use in self._later_uses(number)
-                if self.body[use].target.role is not Role.LET or last[use] is not None
-            ]
-            last[number] = max(reached, default=None)
+            statement = self.body[number]
+            last[number] = end = reached.get(statement.target)
+            if statement.target.role is not Role.LET or end is not None:
+                for tensor in set(tensors_read(statement.value)):
+                    reached[tensor] = max(end or number, reached.get(tensor, number))
         return last
 
     @cached_property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias, assert_never, final
 
 from kerngen.ir.types import (
@@ -83,7 +84,7 @@ class Member:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Struct:
     """A `struct` item: its members in declared order.
 
@@ -96,6 +97,10 @@ class Struct:
     doc: str = field(default="", compare=False, repr=False)
     span: Span | None = field(default=None, compare=False, repr=False)
 
+    def __hash__(self) -> int:
+        """Return the name's hash: structs are looked up at each read of a part."""
+        return hash(self.name)
+
     @property
     def spelling(self) -> str:
         """The type as a user writes it."""
@@ -103,7 +108,11 @@ class Struct:
 
     def member(self, name: str) -> Member | None:
         """Return the member of that name."""
-        return next((m for m in self.members if m.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Member]:
+        return {member.name: member for member in self.members}
 
 
 MemoryType: TypeAlias = Leaf | FixedArray | Struct

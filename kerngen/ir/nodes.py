@@ -270,6 +270,12 @@ class Unary:
     op: UnaryOp
     operand: Expr
     type: ValueType
+    is_constant: bool = field(init=False, compare=False, repr=False)
+    known: float | None = field(init=False, default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Note whether it is made of constants alone; `evaluate` adds their value."""
+        object.__setattr__(self, "is_constant", is_constant(self.operand))
 
 
 @final
@@ -281,6 +287,13 @@ class Binary:
     left: Expr
     right: Expr
     type: ValueType
+    is_constant: bool = field(init=False, compare=False, repr=False)
+    known: float | None = field(init=False, default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Note whether it is made of constants alone; `evaluate` adds their value."""
+        parts = (self.left, self.right)
+        object.__setattr__(self, "is_constant", all(map(is_constant, parts)))
 
 
 @final
@@ -292,6 +305,13 @@ class Select:
     then: Expr
     otherwise: Expr
     type: ValueType
+    is_constant: bool = field(init=False, compare=False, repr=False)
+    known: float | None = field(init=False, default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Note whether it is made of constants alone; `evaluate` adds their value."""
+        parts = (self.condition, self.then, self.otherwise)
+        object.__setattr__(self, "is_constant", all(map(is_constant, parts)))
 
 
 @final
@@ -305,6 +325,12 @@ class Cast:
     operand: Expr
     type: ValueType
     is_halved: bool = False
+    is_constant: bool = field(init=False, compare=False, repr=False)
+    known: float | None = field(init=False, default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Note whether it is made of constants alone; `evaluate` adds their value."""
+        object.__setattr__(self, "is_constant", is_constant(self.operand))
 
 
 @final
@@ -315,6 +341,12 @@ class BuiltinCall:
     builtin: str
     arguments: tuple[Expr, ...]
     type: ValueType
+    is_constant: bool = field(init=False, compare=False, repr=False)
+    known: float | None = field(init=False, default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Note whether it is made of constants alone; `evaluate` adds their value."""
+        object.__setattr__(self, "is_constant", all(map(is_constant, self.arguments)))
 
 
 @final
@@ -357,6 +389,13 @@ Expr: TypeAlias = (
     | FunctionCall
     | Reduce
 )
+
+
+def is_constant(expr: Expr) -> bool:
+    """Whether an expression is made of constants alone, however deep it is."""
+    if isinstance(expr, Unary | Binary | Select | Cast | BuiltinCall):
+        return expr.is_constant
+    return isinstance(expr, Constant | ConstRef)
 
 
 # Kernels

@@ -6,8 +6,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias, final
 
-from kerngen.ir.nodes import Cast, Expr, Index, Kernel, Load, LocalValue, Path, Tensor
-from kerngen.ir.reads import loads
+from kerngen.ir.nodes import (
+    Cast,
+    Expr,
+    Index,
+    Kernel,
+    Load,
+    LocalValue,
+    Path,
+    Reduce,
+    Tensor,
+)
+from kerngen.ir.reads import loads, outer_reductions
 
 
 @final
@@ -56,6 +66,20 @@ class Stage:
     name: str
     domain: tuple[Index, ...]
     steps: tuple[Step, ...]
+
+    def __hash__(self) -> int:
+        """Return the hash of all that it does, which is computed once."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.name, self.domain, self.steps))
+
+    @cached_property
+    def reduction(self) -> Reduce | None:
+        """The first reduction that stands in no other, if there is one."""
+        found = (r for step in self.steps for r in outer_reductions(step.value))
+        return next(found, None)
 
     @cached_property
     def reads(self) -> tuple[Load, ...]:

@@ -32,7 +32,7 @@ from kerngen.ir.nodes import (
     Statement,
     Tensor,
 )
-from kerngen.ir.reads import holds_reduce, loads, read_elsewhere, tensors_read
+from kerngen.ir.reads import holds_reduce, read_elsewhere, tensors_read
 from kerngen.ir.stages import Define, Stage, StagedKernel, Step, Write, as_stored
 from kerngen.ir.walk import map_children, map_path
 
@@ -206,4 +206,4 @@ class _Builder:
                 return current[expr.tensor]
             return map_children(expr, visit)
 
-        return visit(value) if any(loads(value)) else value
+        return visit(value) if current else value

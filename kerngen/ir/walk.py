@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from operator import is_
 from typing import assert_never
 
 from kerngen.ir.nodes import (
@@ -35,27 +36,28 @@ from kerngen.ir.nodes import (
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """Return the direct subexpressions, in the order of the source."""
-    match expr:
-        case Constant() | ConstRef() | IndexValue() | DimValue():
+    match expr:  # the most frequent first
+        case Load(subscripts=subscripts, path=path):
+            places = (*subscripts, *places_in(path)) if path else subscripts
+            return tuple(map(subscript_value, places))
+        case IndexValue() | Constant() | ConstRef() | DimValue():
             return ()
+        case Binary(left=left, right=right):
+            return (left, right)
         case LocalValue():
             return ()
+        case Unary(operand=operand) | Cast(operand=operand):
+            return (operand,)
         case UniformValue(path=path):
             return tuple(map(subscript_value, places_in(path)))
-        case Load(subscripts=subscripts, path=path):
-            return tuple(map(subscript_value, (*subscripts, *places_in(path))))
+        case BuiltinCall(arguments=parts) | FunctionCall(arguments=parts):
+            return parts
         case Swizzle(operand=operand):
             return (operand,)
         case Part(operand=operand, at=at):
             return (operand, subscript_value(at.place))
         case Construct(parts=parts):
             return parts
-        case BuiltinCall(arguments=parts) | FunctionCall(arguments=parts):
-            return parts
-        case Unary(operand=operand) | Cast(operand=operand):
-            return (operand,)
-        case Binary(left=left, right=right):
-            return (left, right)
         case Select(condition=condition, then=then, otherwise=otherwise):
             return (condition, then, otherwise)
         case Reduce(body=body):
@@ -70,8 +72,8 @@ def map_children(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
     The node itself comes back where nothing changed.
     """
     before = children(expr)
-    after = tuple(f(child) for child in before)
-    if all(new is old for new, old in zip(after, before, strict=True)):
+    after = tuple(map(f, before))
+    if all(map(is_, after, before)):
         return expr
     return with_children(expr, after)
 
@@ -160,6 +162,10 @@ def _with_value(subscript: Subscript, value: Expr) -> Subscript:
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """Yield `expr` and every expression below it, parents first."""
-    yield expr
-    for child in children(expr):
-        yield from walk(child)
+    # Not by recursion: each node would be handed through as many generators as it lies
+    # deep.
+    waiting = [expr]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(children(node)))

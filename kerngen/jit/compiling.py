@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, TypeAlias, cast
 
-from kerngen.compiler import CompiledModule, Compiler
+from kerngen.compiler import Compiler
 from kerngen.jit.memory import KernelModule, install
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.reading import read_source
@@ -38,7 +38,8 @@ def compile(  # noqa: A001 - `kerngen.compile` reads as what it does
 
     The module is what `kerngen build` would make of a file NAME.kern that holds the text,
     in the working directory: `use` finds files from there.  The same text under the same
-    name gives the same module.
+    name gives the same module.  Type checkers know nothing of what it holds, as it is made
+    when the program runs; the modules that `kerngen build` writes are typed.
 
     Args:
         source: The program.
@@ -97,7 +98,8 @@ def _module(file: Path, read: _Read) -> KernelModule:
     with _LOCK:
         key = _key(library, name)
         if key not in _MODULES:
-            _MODULES[key] = install(f"kerngen.jit.m{key}", _compiled(library, name))
+            compiled = Compiler(library).compile_with_used(name)
+            _MODULES[key] = install(f"kerngen.jit.m{key}", compiled)
         return _MODULES[key]
 
 
@@ -134,11 +136,3 @@ def _below(origin: Path, name: str, read: _Read) -> Library:
         return read(Path(os.path.normpath(origin / name)), name)
 
     return Library(find, [name])
-
-
-def _compiled(library: Library, name: str) -> list[CompiledModule]:
-    """Compile a file, and before it those that hold the classes which it imports."""
-    compiler = Compiler(library)
-    own = compiler.compile(name)
-    others = library.closure(name)[:-1] if own.used else ()
-    return [*map(compiler.compile, others), own]

@@ -8,20 +8,26 @@ pickled, and unpickled wherever the same source was compiled before.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.abc import ExecutionLoader
 from importlib.machinery import ModuleSpec
 from importlib.util import module_from_spec, spec_from_loader
+from itertools import count
 from pathlib import PurePosixPath
+from posixpath import normpath
 from types import ModuleType
-from typing import final
+from typing import Any, Final, final
 
 from kerngen.compiler import CompiledModule
 from kerngen.emit.module_name import module_name, module_path
+from kerngen.emit.python_names import module_names
 from kerngen.runtime.kernel import Kernel
 from kerngen.runtime.kernel_html import is_kernel_function, kernel_html, module_html
+
+_NUMBERS: Final = count()
 
 
 @final
@@ -101,20 +107,52 @@ def install(package: str, compiled: Iterable[CompiledModule]) -> KernelModule:
 
     The package itself need not exist.
     """
-    module: ModuleType | None = None
-    for each in compiled:
-        # Where its module would lie below the package's folder: imports say the same.
-        path = PurePosixPath(module_path("", each.module.path)).with_suffix("")
-        name = ".".join((package, *path.parts))
-        module = _import(name, _Loader(each, f"<{package}>"))
-    assert isinstance(module, KernelModule), "there is something to import"
-    return module
+    *_, last = _install(package, [*compiled]).values()
+    return last
 
 
-def _import(name: str, loader: _Loader) -> ModuleType:
+@contextmanager
+def installed(
+    compiled: Iterable[CompiledModule],
+) -> Generator[Mapping[str, KernelModule]]:
+    """Yield modules by source, each after those that it imports, for a block alone."""
+    package = f"kerngen.jit.t{next(_NUMBERS)}"
+    try:
+        yield _install(package, [*compiled])
+    finally:
+        for name in [*sys.modules]:
+            if name.startswith(f"{package}."):
+                del sys.modules[name]
+
+
+def functions(
+    source: CompiledModule, module: ModuleType
+) -> dict[str, Callable[..., Any]]:
+    """Return the functions of a module's kernels by the kernels' names, in their order."""
+    names = module_names(source.module).kernels
+    kernels = (program.staged.kernel.name for program in source.programs)
+    return {name: getattr(module, names[name].function) for name in kernels}
+
+
+def _install(
+    package: str, compiled: Sequence[CompiledModule]
+) -> dict[str, KernelModule]:
+    """Import modules to where each finds the others, as their imports say."""
+    paths = [module_path("", each.module.path).removesuffix(".py") for each in compiled]
+    deepest = max((path.split("/").count("..") for path in paths), default=0)
+    modules: dict[str, KernelModule] = {}
+    for each, path in zip(compiled, paths, strict=True):
+        parts = normpath(f"{'up/' * deepest}{path}").split("/")
+        loader = _Loader(each, f"<{package}>")
+        modules[each.module.path] = _import(".".join((package, *parts)), loader)
+    return modules
+
+
+def _import(name: str, loader: _Loader) -> KernelModule:
     spec = spec_from_loader(name, loader)
     assert spec is not None, "the loader knows its file's name"
     module = module_from_spec(spec)
+    assert isinstance(module, KernelModule), "the loader makes one"
     sys.modules[name] = module
     try:
         loader.exec_module(module)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import TypeAlias, assert_never, final
 
 from kerngen.ir.memory import FixedArray, Leaf, Member, MemoryType, Struct
@@ -119,7 +119,7 @@ class LayoutField:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StructLayout:
     """A struct: its fields in declared order, its alignment and size in bytes.
 
@@ -133,6 +133,18 @@ class StructLayout:
     align: int
     struct: Struct | None = None
     """The struct of the program, if it is one."""
+
+    def __hash__(self) -> int:
+        """Return the name's hash: what fields are called is asked at each read of one."""
+        return hash(self.name)
+
+    def field(self, name: str) -> LayoutField:
+        """Return the field of that name."""
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> dict[str, LayoutField]:
+        return {field.name: field for field in self.fields}
 
 
 Laid: TypeAlias = LeafLayout | ArrayLayout | ColumnsLayout | StructLayout

@@ -1,19 +1,34 @@
 """Changing a folder by exchanging it for a changed twin: all at once or not at all.
 
 The twin is made of hard links to everything that stays, a user's own files included, so
-that no file is copied and none changes its time.  One rename then swaps the two.
+that no file is copied and none changes its time.  One rename then swaps the two.  What a
+user saved in the folder between these steps is then in the old one, and is carried over.
 """
 
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import shutil
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import mkdtemp
 
-from kerngen.output.changes import Changes, remove_empty_folders, write_files
+from kerngen.output.changes import (
+    Changes,
+    remove_empty_folders,
+    write_files,
+    write_note,
+)
+from kerngen.output.inside import blocked
+
+_NOTE = "kept.json"
+"""The file that says what number each file had that stays, and what was generated."""
+
+_NEW, _GENERATED = 0, -1
+"""What stands for the number of a file that was not there, and of one that is ours."""
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2  # Linux: renameat2
@@ -21,8 +36,13 @@ _RENAME_SWAP = 2  # macOS: renamex_np
 
 
 def change_by_exchange(changes: Changes, out: Path, staging: Path) -> bool:
-    """Make the changes and return True; or return False, and nothing has happened."""
+    """Make the changes and return True; or return False, and nothing has happened.
+
+    `rescue` comes after it, however it ended.
+    """
     twin = staging / "twin"
+    if sys.platform == "win32":
+        return False
     try:
         if not out.exists():
             write_files(changes.write, twin)
@@ -31,22 +51,24 @@ def change_by_exchange(changes: Changes, out: Path, staging: Path) -> bool:
         if Path.cwd().is_relative_to(out):
             return False  # the caller would be left standing in a removed folder
         _link_folder(out, twin, changes.paths)
+        kept = {path: _number(file) for path, file in _files(twin)}
         write_files(changes.write, twin)
         remove_empty_folders(changes.remove, twin)
+        generated = dict.fromkeys(changes.paths, _GENERATED)
+        write_note(staging / _NOTE, {**generated, **kept})
         _exchange(twin, out)
-    except (
-        OSError
-    ):  # if it is more than that this way is barred, the other meets it too
+    except OSError:
+        # If it is more than that this way is barred, the other meets it too.
         shutil.rmtree(twin, ignore_errors=True)
         return False
-    with suppress(OSError):  # it is done, and an error would say that it isn't
-        _rescue(twin, out, changes.paths)
     return True
 
 
 def _link_folder(folder: Path, twin: Path, skipped: frozenset[str]) -> None:
     """Make `twin` hold the very files of `folder`, less those skipped."""
     twin.mkdir()
+    owner = folder.stat()
+    os.chown(twin, owner.st_uid, owner.st_gid)
     shutil.copystat(folder, twin)
     for item in folder.iterdir():
         if item.is_dir() and not item.is_symlink():
@@ -56,26 +78,55 @@ def _link_folder(folder: Path, twin: Path, skipped: frozenset[str]) -> None:
             os.link(item, twin / item.name, follow_symlinks=False)
 
 
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Everything below a folder that is none, by path."""
+    for file in folder.rglob("*"):
+        if file.is_symlink() or not file.is_dir():
+            yield file.relative_to(folder).as_posix(), file
+
+
+def _number(file: Path) -> int:
+    """What tells a file from one that was saved in its place."""
+    try:
+        return file.lstat().st_ino
+    except FileNotFoundError:
+        return _NEW
+
+
 def _below(name: str, paths: frozenset[str]) -> list[str]:
     return [
         path.removeprefix(f"{name}/") for path in paths if path.startswith(f"{name}/")
     ]
 
 
-def _rescue(old: Path, out: Path, changed: frozenset[str]) -> None:
-    """Carry over what somebody saved in the old folder while the twin was made."""
-    for file in old.rglob("*"):
-        path = file.relative_to(old)
-        if path.as_posix() in changed or (file.is_dir() and not file.is_symlink()):
+def rescue(out: Path, staging: Path) -> Path | None:
+    """Carry over what somebody saved in the old folder while its twin was made.
+
+    It may be cut short and repeated.  What was saved after the exchange is newer still,
+    and stays.  Where a folder has become a link or a file meanwhile, what was saved in it
+    is put into a new folder beside the output, which is returned.
+    """
+    note = staging / _NOTE
+    if not note.exists():
+        return None
+    aside: Path | None = None
+    numbers: dict[str, int] = json.loads(note.read_text("utf-8"))
+    for path, file in list(_files(staging / "twin")):
+        before = numbers.get(path, _NEW)
+        if before == _GENERATED or _number(file) == before:
             continue
-        target = out / path
-        if not os.path.lexists(target) or not _same_file(file, target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            file.replace(target)
+        if any(blocked(out, path)):
+            aside = aside or Path(mkdtemp(prefix=f"{out.name}.saved-", dir=out.parent))
+            _move(file, aside / path)
+        elif _number(out / path) == before:
+            _move(file, out / path)
+    note.unlink()
+    return aside
 
 
-def _same_file(one: Path, other: Path) -> bool:
-    return os.path.samestat(one.lstat(), other.lstat())
+def _move(file: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    file.replace(target)
 
 
 def _exchange(first: Path, second: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -32,6 +33,13 @@ def write_files(files: Mapping[str, bytes], folder: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("xb") as file:
             file.write(content)
+
+
+def write_note(note: Path, value: object) -> None:
+    """Write a file of JSON in one step: it is there whole or not at all."""
+    draft = note.with_suffix(".draft")
+    draft.write_text(json.dumps(value), encoding="utf-8")
+    draft.replace(note)
 
 
 def remove_empty_folders(removed: Iterable[str], folder: Path) -> None:

@@ -10,7 +10,7 @@ which generates the same files changes none.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
@@ -18,11 +18,21 @@ from importlib import metadata
 from pathlib import Path
 from typing import final
 
-from kerngen.output.manifest import Entry, digest, read_manifest, read_regular
+from kerngen.output.errors import OutputError
+from kerngen.output.inside import inside
+from kerngen.output.manifest import (
+    Entry,
+    Manifest,
+    digest,
+    read_manifest,
+    read_regular,
+)
 
 _PACKAGE = Path(__file__).parent.parent
 _NO_COMPILER = ("cli", "runtime")
 """Parts of the package that no generated file depends on."""
+
+_STAMPS = "__pycache__/kerngen.json"
 
 
 @cache
@@ -50,7 +60,8 @@ class Freshness:
 
     def __init__(self, out: Path) -> None:
         self._out = out
-        self._entries = read_manifest(out).sources
+        self.seen: Manifest = read_manifest(out)
+        self._entries = self.seen.sources
         self._stamps = _read_stamps(out)
 
     def is_fresh(self, source: str, texts_hash: str) -> bool:
@@ -73,26 +84,28 @@ class Freshness:
 
     def _is_intact(self, path: str, sha: str) -> bool:
         try:
-            content = read_regular(self._out / path)
+            content = read_regular(self._out, path)
         except OSError:
             return False
         return content is not None and digest(content) == sha
 
 
-def stamp_all(out: Path, built: set[str]) -> None:
-    """Note that this compiler made the files of the sources `built`."""
-    entries = read_manifest(out).sources
+def stamp_all(out: Path, built: Mapping[str, Entry]) -> None:
+    """Note that this compiler made the files of the sources `built`.
+
+    Another may have built them since, of other texts: a stamp is one of what is stamped.
+    """
     old = _read_stamps(out)
     stamps = {
-        name: _stamp(entry) if name in built else old.get(name, "")
-        for name, entry in entries.items()
+        name: _stamp(built[name]) if name in built else old.get(name, "")
+        for name in read_manifest(out).sources
     }
-    with suppress(
-        OSError
-    ):  # a cache: without it, the next build does more than it must
-        _stamp_file(out).parent.mkdir(exist_ok=True)
-        _stamp_file(out).unlink(missing_ok=True)  # it may be a pipe
-        _stamp_file(out).write_text(json.dumps(stamps), encoding="utf-8")
+    # It is a cache: without it, the next build does more than it must.
+    with suppress(OSError, OutputError):
+        file = inside(out, _STAMPS)
+        file.parent.mkdir(exist_ok=True)
+        file.unlink(missing_ok=True)  # it may be a pipe
+        file.write_text(json.dumps(stamps), encoding="utf-8")
 
 
 def _stamp(entry: Entry) -> str:
@@ -100,13 +113,9 @@ def _stamp(entry: Entry) -> str:
     return digest(f"{compiler_fingerprint()} {entry.sha256} {files}".encode())
 
 
-def _stamp_file(out: Path) -> Path:
-    return out / "__pycache__" / "kerngen.json"
-
-
 def _read_stamps(out: Path) -> dict[str, str]:
     try:
-        value = json.loads(read_regular(_stamp_file(out)) or b"")
+        value = json.loads(read_regular(out, _STAMPS) or b"")
         return {str(name): str(stamp) for name, stamp in value.items()}
     except (OSError, ValueError, AttributeError, RecursionError):
         return {}

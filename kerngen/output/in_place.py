@@ -10,7 +10,13 @@ import json
 import shutil
 from pathlib import Path
 
-from kerngen.output.changes import Changes, remove_empty_folders, write_files
+from kerngen.output.changes import (
+    Changes,
+    remove_empty_folders,
+    write_files,
+    write_note,
+)
+from kerngen.output.inside import inside
 
 
 def journal_of(staging: Path) -> Path:
@@ -46,9 +52,7 @@ def _save(changes: Changes, out: Path, staging: Path) -> None:
             shutil.copy2(out / path, saved)
         except FileNotFoundError:
             added.append(path)
-    draft = staging / "journal.draft"
-    draft.write_text(json.dumps(sorted(added)), encoding="utf-8")
-    draft.replace(journal_of(staging))
+    write_note(journal_of(staging), sorted(added))
 
 
 def undo(out: Path, staging: Path) -> None:
@@ -58,10 +62,10 @@ def undo(out: Path, staging: Path) -> None:
         return
     added: list[str] = json.loads(journal.read_text("utf-8"))
     for path in added:
-        (out / path).unlink(missing_ok=True)
+        inside(out, path).unlink(missing_ok=True)
     remove_empty_folders(added, out)
     for saved in (staging / "old").rglob("*"):
-        target = out / saved.relative_to(staging / "old")
+        target = inside(out, saved.relative_to(staging / "old").as_posix())
         # What wasn't reached is left alone: it may be what can't be written.
         if saved.is_file() and not _same_content(saved, target):
             target.parent.mkdir(parents=True, exist_ok=True)

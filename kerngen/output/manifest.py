@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, final
 
 from kerngen.output.errors import OutputError
+from kerngen.output.inside import leads_out, through_link
 
 
 def digest(content: bytes) -> str:
@@ -23,11 +24,15 @@ def digest(content: bytes) -> str:
     return sha256(content).hexdigest()
 
 
-def read_regular(path: Path) -> bytes | None:
-    """Return the content of a file; None if there is none, or a link, pipe or folder."""
-    if path.is_symlink() or not path.is_file():
+def read_regular(out: Path, path: str) -> bytes | None:
+    """Return the content of a file of the output, if it is one.
+
+    It is none if it isn't there, is a link, a pipe or a folder, or lies behind a link.
+    """
+    file = out / path
+    if through_link(out, path) or file.is_symlink() or not file.is_file():
         return None
-    return path.read_bytes()
+    return file.read_bytes()
 
 
 @final
@@ -77,7 +82,7 @@ def read_manifest(out: Path) -> Manifest:
     if not os.path.lexists(path):
         return Manifest()
     try:
-        return _from_json(json.loads(read_regular(path) or b""))
+        return _from_json(json.loads(read_regular(out, Manifest.NAME) or b""))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise OutputError(
             f"'{path}' is not a manifest that this kerngen can read, so it can't tell "
@@ -98,8 +103,6 @@ def _from_json(value: Any) -> Manifest:
 def _hashes(value: Mapping[object, object]) -> dict[str, str]:
     """Check that paths stay inside the folder: what is listed here may be deleted."""
     hashes = {str(path): str(sha) for path, sha in value.items()}
-    for path in hashes:
-        parts = path.split("/")
-        if path.startswith("/") or "\\" in path or {"", ".", ".."} & set(parts):
-            raise ValueError(path)
+    for path in filter(leads_out, hashes):
+        raise ValueError(path)
     return hashes

@@ -16,17 +16,19 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kerngen.output.by_exchange import change_by_exchange
+from kerngen.output.by_exchange import change_by_exchange, rescue
 from kerngen.output.changes import Changes
 from kerngen.output.errors import OutputError
 from kerngen.output.in_place import change_in_place, journal_of, undo
+from kerngen.output.lock import locked_folder
 
-_OURS = frozenset({"twin", "new", "old", "journal.json", "journal.draft"})
+_OURS = frozenset(
+    {"twin", "new", "old", "journal.json", "journal.draft", "kept.json", "kept.draft"}
+)
 """What a build that was killed may leave in the staging folder."""
 
 
@@ -34,7 +36,7 @@ _OURS = frozenset({"twin", "new", "old", "journal.json", "journal.draft"})
 def locked(out: Path) -> Generator[None]:
     """Let one process at a time change `out`, once what a killed one left is undone."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    with _file_lock(out.parent):
+    with locked_folder(out.parent):
         _clean_up(out)
         yield
 
@@ -48,9 +50,10 @@ def commit(changes: Changes, out: Path) -> None:
         if not change_by_exchange(changes, out, _staging(out)):
             change_in_place(changes, out, _staging(out))
     finally:
-        if not journal_of(_staging(out)).exists():
-            # What can't be removed now doesn't undo the change; the next build tries.
-            shutil.rmtree(_staging(out), ignore_errors=True)
+        # It is done or undone, and an error here would say something else.  What can't
+        # be carried over or removed now is left to the next build.
+        with suppress(OSError):
+            _finish(out, _staging(out))
 
 
 def _staging(out: Path) -> Path:
@@ -62,30 +65,29 @@ def _clean_up(out: Path) -> None:
     if os.path.lexists(staging):
         _refuse_strange(staging)
         undo(out, staging)
-        shutil.rmtree(staging)
+        _finish(out, staging)
+
+
+def _finish(out: Path, staging: Path) -> None:
+    """Carry over what was saved meanwhile, and remove the staging folder."""
+    aside = rescue(out, staging)
+    if not journal_of(staging).exists():
+        shutil.rmtree(staging, ignore_errors=aside is not None)
+    if aside:
+        raise OutputError(
+            f"Files were saved in '{out}' while a build replaced it, and their folders "
+            f"are links or files now: they are in '{aside}'; move them."
+        )
 
 
 def _refuse_strange(staging: Path) -> None:
     """Refuse to remove what no build has left behind."""
     is_folder = staging.is_dir() and not staging.is_symlink()
-    if not is_folder or {item.name for item in staging.iterdir()} - _OURS:
+    strange = not is_folder or any(
+        item.name not in _OURS or item.is_symlink() for item in staging.iterdir()
+    )
+    if strange:
         raise OutputError(
             f"'{staging}' is where a build keeps its files for as long as it writes, "
             f"and something else is there: move it."
         )
-
-
-@contextmanager
-def _file_lock(folder: Path) -> Generator[None]:
-    """Lock a folder itself: no lock file stays behind, and a kill unlocks it."""
-    if sys.platform == "win32":
-        yield  # no such lock: two builds at a time are the user's to avoid
-        return
-    import fcntl  # noqa: PLC0415 (Windows has none)
-
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import unified_diff
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Literal, final
 
 from kerngen.output.changes import Changes
 from kerngen.output.errors import OutputError
 from kerngen.output.files import FileSet, Generated, declare
+from kerngen.output.inside import blocked
 from kerngen.output.manifest import Manifest, digest, read_manifest, read_regular
 from kerngen.output.transaction import commit, locked
 
@@ -38,18 +39,32 @@ class Difference:
     diff: str
 
 
+@final
+class OvertakenError(Exception):
+    """Another build finished first: what was generated may be of older texts."""
+
+
 def write(
-    generated: Iterable[Generated], out: Path, *, keep: Callable[[str], bool]
+    generated: Iterable[Generated],
+    out: Path,
+    *,
+    keep: Callable[[str], bool],
+    seen: Manifest | None = None,
 ) -> Summary:
     """Make `out` hold what was generated, and the files of older sources to `keep`.
 
     Files that didn't change aren't written.  What the old manifest lists and the new one
     doesn't is removed.  Anything else in the folder is a user's and stays; if it is in
     the way, `OutputError` is raised.  On any error the folder is as it was.
+
+    With the manifest `seen` when the texts were read, `OvertakenError` is raised if
+    another build has written since what these sources are to become.
     """
     out = _resolve(out)
+    generated = list(generated)
     with locked(out):
         old = read_manifest(out)
+        _check_overtaken(generated, old, seen or old)
         entries = {name: entry for name, entry in old.sources.items() if keep(name)}
         files = declare(generated, entries)
         changes, left = _changes(files, old, out)
@@ -57,6 +72,15 @@ def write(
     total = len(dict(files.manifest.files())) + 1
     written, removed = sorted(changes.write), sorted(changes.remove)
     return Summary(tuple(written), tuple(removed), total - len(written), tuple(left))
+
+
+def _check_overtaken(
+    generated: Iterable[Generated], now: Manifest, seen: Manifest
+) -> None:
+    for one in generated:
+        known = (seen.sources.get(one.source), one.entry)
+        if now.sources.get(one.source) not in known:
+            raise OvertakenError(one.source)
 
 
 def check(
@@ -67,9 +91,9 @@ def check(
     entries = {name: entry for name, entry in old.sources.items() if keep(name)}
     files = declare(generated, entries)
     differences = [
-        _difference(path, content, out / path)
+        _difference(path, content, read_regular(out, path))
         for path, content in sorted(files.content.items())
-        if read_regular(out / path) != content
+        if read_regular(out, path) != content
     ]
     return differences + [
         Difference(path, "left over", "")
@@ -90,14 +114,14 @@ def _resolve(out: Path) -> Path:
 
 def _changes(files: FileSet, old: Manifest, out: Path) -> tuple[Changes, list[str]]:
     """What differs, and the orphans that were changed by hand."""
-    write = {p: c for p, c in files.content.items() if read_regular(out / p) != c}
+    write = {p: c for p, c in files.content.items() if read_regular(out, p) != c}
     for path in write:
         _refuse_foreign(path, old, out)
     hashes = dict(old.files())
     orphans = {
         path: content
         for path in sorted(hashes.keys() - dict(files.manifest.files()).keys())
-        if (content := read_regular(out / path)) is not None
+        if (content := read_regular(out, path)) is not None
     }
     left = [
         path for path, content in orphans.items() if digest(content) != hashes[path]
@@ -115,11 +139,7 @@ def _refuse_foreign(path: str, old: Manifest, out: Path) -> None:
 
 
 def _obstacles(path: str, owned: set[str], out: Path) -> Iterator[Path]:
-    for parent in PurePosixPath(path).parents:
-        folder = out / parent
-        real = folder.is_dir() and not folder.is_symlink()
-        if parent.parts and os.path.lexists(folder) and not real:
-            yield folder
+    yield from blocked(out, path)
     target = out / path
     if os.path.lexists(target) and (
         path not in owned or target.is_symlink() or not target.is_file()
@@ -131,8 +151,7 @@ def _owned(manifest: Manifest) -> set[str]:
     return {Manifest.NAME, *dict(manifest.files())}
 
 
-def _difference(path: str, content: bytes, target: Path) -> Difference:
-    present = read_regular(target)
+def _difference(path: str, content: bytes, present: bytes | None) -> Difference:
     lines = unified_diff(
         (present or b"").decode("utf-8", "replace").splitlines(keepends=True),
         content.decode("utf-8", "replace").splitlines(keepends=True),

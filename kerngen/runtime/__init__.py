@@ -12,7 +12,7 @@ Importing this module loads NumPy alone; wgpu follows at `open()`.
 from __future__ import annotations
 
 from kerngen.runtime.abi import ABI, check_abi
-from kerngen.runtime.choices import Choice
+from kerngen.runtime.choices import Choice, wgsl
 from kerngen.runtime.context import Context
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.device import (
@@ -170,4 +170,5 @@ __all__ = [
     "vec4h",
     "vec4i",
     "vec4u",
+    "wgsl",
 ]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from kerngen.runtime.belonging import of_another_context
-from kerngen.runtime.elements import Element
+from kerngen.runtime.elements import Element, Leaf
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError
 from kerngen.runtime.fields import is_leaf
 from kerngen.runtime.ranges import (
@@ -64,7 +64,7 @@ def find_context(kernel: Kernel, tensors: Sequence[object]) -> Context:
 def not_a_context(kernel: Kernel, value: object) -> ContextError:
     """Return the error of a `ctx=` that is none."""
     return ContextError(
-        f"{kernel.place}: ctx is a {type(value).__name__}; expected a context, as "
+        f"{kernel.place}: ctx is {_kind_of(value)}; expected a context, as "
         f"kerngen.runtime.open() returns it."
     )
 
@@ -103,8 +103,27 @@ def _not_a_tensor(
     rank = len(spec.axes)
     maker = _MAKERS[rank] if rank < len(_MAKERS) else "tensor"
     return DtypeError(
-        f"{kernel.place}: {role} is a {type(value).__name__}; expected a tensor. "
+        f"{kernel.place}: {role} is {_kind_of(value)}; expected a tensor. "
         f"Make one by ctx.{maker}({spec.name}, {spec.element.__name__})."
+    )
+
+
+def _kind_of(value: object) -> str:
+    """Return `a list`, or `a torch.Tensor`: other libraries have tensors, too."""
+    kind = type(value)
+    root = kind.__module__.partition(".")[0]
+    name = kind.__name__ if root == "builtins" else f"{root}.{kind.__name__}"
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def one_for_several(kernel: Kernel, out: object) -> DtypeError | None:
+    """Return the error of an `out=` that is a tensor where several outputs are."""
+    if not is_tensor(out):
+        return None
+    names = ", ".join(spec.name for spec in kernel.outputs)
+    return DtypeError(
+        f"{kernel.place}: out is one tensor; expected a tuple of {len(kernel.outputs)}, "
+        f"in the order of the outputs: ({names})."
     )
 
 
@@ -143,6 +162,8 @@ def array_shape(kernel: Kernel, spec: TensorSpec, array: ArrayLike) -> Shape:
     NumPy would take the members of other structs by their places, so they are refused.
     """
     role = f"{kernel.place}: argument '{spec.name}'"
+    if spec.access == "update":
+        _check_changeable(role, array, spec.element)
     shape, element = np.shape(array), spec.element
     if not is_leaf(element):
         actual = getattr(array, "dtype", None)
@@ -150,6 +171,7 @@ def array_shape(kernel: Kernel, spec: TensorSpec, array: ArrayLike) -> Shape:
             name = element.__name__
             raise DtypeError(f"{role} has dtype {actual}; expected {name}.DTYPE.")
         return shape
+    _check_numbers(role, array, element)
     rank = len(shape) - len(element.shape)
     if rank < 0 or shape[rank:] != element.shape:
         raise ShapeError(
@@ -157,6 +179,29 @@ def array_shape(kernel: Kernel, spec: TensorSpec, array: ArrayLike) -> Shape:
             f"shape of a {element.__name__}."
         )
     return shape[:rank]
+
+
+def _check_changeable(role: str, array: ArrayLike, element: type[Element]) -> None:
+    """Refuse what a reference can't change in place."""
+    if not isinstance(array, np.ndarray):
+        raise DtypeError(
+            f"{role} is {_kind_of(array)}; expected an array, which is changed in place."
+        )
+    if not array.flags.writeable:
+        raise DtypeError(f"{role} is read-only, and is changed in place: pass a copy.")
+    if element.DTYPE.base.kind == "f" and array.dtype.kind in "biu":
+        raise DtypeError(
+            f"{role} has dtype {array.dtype}, and is changed in place: it would lose "
+            f"what is written of {element.__name__}."
+        )
+
+
+def _check_numbers(role: str, array: ArrayLike, element: type[Leaf]) -> None:
+    """Refuse an array of no numbers, or of floats that stand for integers."""
+    dtype = np.asarray(array).dtype
+    wanted = "biuf" if element.number.dtype.kind == "f" else "biu"
+    if dtype.kind not in wanted and np.size(array):
+        raise DtypeError(f"{role} has dtype {dtype}; expected {element.__name__}.")
 
 
 def check_out(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, TypeAlias, cast, final
 
-from kerngen.runtime.errors import DtypeError, ShapeError
+from kerngen.runtime.errors import DtypeError, ShapeError, UnknownNameError
 from kerngen.runtime.kernel import Dims, Kernel
 from kerngen.runtime.ranges import derive
 
@@ -47,6 +47,29 @@ def kernel_of(function: KernelFunction) -> Kernel:
         f"choices: expected a kernel's function, as in kerngen_kernels.matmul.matmul_nt, "
         f"got {function!r}."
     )
+
+
+def wgsl(function: KernelFunction, shader: str) -> str:
+    """Return the text of a kernel's shader, by a name of `Choice.shaders`.
+
+    Raises:
+        DtypeError: If the function is not a generated one.
+        UnknownNameError: If its kernel has no such shader.
+    """
+    kernel = kernel_of(function)
+    known = {
+        dispatch.wgsl: dispatch
+        for stage in kernel.stages
+        for schedule in stage.schedules
+        for variant in schedule.variants
+        for dispatch in variant.dispatches
+    }
+    if shader not in known:
+        raise UnknownNameError(
+            f"{kernel.place}: there is no shader '{shader}': there are "
+            f"{', '.join(known) or 'none'}."
+        )
+    return kernel.shader(known[shader])
 
 
 def all_dims(kernel: Kernel, given: Dims) -> dict[str, int]:

@@ -6,7 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, final, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NoReturn,
+    Protocol,
+    final,
+    overload,
+)
 from weakref import ref
 
 from kerngen.runtime.arrays import (
@@ -19,7 +27,7 @@ from kerngen.runtime.arrays import (
 from kerngen.runtime.belonging import of_another_context
 from kerngen.runtime.choices import Choice, KernelFunction, all_dims, kernel_of
 from kerngen.runtime.elements import E, Element, check_element
-from kerngen.runtime.errors import ContextError, DtypeError, ShapeError
+from kerngen.runtime.errors import ContextError, DtypeError, ShapeError, not_copied
 from kerngen.runtime.shapes import normalise_shape
 from kerngen.runtime.tensor import (
     Matrix,
@@ -123,6 +131,10 @@ class Context:
         """
         kernel = kernel_of(function)
         return self.backend.choices(kernel, all_dims(kernel, dims))
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied, which would lose the device."""
+        raise not_copied("A context", "Open one in each process")
 
     def __repr__(self) -> str:
         """Say which adapter it is."""

@@ -35,6 +35,7 @@ FEATURES = ("shader-f16", "subgroup", "timestamp-query")
 
 WEBGPU_LIMITS: Mapping[str, int] = {
     "max-bind-groups": 4,
+    "max-bindings-per-bind-group": 1000,
     "max-storage-buffers-per-shader-stage": 8,
     "max-uniform-buffers-per-shader-stage": 12,
     "max-dynamic-uniform-buffers-per-pipeline-layout": 8,
@@ -86,6 +87,11 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
     """
     bare = _unchecked_by_environment() if unchecked is None else unchecked
     if device is not None:
+        if not hasattr(device, "adapter"):
+            raise ArgumentError(
+                f"open() takes a wgpu.GPUDevice, got {device!r}; "
+                f"a kind of adapter is asked for by open(adapter=...)."
+            )
         load()
         return _open_device(device, owned=False, unchecked=bare)
     choice = adapter or choice_of_environment()
@@ -229,7 +235,10 @@ def capabilities(device: Device, adapter_name: str) -> Capabilities:
             subgroups="subgroup" in features,
             f16="shader-f16" in features,
         ),
-        storage_buffers=limits["max-storage-buffers-per-shader-stage"],
+        storage_buffers=min(
+            limits["max-storage-buffers-per-shader-stage"],
+            limits["max-bindings-per-bind-group"] - 1,  # one is the uniforms'
+        ),
         binding_bytes=limits["max-storage-buffer-binding-size"],
         buffer_bytes=limits["max-buffer-size"],
         workgroups=limits["max-compute-workgroups-per-dimension"],

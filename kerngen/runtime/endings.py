@@ -18,7 +18,10 @@ Ending: TypeAlias = Callable[[], Error]
 
 def closed() -> Error:
     """Return the error of a call to a context that was closed."""
-    return ContextError("The context is closed.")
+    return ContextError(
+        "The context is closed, and its tensors with it: by 'close()', or at the end of "
+        "its 'with' block. Read results before that, or open another one."
+    )
 
 
 def lost() -> Error:

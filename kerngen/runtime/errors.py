@@ -58,6 +58,13 @@ class ContextError(Error):
     """Arguments of different contexts, a closed context, or none at all."""
 
 
+def not_copied(what: str, advice: str) -> Error:
+    """Return the error of a copy, by `copy` or `pickle`, of what a device holds."""
+    return DtypeError(
+        f"{what} lies on its device: it can't be pickled, nor copied by 'copy'. {advice}."
+    )
+
+
 @final
 class StateError(Error, RuntimeError):
     """A call comes before another that it needs."""

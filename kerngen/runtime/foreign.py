@@ -19,7 +19,11 @@ def as_array(values: object) -> NDArray[Any]:
         DtypeError: If the library that they come from refuses, or some are masked.
     """
     kind = type(values).__name__
-    if _hides(values):
+    try:
+        hidden = _hides(values)
+    except RecursionError:
+        raise ShapeError(f"A {kind} forms no array: it holds itself.") from None
+    if hidden:
         raise DtypeError(
             f"Elements of the {kind} are masked, and a tensor has no mask: they would "
             f"count. Say what they are first, by array.filled(...)."

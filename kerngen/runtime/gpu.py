@@ -235,6 +235,9 @@ _RAISED_BY_WGPU = frozenset(
 _LOST = re.compile(r"device (?:is |was )?lost|lost (?:the )?device", re.IGNORECASE)
 """What wgpu's texts say of it; no name has the space of those words."""
 
+_FULL = re.compile(r"not enough memory|out of memory", re.IGNORECASE)
+"""What they say of memory, also in a GPUValidationError."""
+
 
 def translate(error: Exception, aim: str) -> Error:
     """Return an error of ours for what wgpu raised; `aim` is what it was 'to do'.
@@ -252,7 +255,7 @@ def translate(error: Exception, aim: str) -> Error:
             f"The device is lost; it was {aim}. Open a new context and upload again. "
             f"{text}"
         )
-    if kind.__name__ == "GPUOutOfMemoryError":
+    if kind.__name__ == "GPUOutOfMemoryError" or _FULL.search(text):
         return OutOfMemoryError(
             f"The device has too little memory {aim}. Drop tensors, or work on smaller "
             f"ones; other programs may use it, too. {text}"

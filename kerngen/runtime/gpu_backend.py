@@ -22,7 +22,7 @@ from kerngen.runtime.launch import Launcher
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.live import remember
 from kerngen.runtime.memory import Memory
-from kerngen.runtime.native import MakeModule, tick_seconds, wait
+from kerngen.runtime.native import MakeModule, tick_seconds, wait, wait_async
 from kerngen.runtime.plan import Capabilities
 from kerngen.runtime.planner import Planner
 from kerngen.runtime.profile import Profile
@@ -180,7 +180,7 @@ class GpuBackend:
             return np.empty(0, np.uint8)
         reading = self._begin_read(lease, offset, nbytes)
         with self._abandoning(reading):
-            await reading.promise
+            await wait_async(self._device, reading.promise)
         return self._end_read(reading)
 
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:
@@ -219,12 +219,13 @@ class GpuBackend:
     def batch(self) -> Generator[None, None, None]:
         """Hold back submission until the end of a block; calls made before an error count."""
         with self._open():
-            self._recorder.held += 1
+            held = self._recorder.held
             try:
+                self._recorder.held = held + 1
                 yield
             finally:
-                self._recorder.held -= 1
-                if not self._recorder.held:
+                self._recorder.held = held
+                if not held:
                     self._recorder.submit()
 
     @contextmanager
@@ -233,28 +234,35 @@ class GpuBackend:
         with self._open():
             self._check_timestamps("timed")
             span, stamps = Span(), Stamps(Slots(self._device, 1))
-            self._recorder.begin_timed(stamps)
-            self._recorder.held += 1
+            held = self._recorder.held
             try:
+                self._recorder.begin_timed(stamps)
+                self._recorder.held = held + 1
                 yield span
             finally:
-                self._recorder.held -= 1
+                # First what no interrupt may leave out.
+                self._recorder.held = held
+                if self._recorder.timed is stamps:
+                    self._recorder.timed = None
                 span.finish(partial(self._seconds, stamps))
-                self._recorder.end_timed()
+                if self._recorder.timed is None:
+                    self._recorder.submit()
 
     @contextmanager
     def profile(self) -> Generator[Profile, None, None]:
         """Time every dispatch that is recorded in a block, apart."""
         tracer, profile = Tracer(self._device), Profile(self.adapter_name)
-        with self._open():
-            self._check_timestamps("profile")
-            self._recorder.begin_profile(tracer)
         try:
+            with self._open():
+                self._check_timestamps("profile")
+                self._recorder.begin_profile(tracer)
             yield profile
         finally:
             with self._lock:
-                if self._ended is None:
-                    self._recorder.end_profile()
+                if self._recorder.tracer is tracer:
+                    self._recorder.tracer = None
+                    if self._ended is None:
+                        self._recorder.submit()
             profile.finish(tracer.read())
 
     def _seconds(self, stamps: Stamps) -> float:
@@ -340,7 +348,8 @@ class GpuBackend:
             raise
 
     def _end_read(self, reading: Reading) -> Bytes:
-        data = reading.finish()
+        with self._abandoning(reading):  # the device may be lost even now
+            data = reading.finish()
         with self._lock:
             self._transfers.end_read(reading)
             self._finish_reading()

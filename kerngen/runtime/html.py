@@ -6,9 +6,23 @@ A string is text, whatever it holds; markup is made by `element` alone.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
+
+_CODE: Final = (
+    "margin: 0.3em 0 0.3em 1em; overflow-x: auto; white-space: pre; line-height: 1.4; "
+    "font-family: var(--jp-code-font-family, monospace)"
+)
+"""Jupyter shows what a page calls code in the font of its text, and wraps it."""
+
+_COLOURED: Final = re.compile(
+    r"\b(?P<keyword>kernel|mut|let|host|if|else|and|or|not)\b"
+    r"|\b(?P<builtin>[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh])\b"
+    r"|\b(?P<number>\d[\w.]*)"
+)
+"""Each group is named after the colour that Jupyter's themes have for it."""
 
 
 @final
@@ -29,9 +43,13 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Html:
     """Return a table whose cells are texts."""
     return element(
         "table",
-        element("tr", *(element("th", cell) for cell in head)),
-        *(element("tr", *(element("td", cell) for cell in row)) for row in rows),
+        element("tr", *(_cell("th", cell) for cell in head)),
+        *(element("tr", *(_cell("td", cell) for cell in row)) for row in rows),
     )
+
+
+def _cell(tag: str, text: str) -> Html:
+    return element(tag, text, attributes='style="text-align: left"')
 
 
 def folded(summary: Html | str, *children: Html | str) -> Html:
@@ -41,7 +59,30 @@ def folded(summary: Html | str, *children: Html | str) -> Html:
 
 def code(text: str) -> Html:
     """Return lines of code, or of what is shown like it."""
-    return element("pre", text, attributes='style="margin: 0.3em 0 0.3em 1em"')
+    return _lines(text)
+
+
+def equations(text: str) -> Html:
+    """Return lines of the kernel language, in the colours of Jupyter's theme.
+
+    Shaders have none: they have so many words that a notebook would be three times as
+    large.
+    """
+    return _lines(*_coloured(text))
+
+
+def _lines(*children: Html | str) -> Html:
+    return element("pre", *children, attributes=f'style="{_CODE}"')
+
+
+def _coloured(text: str) -> Iterator[Html | str]:
+    end = 0
+    for found in _COLOURED.finditer(text):
+        yield text[end : found.start()]
+        colour = f"color: var(--jp-mirror-editor-{found.lastgroup}-color, inherit)"
+        yield element("span", found[0], attributes=f'style="{colour}"')
+        end = found.end()
+    yield text[end:]
 
 
 def _joined(children: Iterable[Html | str]) -> str:

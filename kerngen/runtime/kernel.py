@@ -15,11 +15,12 @@ from kerngen.runtime.checks import (
     array_shape,
     find_context,
     not_a_context,
+    one_for_several,
     resolve_lengths,
 )
 from kerngen.runtime.errors import Error, StateError
 from kerngen.runtime.fields import is_leaf
-from kerngen.runtime.scalars import prepare
+from kerngen.runtime.scalars import check_scalars, prepare
 from kerngen.runtime.stamp import stamp_of
 from kerngen.runtime.struct import Fit, UniformStruct, fit_of
 
@@ -341,10 +342,11 @@ class Kernel:
 
         Raises what `launch` would raise.
         """
-        guards = self.guards(prepare(self, scalars))
+        scalars = prepare(self, scalars)
         given = zip(self.inputs, arrays, strict=True)
         shapes = [array_shape(self, spec, array) for spec, array in given]
-        resolve_lengths(self, shapes, guards)
+        lengths = resolve_lengths(self, shapes, self.guards(scalars))
+        check_scalars(self, tuple(lengths[dim] for dim in self.lengths), scalars)
 
     def shader(self, dispatch: Dispatch) -> str:
         """Return the text of a dispatch's shader; raise `Error` if it can't be read."""
@@ -375,12 +377,17 @@ class Kernel:
         """Check the arguments, record the kernel and return its outputs.
 
         `out` has one entry per output.  Raises the classes of `kerngen.runtime.errors`,
-        before anything is recorded.
+        before anything is recorded.  Their tracebacks end here: it is the call that is
+        wrong, not what lies below.
         """
-        if ctx is None:
-            ctx = find_context(self, tensors)
         try:
-            backend = ctx.backend
-        except AttributeError:
-            raise not_a_context(self, ctx) from None
-        return backend.launch(ctx, self, tensors, scalars, out)
+            if ctx is None:
+                ctx = find_context(self, tensors)
+            try:
+                backend = ctx.backend
+            except AttributeError:
+                raise not_a_context(self, ctx) from None
+            return backend.launch(ctx, self, tensors, scalars, out)
+        except Error as error:
+            blamed = one_for_several(self, out) or error
+            raise blamed.with_traceback(None) from error.__cause__

@@ -12,7 +12,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from operator import attrgetter
+from threading import Lock, Thread
+from time import sleep
 from typing import Any, Literal, Protocol, final
+from weakref import WeakKeyDictionary
 
 from kerngen.runtime.c_types import parse_together
 from kerngen.runtime.endings import forked, lost
@@ -169,6 +172,85 @@ def wait(device: Device, promise: Promise) -> None:
         if _destroyed(device):
             raise lost()
     promise.sync_wait()
+
+
+async def wait_async(device: Device, promise: Promise) -> None:
+    """Wait for a promise without blocking the event loop; else as `wait`."""
+    if not _untested(device):
+        _outlive_loop(promise)
+        _WATCH.add(device, promise)
+    await promise
+
+
+def _outlive_loop(promise: Promise) -> None:
+    """Let a promise be kept after its event loop was closed: nobody awaits it then."""
+    call_soon: Callable[..., object] | None = vars(promise)["_call_soon_threadsafe"]
+    if call_soon is None:
+        return
+
+    def call(*callback: Any) -> None:
+        try:
+            call_soon(*callback)
+        except RuntimeError:
+            return  # the loop is closed: asyncio has no other reason
+
+    vars(promise)["_call_soon_threadsafe"] = call
+
+
+@final
+class _Watch:
+    """Breaks promises of devices that were destroyed, which nobody else does.
+
+    A thread looks after all that are awaited, and ends when none is left.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._awaited: WeakKeyDictionary[Promise, Device] = WeakKeyDictionary()
+        self._thread: Thread | None = None
+
+    def add(self, device: Device, promise: Promise) -> None:
+        with self._lock:
+            self._awaited[promise] = device
+            if self._thread is None:
+                self._thread = Thread(target=self._look_after, daemon=True)
+                self._thread.start()
+
+    def _look_after(self) -> None:
+        left = True
+        while left:
+            sleep(_PATIENCE)
+            with self._lock:
+                left = False
+                try:
+                    left = self._look()
+                finally:
+                    if not left:
+                        self._thread = None
+
+    def _look(self) -> bool:
+        """Break what is never kept; return whether promises are left.
+
+        No name of one outlives this, or it would be kept from being collected.
+        """
+        for promise, device in list(self._awaited.items()):
+            if _settled(promise) or _destroyed(device):
+                del self._awaited[promise]
+                _break(promise)
+        return bool(self._awaited)
+
+
+_WATCH = _Watch()
+
+
+def _settled(promise: Promise) -> bool:
+    return bool(attrgetter("_thread_event")(promise).is_set())
+
+
+def _break(promise: Promise) -> None:
+    """Let who awaits a promise know that it never will be kept, unless it was."""
+    if not _settled(promise):
+        attrgetter("_wgpu_set_error")(promise)(lost())
 
 
 def _destroyed(device: Device) -> bool:

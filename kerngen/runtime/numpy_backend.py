@@ -22,7 +22,8 @@ from kerngen.runtime.checks import Signature, check_arguments, check_out, resolv
 from kerngen.runtime.choices import Choice
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.elements import Element
-from kerngen.runtime.errors import ContextError
+from kerngen.runtime.endings import closed
+from kerngen.runtime.errors import ContextError, OutOfMemoryError
 from kerngen.runtime.gpu import GPUBuffer, GPUDevice
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.pool import Pool
@@ -252,7 +253,10 @@ class NumpyBackend:
 
     def _create(self, nbytes: int) -> Bytes:
         self.counters.buffers_created += 1
-        return np.zeros(nbytes, np.uint8)
+        try:
+            return np.zeros(nbytes, np.uint8)
+        except MemoryError as error:
+            raise OutOfMemoryError(f"There is no room for {nbytes} bytes.") from error
 
     @contextmanager
     def _locked(self) -> Generator[None, None, None]:
@@ -262,7 +266,7 @@ class NumpyBackend:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise ContextError("The context is closed.")
+            raise closed()
 
 
 def _drop(block: Block[Bytes]) -> None:

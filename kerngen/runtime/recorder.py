@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import final
 
 from kerngen.runtime.arena import UniformArena
@@ -26,9 +27,9 @@ class Recorder:
 
     `serial` numbers the recordings: a block whose `used_in` equals it is in use by work
     that is not submitted yet.  `compute` is the open pass and `bound` its pipeline;
-    `tracer` is a profile's.  `names` are the kernels of the recording, `escaped` the
-    callers' buffers that it uses, `written` the blocks that it writes; `held` is the depth
-    of open batches.
+    `tracer` is a profile's, `timed` the timestamps of a timed block.  `names` are the
+    kernels of the recording, `escaped` the callers' buffers that it uses, `written` the
+    blocks that it writes; `held` is the depth of open batches.
     """
 
     def __init__(
@@ -52,9 +53,9 @@ class Recorder:
         self.dispatches = 0
         self.temporary_bytes = 0
         self.tracer: Tracer | None = None
+        self.timed: Stamps | None = None
         self._encoder: Encoder | None = None
         self._stamps: list[Stamps] = []
-        self._timed = False
         self._staged: list[Block[Buffer]] = []
         self._device = device
         self._direct = direct_passes(device)
@@ -75,32 +76,24 @@ class Recorder:
     def begin_timed(self, stamps: Stamps) -> None:
         """Submit what is recorded, and begin a pass between two timestamps.
 
-        Until `end_timed` the recording is this pass alone.
+        Until `timed` is None again the recording is this pass alone.
         """
         self.check_untimed("another timed()")
         if self.tracer is not None:
             raise within_profile("timed()")
         self.submit()
-        self._open_stamped_pass(stamps)
-        self._timed = True
-
-    def end_timed(self) -> None:
-        """Submit the pass between timestamps, or what an error has left."""
-        self._timed = False
-        self.submit()
+        with self._whole():
+            self._open_stamped_pass(stamps)
+            self.timed = stamps
 
     def begin_profile(self, tracer: Tracer) -> None:
-        """Give every dispatch from now on a pass of its own, between two timestamps."""
+        """Give every dispatch a pass of its own until `tracer` is None again."""
         self.check_untimed("a profile()")
         if self.tracer is not None:
             raise within_profile("another profile()")
-        self._close_pass()
-        self.tracer = tracer
-
-    def end_profile(self) -> None:
-        """Submit what is recorded, and let dispatches share a pass again."""
-        self.tracer = None
-        self.submit()
+        with self._whole():
+            self._close_pass()
+            self.tracer = tracer
 
     def open_traced_pass(self, tracer: Tracer, kernel: str, step: Step) -> None:
         """Begin the pass of one dispatch."""
@@ -110,7 +103,7 @@ class Recorder:
 
     def check_untimed(self, what: str) -> None:
         """Refuse what would end a pass between timestamps."""
-        if self._timed:
+        if self.timed is not None:
             raise within_timed(what)
 
     def copy(
@@ -122,18 +115,23 @@ class Recorder:
         nbytes: int,
     ) -> None:
         """Record a copy of `nbytes`, all of it in multiples of 4."""
-        encoder = self._open_copies()
-        encoder.copy_buffer_to_buffer(
-            source.memory, start, target.memory, offset, nbytes
-        )
-        self.use(source)
-        self.write(target)
+        self.check_untimed("a copy")
+        with self._whole():
+            encoder = self._open_copies()
+            self.use(source)
+            self.write(target)
+            encoder.copy_buffer_to_buffer(
+                source.memory, start, target.memory, offset, nbytes
+            )
         self._counters.copies += 1
 
     def clear(self, target: Block[Buffer], offset: int, nbytes: int) -> None:
         """Record a fill with zeros, both numbers being multiples of 4."""
-        self._open_copies().clear_buffer(target.memory, offset, nbytes)
-        self.write(target)
+        self.check_untimed("a copy")
+        with self._whole():
+            encoder = self._open_copies()
+            self.write(target)
+            encoder.clear_buffer(target.memory, offset, nbytes)
         self._counters.copies += 1
 
     def use(self, block: Block[Buffer]) -> None:
@@ -181,6 +179,7 @@ class Recorder:
             self._counters.submits += 1
             for stamps in self._stamps:
                 stamps.submitted = True
+            self._begin_anew()
         except BaseException as error:
             # An interrupt, too: whether the device got it all, nobody knows then.
             names = self.describe()
@@ -188,7 +187,16 @@ class Recorder:
             if isinstance(error, Exception):
                 raise translate(error, f"to run {names}") from error
             raise
-        self._begin_anew()
+
+    @contextmanager
+    def _whole(self) -> Generator[None]:
+        """Give up what is recorded if an interrupt leaves a part of a block out."""
+        try:
+            yield
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                self.lose()
+            raise
 
     def lose(self) -> None:
         """Give up what is recorded, because of an error."""
@@ -202,7 +210,7 @@ class Recorder:
     def _begin_anew(self) -> None:
         self._encoder = None
         self._stamps.clear()
-        self._timed = False
+        self.timed = None
         self.compute = None
         self.serial += 1
         self.dispatches = 0
@@ -211,9 +219,8 @@ class Recorder:
         self.escaped.clear()
         self.written.clear()
         self._arena.reset()
-        for block in self._staged:
-            self._staging.release(block)
-        self._staged.clear()
+        while self._staged:
+            self._staging.release(self._staged.pop())
 
     def describe(self) -> str:
         """Name the kernels of the recording."""
@@ -249,7 +256,6 @@ class Recorder:
         self._counters.passes += 1
 
     def _open_copies(self) -> Encoder:
-        self.check_untimed("a copy")
         self._close_pass()
         return self._open_encoder()
 

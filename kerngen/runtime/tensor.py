@@ -15,9 +15,11 @@ from typing import (
     Any,
     Generic,
     Literal,
+    NoReturn,
     TypeAlias,
     TypeGuard,
     TypeVar,
+    cast,
     final,
     overload,
 )
@@ -27,7 +29,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from kerngen.runtime.arrays import Values, as_value, from_memory
 from kerngen.runtime.elements import E, f16, f32, i32, u32
-from kerngen.runtime.errors import ShapeError
+from kerngen.runtime.errors import ShapeError, not_copied
 from kerngen.runtime.shapes import Shape, resolve_shape, round_up
 from kerngen.runtime.struct import Struct
 
@@ -171,20 +173,24 @@ class Tensor(Generic[E, R]):
         return as_value(self.numpy(), self.element)
 
     @overload
-    def reshape(self, shape: int | tuple[int]) -> Tensor[E, Literal[1]]: ...
+    def reshape(self, shape: int | tuple[int], /) -> Tensor[E, Literal[1]]: ...
     @overload
-    def reshape(self, shape: tuple[()]) -> Tensor[E, Literal[0]]: ...
+    def reshape(self, shape: tuple[()], /) -> Tensor[E, Literal[0]]: ...
     @overload
-    def reshape(self, shape: tuple[int, int]) -> Tensor[E, Literal[2]]: ...
+    def reshape(self, shape: tuple[int, int], /) -> Tensor[E, Literal[2]]: ...
     @overload
-    def reshape(self, shape: tuple[int, int, int]) -> Tensor[E, Literal[3]]: ...
+    def reshape(self, shape: tuple[int, int, int], /) -> Tensor[E, Literal[3]]: ...
     @overload
-    def reshape(self, shape: tuple[int, int, int, int]) -> Tensor[E, Literal[4]]: ...
+    def reshape(self, shape: tuple[int, int, int, int], /) -> Tensor[E, Literal[4]]: ...
     @overload
-    def reshape(self, shape: Sequence[int]) -> Tensor[E, Any]: ...
-    def reshape(self, shape: int | Sequence[int]) -> Tensor[E, Any]:
-        """Return a view with another shape; one length may be -1."""
-        lengths = resolve_shape(shape, self.size)
+    def reshape(self, m: int, n: int, /) -> Tensor[E, Literal[2]]: ...
+    @overload
+    def reshape(self, *shape: int | Sequence[int]) -> Tensor[E, Any]: ...
+    def reshape(self, *shape: int | Sequence[int]) -> Tensor[E, Any]:
+        """Return a view with another shape, given as in NumPy; one length may be -1."""
+        # Several lengths are one shape; what is none, `resolve_shape` refuses.
+        wanted = shape[0] if len(shape) == 1 else cast("tuple[int, ...]", shape)
+        lengths = resolve_shape(wanted, self.size)
         return Tensor(self.ctx, self.element, lengths, self.lease, self.offset)
 
     def rows(self, start: int, stop: int) -> Tensor[E, R]:
@@ -204,7 +210,7 @@ class Tensor(Generic[E, R]):
         if not _is_slice(rows) or not self.shape:
             raise ShapeError(
                 f"Only a range of rows can be taken, t[2:5], not t[{rows!r}] of a "
-                f"tensor of rank {self.ndim}."
+                f"tensor of rank {self.ndim}; its elements are read by t.numpy()."
             )
         start, stop, step = rows.indices(self.shape[0])
         if step != 1:
@@ -221,6 +227,10 @@ class Tensor(Generic[E, R]):
     def clear(self) -> None:
         """Overwrite the elements with zeros."""
         self.ctx.backend.clear(self.lease, self.offset, self.nbytes)
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied, which would lose the device."""
+        raise not_copied("A tensor", "Send 'tensor.numpy()', and upload it there")
 
     def __repr__(self) -> str:
         """Say element type, shape and where the tensor lies; the elements stay there."""

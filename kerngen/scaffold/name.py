@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from dataclasses import dataclass
-from keyword import iskeyword
 from typing import Final, final
+
+from kerngen.source.words import package_fault
 
 _FORM: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 """What an index of packages takes as a name."""
@@ -15,7 +15,7 @@ _FORM: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _TAKEN: Final = frozenset(
     "dsl generated hypothesis kerngen kerngen_kernels numpy pytest tests wgpu".split()
 )
-"""Packages that a project's own would hide, and folders of the project."""
+"""Other packages that a project's own would hide, and folders of the project."""
 
 
 @final
@@ -58,13 +58,9 @@ def _fault(name: str) -> str:
         )
     if package[0].isdigit():
         return "a Python package can't begin with a digit"
-    if iskeyword(package):
-        return f"'{package}' is a keyword of Python"
-    if package in sys.stdlib_module_names:
-        return f"'{package}' is a module of Python's standard library"
     if package in _TAKEN:
         return f"the project itself needs another '{package}'"
-    return ""
+    return package_fault(package)
 
 
 def _suggested(name: str) -> str:

@@ -13,6 +13,7 @@ from kerngen.layout.rules import Space
 from kerngen.layout.types import Laid, lay_out
 from kerngen.schedule.program import Binding, Shader
 from kerngen.schedule.task import Task
+from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 from kerngen.shader.depth import named_where_deep
 from kerngen.shader.helpers import HELPERS
@@ -100,7 +101,7 @@ class ShaderBuilder:
         self._structs = StructDeclarations(self._namer)
         self._names: dict[tuple[str, str, str], str] = {}
         self._buffers: dict[str, Buffer] = {}
-        self._declared: dict[str, t.Declaration] = {}
+        self._declared: dict[str, wgsl.Declaration] = {}
         self._uses_uniform = False
         self._subgroup: tuple[t.Ident, ...] = ()
         self._written = {
@@ -156,7 +157,7 @@ class ShaderBuilder:
 
     def laid_uniform(self, field: str) -> Laid:
         """Return how a field of the uniform struct is laid out."""
-        return next(f.laid for f in self.task.layout.fields if f.name == field)
+        return self.task.layout.field(field).laid
 
     def extent(self, extent: Extent) -> t.Expr:
         """Return the length of an axis as a u32."""
@@ -195,7 +196,7 @@ class ShaderBuilder:
                 element = wgsl_type(memory.storage, lanes)
             self._buffers[name] = buffer
             space = "read_write" if name in self._written else "read"
-            self._declared[f"buffer {name}"] = t.Buffer(
+            self._declared[f"buffer {name}"] = wgsl.Buffer(
                 0,
                 f"storage, {space}",
                 shown,
@@ -206,20 +207,20 @@ class ShaderBuilder:
     def workgroup_array(self, wanted: str, type_: str, size: int) -> t.Expr:
         """Declare an array of `size` bytes in workgroup memory."""
         name = self.fresh(wanted)
-        self._declared[f"shared {name}"] = t.WorkgroupVar(name, type_, size)
+        self._declared[f"shared {name}"] = wgsl.WorkgroupVar(name, type_, size)
         return t.Ident(name)
 
     def const(self, name: str, type_: Scalar, value: t.Expr) -> t.Expr:
         """Return one of the user's constants, declaring it at its first use."""
         shown = self.name(name, "const")
-        self._declared[f"const {name}"] = t.Const(shown, type_.value, value)
+        self._declared[f"const {name}"] = wgsl.Const(shown, type_.value, value)
         return t.Ident(shown)
 
     def has(self, key: str) -> bool:
         """Whether a declaration of that key was made."""
         return key in self._declared
 
-    def declare(self, key: str, declaration: t.Declaration) -> None:
+    def declare(self, key: str, declaration: wgsl.Declaration) -> None:
         """Add a declaration once."""
         self._declared.setdefault(key, declaration)
 
@@ -233,7 +234,7 @@ class ShaderBuilder:
             B=wgsl_type(Scalar.BOOL, lanes),
             S=suffix,
         )
-        self.declare(f"function {name}{suffix}", t.Verbatim(text.strip("\n")))
+        self.declare(f"function {name}{suffix}", wgsl.Verbatim(text.strip("\n")))
         return f"{name}{suffix}"
 
     def function(self, name: str) -> Function:
@@ -262,7 +263,7 @@ class ShaderBuilder:
             )
         )
         shallow = named_where_deep(body, self.fresh)
-        entry = t.EntryPoint(workgroup_size, inputs, shallow)
+        entry = wgsl.EntryPoint(workgroup_size, inputs, shallow)
         declarations = (*self._ordered(), entry)
         parts = (self.task.stem, self.task.label, variant)
         return Shader(
@@ -278,18 +279,20 @@ class ShaderBuilder:
             turns=turns,
             subgroups=bool(self._subgroup),
             workgroup_bytes=sum(
-                d.size for d in self._declared.values() if isinstance(d, t.WorkgroupVar)
+                d.size
+                for d in self._declared.values()
+                if isinstance(d, wgsl.WorkgroupVar)
             ),
         )
 
     def _module(
-        self, summary: str, declarations: tuple[t.Declaration, ...]
-    ) -> t.Module:
+        self, summary: str, declarations: tuple[wgsl.Declaration, ...]
+    ) -> wgsl.Module:
         held: list[MemoryType] = [b.memory for b in self._buffers.values()]
         if self._uses_uniform:
             held += (field.type for field in self.task.layout.fields)
         enables = ("f16",) if any(map(holds_half, held)) else ()
-        return t.Module(self._header(summary), declarations, enables)
+        return wgsl.Module(self._header(summary), declarations, enables)
 
     def _text(self, expr: t.Expr) -> str:
         if not isinstance(expr, t.Ident):
@@ -314,23 +317,23 @@ class ShaderBuilder:
         listed = [x.name for x in tensors if x.name in self._buffers]
         return listed + [name for name in self._buffers if name not in listed]
 
-    def _ordered(self) -> list[t.Declaration]:
+    def _ordered(self) -> list[wgsl.Declaration]:
         """Constants, uniform struct, bindings, workgroup memory, functions."""
         for number, name in enumerate(self._bound(), start=1):
             buffer = self._declared.pop(f"buffer {name}")
-            if isinstance(buffer, t.Buffer):
+            if isinstance(buffer, wgsl.Buffer):
                 numbered = replace(buffer, binding=number)
                 self._declared[f"buffer {name}"] = numbered
         found = list(self._declared.values())
-        order = (t.Buffer, t.WorkgroupVar, t.Function | t.Verbatim)
+        order = (wgsl.Buffer, wgsl.WorkgroupVar, wgsl.Function | wgsl.Verbatim)
         ranked = [d for kind in order for d in found if isinstance(d, kind)]
-        constants = [d for d in found if isinstance(d, t.Const)]
+        constants = [d for d in found if isinstance(d, wgsl.Const)]
         return [*constants, *self._uniform_declarations(), *ranked]
 
-    def _uniform_declarations(self) -> list[t.Declaration]:
+    def _uniform_declarations(self) -> list[wgsl.Declaration]:
         """Return the structs that buffers hold, and the uniform binding."""
         if not self._uses_uniform:
             return [*self._structs.declarations]
         name = self._structs.type_of(self.task.layout)
-        uniform = t.Buffer(0, "uniform", self._uniform, name)
+        uniform = wgsl.Buffer(0, "uniform", self._uniform, name)
         return [*self._structs.declarations, uniform]

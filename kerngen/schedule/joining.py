@@ -15,6 +15,7 @@ from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.cooperation import value_bytes
 from kerngen.schedule.identities import accumulate, identity, in_pairs
 from kerngen.schedule.task import Options
+from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 
 JOINED: Final = 4
@@ -68,7 +69,7 @@ class Joiner:
             self._arrays[type_] = self._shader.workgroup_array("partial", array, size)
         return self._arrays[type_]
 
-    def _tree(self, name: str, kind: ReduceKind, type_: ValueType) -> t.Function:
+    def _tree(self, name: str, kind: ReduceKind, type_: ValueType) -> wgsl.Function:
         shader, lanes, shared = self._shader, self._lanes, self._shared(type_)
         part, joined = (t.Ident(shader.name(n, "join")) for n in ("part", "joined"))
         whole = lanes == self._workgroup
@@ -91,7 +92,7 @@ class Joiner:
 
     def _of_subgroups(
         self, name: str, kind: ReduceKind, type_: ValueType
-    ) -> t.Function:
+    ) -> wgsl.Function:
         """Join by subgroups of any size, of which each is a run of lanes."""
         shader, lanes, shared = self._shader, self._lanes, self._shared(type_)
         size, place = shader.subgroup
@@ -125,10 +126,10 @@ class Joiner:
         parameters: tuple[t.Expr, ...],
         body: list[t.Stmt],
         comment: str,
-    ) -> t.Function:
+    ) -> wgsl.Function:
         part, *places = (p.name for p in parameters if isinstance(p, t.Ident))
         named = ((part, wgsl_type(type_)), *((place, "u32") for place in places))
-        return t.Function(name, named, wgsl_type(type_), tuple(body), comment)
+        return wgsl.Function(name, named, wgsl_type(type_), tuple(body), comment)
 
 
 _SAID: Final[dict[ReduceKind, str]] = {

@@ -40,28 +40,34 @@ def lower(
     """Return the kernel's program.
 
     `stem` begins the names of its shader files; `origin` is what their headers name as
-    their source.  Raises CompileError where a schedule of the user's does not fit, or
-    where the kernel has too many stages.
+    their source.  Raises CompileError as `check_fit` does.
     """
-    _check_stages(staged)
-    functions = {function.name: function for function in module.functions}
-    tasks = _tasks(staged, functions, stem, origin)
-    _check_schedules(staged, tasks)
-    return KernelProgram(staged, tuple(_Scheduler(tasks).stages()), functions)
+    tasks = _checked_tasks(staged, module, stem, origin)
+    return KernelProgram(staged, tuple(_Scheduler(tasks).stages()), _functions(module))
 
 
-def _check_stages(staged: StagedKernel) -> None:
+def check_fit(staged: StagedKernel, module: Module) -> None:
+    """Raise CompileError where `lower` would, and make no shaders.
+
+    It does where a schedule of the user's does not fit, or where the kernel has too
+    many stages.
+    """
+    _checked_tasks(staged, module, "", "")
+
+
+def _functions(module: Module) -> dict[str, Function]:
+    return {function.name: function for function in module.functions}
+
+
+def _checked_tasks(
+    staged: StagedKernel, module: Module, stem: str, origin: str
+) -> tuple[Task, ...]:
     if len(staged.stages) > MOST_STAGES:
         span, name = staged.kernel.span, staged.kernel.name
         number = len(staged.stages)
         fault = TooManyStages(span=span, name=name, number=number, limit=MOST_STAGES)
         raise CompileError([fault])
-
-
-def _tasks(
-    staged: StagedKernel, functions: dict[str, Function], stem: str, origin: str
-) -> tuple[Task, ...]:
-    layout = uniform_layout(staged.kernel)
+    functions, layout = _functions(module), uniform_layout(staged.kernel)
 
     def task(stage: Stage) -> Task:
         parts = [stem, staged.kernel.name]
@@ -69,7 +75,9 @@ def _tasks(
             parts.append(stage.name)
         return Task(staged, stage, functions, layout, ".".join(parts), origin)
 
-    return tuple(task(stage) for stage in staged.stages)
+    tasks = tuple(task(stage) for stage in staged.stages)
+    _check_schedules(staged, tasks)
+    return tasks
 
 
 @final

@@ -55,6 +55,7 @@ from kerngen.schedule.identities import accumulate, identity
 from kerngen.schedule.loads import lower_load
 from kerngen.schedule.plain import is_plain_function
 from kerngen.schedule.values import COMPONENTS, LANES, Value
+from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 from kerngen.shader.depth import named_where_deep
 from kerngen.shader.helpers import HELPER_OF
@@ -304,7 +305,7 @@ class Lowerer:
         comment = item.doc.split("\n")[0]
         self.shader.declare(
             key,
-            t.Function(
+            wgsl.Function(
                 name,
                 parameters,
                 wgsl_type(item.type, lanes),

@@ -29,9 +29,8 @@ def follow(to: Lowerer, place: t.Expr, laid: Laid, path: Path) -> tuple[t.Expr, 
     for step in path:
         match step, laid:
             case Field(name), StructLayout():
-                field = next(field for field in laid.fields if field.name == name)
                 place = place.member(members_of(laid)[name])
-                laid = field.laid
+                laid = laid.field(name).laid
             case At(), ArrayLayout():
                 place, laid = element(place, laid, lower_at(to, step))
             case _:

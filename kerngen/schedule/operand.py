@@ -24,6 +24,7 @@ from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import places, unravel
 from kerngen.schedule.tiling import VECTOR, Tiling
 from kerngen.schedule.values import COMPONENTS, LANES
+from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 
 _VECTOR_BYTES: Final = 16
@@ -217,7 +218,7 @@ class Operand:
     ) -> str:
         type_ = self.vector_type
         body.append(t.Return(t.Call(type_, elements)))
-        function = t.Function(name, parameters, type_, tuple(body), about)
+        function = wgsl.Function(name, parameters, type_, tuple(body), about)
         self.builder.declare(f"function {name}", function)
         return name
 

@@ -27,7 +27,7 @@ from kerngen.ir.nodes import (
 from kerngen.ir.reads import outer_reductions
 from kerngen.ir.stages import Define, Stage, Step, Write, as_stored
 from kerngen.ir.walk import map_children, walk
-from kerngen.schedule.rows_run import Part, Run, own_columns, reduction_in
+from kerngen.schedule.rows_run import Part, Run, own_columns
 
 
 @final
@@ -273,7 +273,7 @@ class _Planner:
         theirs = (*stage.domain[: len(self.run.rows)], *own_columns(self.run, stage))
         ours = (*self.run.rows, *self.run.columns)
         renamed = dict(zip(theirs, ours, strict=False))
-        own = reduction_in(stage)
+        own = stage.reduction
         taken = {index.name for index in ours}
 
         def visit(expr: Expr) -> Expr:

@@ -19,7 +19,7 @@ from enum import Enum
 from typing import final
 
 from kerngen.ir.nodes import Extent, Index, Reduce, Role, Tensor
-from kerngen.ir.reads import is_at, outer_reductions
+from kerngen.ir.reads import is_at
 from kerngen.ir.stages import Stage, Write
 from kerngen.ir.staging import MAX_TENSORS
 from kerngen.ir.walk import walk
@@ -48,7 +48,7 @@ class Run:
     def part(self, stage: Stage) -> Part | None:
         """Return what a stage does with a row; None if it is not about these rows."""
         rows, columns = extents_of(self.rows), extents_of(self.columns)
-        domain, reduce = extents_of(stage.domain), reduction_in(stage)
+        domain, reduce = extents_of(stage.domain), stage.reduction
         if reduce is not None:
             fits = domain == rows and extents_of(reduce.indices) == columns
             return Part.REDUCES if fits else None
@@ -67,8 +67,8 @@ class Run:
 def run_of(task: Task) -> Run | str:
     """Return the longest run that begins with the task's stage, or why there is none."""
     following = task.following
-    first = next((stage for stage in following if reduction_in(stage)), None)
-    reduce = None if first is None else reduction_in(first)
+    first = next((stage for stage in following if stage.reduction), None)
+    reduce = None if first is None else first.reduction
     if first is None or reduce is None:
         return "it holds no reduction, and none follows it"
     if is_columnwise(replace(task, stage=first)):
@@ -83,12 +83,6 @@ def run_of(task: Task) -> Run | str:
     if first not in found.stages:
         return f"it takes more than {MAX_TENSORS} tensors up to its reduction"
     return found
-
-
-def reduction_in(stage: Stage) -> Reduce | None:
-    """Return the stage's reduction, if it has one."""
-    found = (r for step in stage.steps for r in outer_reductions(step.value))
-    return next(found, None)
 
 
 def writes(stage: Stage) -> Iterator[Tensor]:
@@ -107,7 +101,7 @@ def indices_in(stage: Stage) -> Iterator[Index]:
 
 def own_columns(run: Run, stage: Stage) -> tuple[Index, ...]:
     """Return what a stage calls the columns; nothing if it computes one number."""
-    reduce = reduction_in(stage)
+    reduce = stage.reduction
     return reduce.indices if reduce is not None else stage.domain[len(run.rows) :]
 
 
@@ -141,7 +135,7 @@ def _fits(task: Task, run: Run, stage: Stage) -> bool:
     """Whether a stage is about the rows of a run, and reads them along memory."""
     if run.part(stage) is None:
         return False
-    return not (reduction_in(stage) and is_columnwise(replace(task, stage=stage)))
+    return not (stage.reduction and is_columnwise(replace(task, stage=stage)))
 
 
 def _read_elsewhere(run: Run, stage: Stage) -> set[Tensor]:

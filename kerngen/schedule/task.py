@@ -9,7 +9,6 @@ from math import prod
 from typing import final
 
 from kerngen.ir.nodes import Expr, Extent, Function, Index, Kernel, Reduce
-from kerngen.ir.reads import outer_reductions
 from kerngen.ir.stages import Stage, StagedKernel
 from kerngen.layout.types import StructLayout
 from kerngen.schedule.plain import is_plain
@@ -71,8 +70,7 @@ class Task:
     @property
     def reduction(self) -> Reduce | None:
         """The stage's reduction, if it has one."""
-        found = (reduce for value in self.values for reduce in outer_reductions(value))
-        return next(found, None)
+        return self.stage.reduction
 
 
 def host_extent(extent: Extent) -> str:

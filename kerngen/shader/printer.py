@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import assert_never
 
+from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 from kerngen.source.cells import clean
 
@@ -27,7 +28,7 @@ _BARE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 }
 
 
-def print_module(module: t.Module) -> str:
+def print_module(module: wgsl.Module) -> str:
     """Return the WGSL text of a module, ending in one newline."""
     parts = ["\n".join(map(_comment, module.header))]
     parts.append("\n".join(f"enable {name};" for name in module.enables))
@@ -41,31 +42,31 @@ def _comment(text: str) -> str:
     return f"// {clean(text)}".rstrip()
 
 
-def _stands_alone(declaration: t.Declaration) -> bool:
-    return not isinstance(declaration, t.Const | t.Buffer | t.WorkgroupVar)
+def _stands_alone(declaration: wgsl.Declaration) -> bool:
+    return not isinstance(declaration, wgsl.Const | wgsl.Buffer | wgsl.WorkgroupVar)
 
 
-def _print_run(run: list[t.Declaration]) -> list[str]:
+def _print_run(run: list[wgsl.Declaration]) -> list[str]:
     """Functions and structs are set apart by blank lines; one-liners are not."""
     printed = ["\n".join(_declaration(declaration)) for declaration in run]
     return printed if _stands_alone(run[0]) else ["\n".join(printed)]
 
 
-def _declaration(declaration: t.Declaration) -> Iterator[str]:
+def _declaration(declaration: wgsl.Declaration) -> Iterator[str]:
     match declaration:
-        case t.Struct(name, members):
+        case wgsl.Struct(name, members):
             yield f"struct {name} {{"
             yield from (_INDENT + _member(member) for member in members)
             yield "}"
-        case t.Const(name, type_, value):
+        case wgsl.Const(name, type_, value):
             yield f"const {name}: {type_} = {expression(value)};"
-        case t.Buffer(binding, space, name, type_):
+        case wgsl.Buffer(binding, space, name, type_):
             yield f"@group(0) @binding({binding}) var<{space}> {name}: {type_};"
-        case t.WorkgroupVar(name, type_):
+        case wgsl.WorkgroupVar(name, type_):
             yield f"var<workgroup> {name}: {type_};"
-        case t.Verbatim(text):
+        case wgsl.Verbatim(text):
             yield text
-        case t.Function(name, parameters, result, body, comment):
+        case wgsl.Function(name, parameters, result, body, comment):
             if comment:
                 yield _comment(comment)
             listed = ", ".join(f"{name}: {type_}" for name, type_ in parameters)
@@ -73,7 +74,7 @@ def _declaration(declaration: t.Declaration) -> Iterator[str]:
             yield f"fn {name}({listed}){arrow} {{"
             yield from _block(body)
             yield "}"
-        case t.EntryPoint(size, builtins, body):
+        case wgsl.EntryPoint(size, builtins, body):
             yield f"@compute @workgroup_size({size})"
             yield "fn main("
             yield from (f"{_INDENT}@builtin({b}) {n}: {ty}," for b, n, ty in builtins)
@@ -84,7 +85,7 @@ def _declaration(declaration: t.Declaration) -> Iterator[str]:
             assert_never(declaration)
 
 
-def _member(member: t.StructMember) -> str:
+def _member(member: wgsl.StructMember) -> str:
     comment = f"  {_comment(member.comment)}" if member.comment else ""
     size = "" if member.size is None else f"@size({member.size}) "
     return f"{size}{member.name}: {member.type},{comment}"

@@ -8,6 +8,7 @@ realised by the padding in front of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import assert_never, final
 
 from kerngen.layout.types import (
@@ -19,7 +20,7 @@ from kerngen.layout.types import (
     StructLayout,
     declared_form,
 )
-from kerngen.shader import tree as t
+from kerngen.shader import declarations as wgsl
 from kerngen.shader.names import Namer, member_names, unlike_enumerants
 
 
@@ -33,10 +34,10 @@ class StructDeclarations:
     def __init__(self, namer: Namer) -> None:
         self._namer = namer
         self._names: dict[object, str] = {}
-        self._declared: list[t.Struct] = []
+        self._declared: list[wgsl.Struct] = []
 
     @property
-    def declarations(self) -> tuple[t.Struct, ...]:
+    def declarations(self) -> tuple[wgsl.Struct, ...]:
         """What was declared, inner structs before outer ones."""
         return tuple(self._declared)
 
@@ -60,11 +61,13 @@ class StructDeclarations:
             names = members_of(laid)
             members = tuple(self._member(field, names) for field in laid.fields)
             name = self._names[form] = self._namer.claim(unlike_enumerants(laid.name))
-            self._declared.append(t.Struct(name, members))
+            self._declared.append(wgsl.Struct(name, members))
         return self._names[form]
 
-    def _member(self, field: LayoutField, names: Mapping[str, str]) -> t.StructMember:
-        return t.StructMember(
+    def _member(
+        self, field: LayoutField, names: Mapping[str, str]
+    ) -> wgsl.StructMember:
+        return wgsl.StructMember(
             name=names[field.name],
             type=self.type_of(field.laid),
             comment=f"offset {field.offset}",
@@ -72,6 +75,7 @@ class StructDeclarations:
         )
 
 
+@cache
 def members_of(laid: StructLayout) -> dict[str, str]:
     """Return what each field of a struct is called in WGSL."""
     return member_names(field.name for field in laid.fields)

@@ -9,7 +9,7 @@ from typing import Final
 LONGEST: Final = 200
 """Longer names are not compared: that takes time, and they are no slips of the pen."""
 
-MOST: Final = 100
+MOST: Final = 50
 """Of more names, only so many are compared: those that begin alike, and are as long."""
 
 

@@ -1,10 +1,15 @@
-"""Names that Python can import, made of any text."""
+"""Names that Python can import, made of any text, and those of packages."""
 
 from __future__ import annotations
 
 import keyword
 import re
+import sys
 import unicodedata
+from typing import Final
+
+_IMPORTED: Final = frozenset(("kerngen", "numpy", "wgpu"))
+"""What generated modules need: a package of such a name would hide it."""
 
 
 def python_word(text: str) -> str:
@@ -20,3 +25,32 @@ def python_word(text: str) -> str:
     if keyword.iskeyword(name):
         return f"{name}_"
     return name if name.isidentifier() else f"_{name}"
+
+
+def package_fault(name: str) -> str:
+    """
+    Say why no package on Python's path can have this name, or nothing.
+
+    >>> package_fault("if"), package_fault("random"), package_fault("my_kernels")
+    ("'if' is a keyword of Python", "'random' is a module of Python's standard library", '')
+    """
+    if keyword.iskeyword(name):
+        return f"'{name}' is a keyword of Python"
+    if name in sys.stdlib_module_names:
+        return f"'{name}' is a module of Python's standard library"
+    if name in _IMPORTED:
+        return f"generated modules import another '{name}'"
+    if python_word(name) != name:
+        return "a package's name has letters, digits and '_', and begins with no digit"
+    return ""
+
+
+def package_like(name: str) -> str:
+    """
+    Return a name that a package can have, made of one that it can't.
+
+    >>> package_like("my-kernels"), package_like("random")
+    ('my_kernels', 'random_kernels')
+    """
+    word = python_word(name)
+    return f"{word.rstrip('_')}_kernels" if package_fault(word) else word

@@ -43,7 +43,7 @@ def binder_remedy(mistake: Mistake) -> str:
         index = mistake.before.text
         rest = mistake.source.text[mistake.span.end :]
         bound = " ".join(re.split(r"[],;\n]", rest, maxsplit=1)[0].split())
-        if bound in _left_indices(mistake):
+        if bound in left_indices(mistake):
             return (
                 "A range is the same for all elements; choose inside of one: "
                 f"'sum[{index}] if {index} <= {bound} {{ ... }} else {{ 0.0 }}'."
@@ -56,7 +56,7 @@ def binder_remedy(mistake: Mistake) -> str:
     )
 
 
-def _left_indices(mistake: Mistake) -> set[str]:
+def left_indices(mistake: Mistake) -> set[str]:
     """Return the indices on the left of the statement that this is in."""
     texts = [lexeme.text for lexeme in mistake.statement()]
     left = texts[: texts.index("=")] if "=" in texts else []

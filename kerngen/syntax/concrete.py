@@ -5,15 +5,15 @@ It holds every token, and the comments stand beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Protocol, final
+from typing import Any, cast, final
 
 from lark import Lark, Token, Tree
-from lark.utils import TextSlice
 
 from kerngen.source.text import Source
+from kerngen.syntax.lalr import Tables
 from kerngen.syntax.parser import grammar_text
 
 _CLOSING = frozenset({"CLOSE_PAREN", "CLOSE_BRACKET", "CLOSE_BRACE", "OPEN_BRACE"})
@@ -34,11 +34,16 @@ class Concrete:
 
 def concrete(source: Source) -> Concrete:
     """Parse a file that `parser.parse` takes."""
-    parser = _parser()
-    text = TextSlice(source.text, 0, len(source.text))
-    lexed = parser.lex(text, dont_ignore=True)
+    lark: Any = _lark()
+    lexed: Iterable[Token] = lark.lex(source.text, dont_ignore=True)
     lexemes = tuple(token for token in lexed if token.type != "BLANK")
-    return Concrete(parser.parse(text, start="program"), lexemes)
+    tokens = (lexeme for lexeme in lexemes if lexeme.type != "COMMENT")
+    tree = _tables().parse(tokens, "program", _node)
+    return Concrete(cast("Tree[Token]", tree), lexemes)
+
+
+def _node(rule: str, parts: list[Any], _start: int, _end: int) -> Tree[Token]:
+    return Tree(rule, parts)
 
 
 def is_last_comma(token: Token, after: Token) -> bool:
@@ -46,18 +51,13 @@ def is_last_comma(token: Token, after: Token) -> bool:
     return token.type == "COMMA" and after.type in _CLOSING
 
 
-class _Parser(Protocol):
-    """The part of lark's interface that is used here, fully typed."""
-
-    def lex(
-        self, text: TextSlice[str], dont_ignore: bool = False
-    ) -> Iterator[Token]: ...
-
-    def parse(self, text: TextSlice[str], start: str) -> Tree[Token]: ...
+@cache
+def _tables() -> Tables:
+    return Tables(_lark())
 
 
 @cache
-def _parser() -> _Parser:
+def _lark() -> Lark:
     return Lark(
         grammar_text(),
         parser="lalr",

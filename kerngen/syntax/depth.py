@@ -11,6 +11,7 @@ import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Final, final
 
 from kerngen.source.diagnostic import Diagnostic, Faults
@@ -143,9 +144,21 @@ def _reported(item: ast.Item, faults: Faults) -> bool:
 
 
 def _children(node: object) -> Iterator[object]:
-    if isinstance(node, tuple):
-        yield from node
-    elif is_dataclass(node):
-        for field in fields(node):
-            if field.name != "span":
-                yield getattr(node, field.name)
+    """Yield what a node is made of, but for what has no parts itself."""
+    kind: type = type(node)
+    for name in _parts_of(kind):
+        part = getattr(node, name)
+        if isinstance(part, tuple):
+            yield from part
+        elif not isinstance(part, _PLAIN):
+            yield part
+
+
+_PLAIN: Final = (str, int, float, type(None), ast.Identifier)
+
+
+@cache
+def _parts_of(kind: type) -> tuple[str, ...]:
+    """Return the names of a node's parts."""
+    names = (field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    return tuple(name for name in names if name != "span")

@@ -29,10 +29,15 @@ _CLOSING = {
     "{": ("CLOSE_BRACE", _ENDS),
 }
 
-_NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_LIKE_A_NUMBER = re.compile(r"(?<![\w.\])])(?:[0-9][\w.]*|\.[0-9][\w.]*)")
+_NUMBER = re.compile(
+    r"0[xX][0-9a-fA-F]+|0|[1-9][0-9]*|[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)"
+)
+_LIKE_A_NUMBER = re.compile(
+    r"(?<![\w.\])])(?!0[xX][^.]*[eE][+-])[0-9.]*[0-9][eE][+-][0-9][\w.]*"
+    r"|(?<![\w.\])])(?:[0-9][\w.]*|\.[0-9][\w.]*)"
+)
 
-_IN_A_NUMBER = re.compile(r"[\w.]")
+_IN_A_NUMBER = re.compile(r"[\w.]|(?<=[0-9][eE])[+-](?=[0-9])")
 
 _DIRECTIVE = re.compile(r"#\s*(\w+)")
 
@@ -78,6 +83,9 @@ def _expected(mistake: Mistake) -> tuple[str, ...]:
 
 def _closed(mistake: Mistake) -> str:
     assert mistake.opening is not None, "it is blamed"
+    depth = sum({"(": 1, ")": -1}.get(x.text, 0) for x in mistake.statement())
+    if mistake.kind == "COMMA" and mistake.opening.text == "(" and depth == 1:
+        return "There are no tuples: a vector is made by its type, 'vec3f(x, y, z)'."
     closer = {"(": ")", "[": "]", "{": "}"}[mistake.opening.text]
     return f"Close it with '{closer}'."
 
@@ -92,6 +100,8 @@ def _found(mistake: Mistake) -> str:
 def _unclosed(mistake: Mistake) -> Lexeme | None:
     """The open bracket, if the token found shows that it was to be closed before."""
     if mistake.opening is None or separates_parameters(mistake):
+        return None
+    if mistake.kind in wording.ITEMS and mistake.is_nested_item:
         return None
     closer, ends = _CLOSING[mistake.opening.text]
     # A group holds one value: a ',' belongs to what is around it.
@@ -171,12 +181,25 @@ def _foreign_operator(mistake: Mistake) -> Diagnostic | None:
         for start in range(max(at - length + 1, 0), at + 1):
             found = text[start : start + length]
             instead = foreign.OPERATORS.get(found)
+            if found[:1] == "." != found[1:] and mistake.text_before(2).isdecimal():
+                continue  # it ends a number, as in '2.*x'
             if found == "=>" and mistake.kind == "GREATER":
                 instead = "'='"
             if instead:
                 span = Span(mistake.source, start, start + len(found))
                 return habits.ForeignSpelling(span=span, found=found, instead=instead)
     return None
+
+
+def _macro(mistake: Mistake) -> Diagnostic | None:
+    """`assert!(x > 0.0)`."""
+    before, at = mistake.before, mistake.span.start
+    is_call = mistake.source.text.startswith("!(", at) and mistake.kind == "CHARACTER"
+    if not is_call or before is None or before.end != at:
+        return None
+    instead = foreign.WORDS.get(before.text, "a call without the '!'")
+    span = mistake.lexeme_span(before).to(mistake.span)
+    return habits.ForeignSpelling(span=span, found=f"{before.text}!", instead=instead)
 
 
 def _directive(mistake: Mistake) -> Diagnostic | None:
@@ -207,7 +230,9 @@ def _foreign_word(mistake: Mistake) -> Diagnostic | None:
 
 def _chained_comparison(mistake: Mistake) -> Diagnostic | None:
     if mistake.kind in wording.COMPARISONS and "AND" in mistake.accepts:
-        return habits.ChainedComparison(span=mistake.span)
+        return forms.generic_call(mistake) or habits.ChainedComparison(
+            span=mistake.span
+        )
     return None
 
 
@@ -289,6 +314,10 @@ def _reserved_word(mistake: Mistake) -> Diagnostic | None:
     remedy_ = f"Choose another name, such as '{word}_'."
     if mistake.kind in wording.ITEMS and mistake.starts_statement:
         remedy_ = f"Move the '{word}' out of the kernel, to the top of the file."
+    elif mistake.kind == "WHEN" and mistake.text_before(1) == "schedule":
+        remedy_ = "Name the kernel before it: 'schedule f when n > 64 { ... }'."
+    elif mistake.kind == "REDUCE" and mistake.starts_statement:
+        remedy_ = f"A reduction is a value: 'y[i] = {word}[j] x[i, j];'."
     return habits.ReservedWord(span=mistake.span, word=word, remedy=remedy_)
 
 
@@ -315,6 +344,7 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
     _index_not_bare,
     slips.not_a_name,
     _directive,
+    _macro,
     _foreign_operator,
     _malformed_number,
     forms.method_call,

@@ -254,8 +254,10 @@ class MalformedNumber(Diagnostic):
     @property
     def hint(self) -> str:
         """Shows what is meant, or the forms there are."""
+        if " * " in self.remedy:
+            return f"Write '{self.remedy}' for a product: a number has no unit."
         if self.remedy:
-            suffixed = self.number[-1].isalpha() and " " not in self.remedy
+            suffixed = self.number[-1].isalpha()
             why = ": a number has the type of its place" if suffixed else ""
             return f"Write '{self.remedy}'{why}."
         return "Numbers look like '1', '0xff', '1.0', '0.5' or '1e-8'."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -13,7 +15,8 @@ OPERATORS = {
     "?": "'if c { a } else { b }'",
     "/*": "'//' before each line of a comment",
     "#": "'//' before a comment",
-    "'": "double quotes",
+    "#[": "nothing: only fields of a struct have attributes, as in '@size(16)'",
+    "'": "double quotes around the path of a 'use': no other strings exist",
     "=>": "'->'",
     ":=": "'=', and 'let name = value;' for a new name",
     "<-": "'='",
@@ -21,6 +24,11 @@ OPERATORS = {
     "&=": "'x = x & y;'",
     "|=": "'x = x | y;'",
     "^=": "'x = x ^ y;'",
+    "<<=": "'x = x << y;'",
+    ">>=": "'x = x >> y;'",
+    "~=": "'!='",
+    **{f".{sign}": f"'{sign}': an equation says one element" for sign in "=+*/"},
+    ".^": "'pow(x, y)': an equation says one element",
     "++": "'x += 1;'",
     "--": "'x -= 1;'",
     "===": "'=='",
@@ -121,6 +129,8 @@ WORDS = {
     "__shared__": "what is computed: where it is kept is the compiler's choice",
     "as": "a cast like a call, 'f32(x)'",
     "xor": "'^'",
+    "is": "'=='",
+    "do": _LOOP,
     "mod": "'%'",
     "div": "'/'",
     "in": "the bare index: it ranges over its axis, or over 'i < n' in 'sum[i < n]'",
@@ -281,11 +291,43 @@ FUNCTIONS = {
     "pad": "'if 0 <= i and i < n { x[i] } else { 0.0 }'",
     "concatenate": "'if i < m { a[min(i, m - 1)] } else { b[i - m] }'",
     "rand": "a hash of a seed and the index, as the standard kernels' random.kern has",
+    "randn": "a hash of a seed and the index, as the standard kernels' random.kern has",
     "random": "a hash of a seed and the index, as the standard kernels' random.kern has",
     "zeros": "'y[i] = 0.0;'",
     "ones": "'y[i] = 1.0;'",
 }
 """What works on numbers elsewhere."""
+
+_PARAMETER = re.compile(r"\b(?!if\b|else\b|not\b)[a-z]+\b(?!\()")
+_ALONE = re.compile(r".?[({,f] ?\w+ ?[,)}{]")
+_SIMPLE = re.compile(r"[\w.]+(?:\[[^\[\]]*\])?|\w+\([^()]*\)")
+
+
+def called(name: str, arguments: Sequence[str]) -> str:
+    """Return how a call of a function in `FUNCTIONS` is written, with its arguments.
+
+    The names in a template are the parameters, in their order; where the arguments are
+    others, it is returned as it is.
+    """
+    template = FUNCTIONS[name]
+    if not template.startswith("'") or "[" in template:
+        return template
+    end = template.index("'", 1)
+    written = template[1:end]
+    parameters = list(dict.fromkeys(_PARAMETER.findall(written)))
+    if len(parameters) != len(arguments) or not all(arguments):
+        return template
+    given = dict(zip(parameters, arguments, strict=True))
+
+    def put(match: re.Match[str]) -> str:
+        text = given[match[0]]
+        bare = _ALONE.match(written, max(match.start() - 2, 0)) or _SIMPLE.fullmatch(
+            text
+        )
+        return text if bare else f"({text})"
+
+    return f"'{_PARAMETER.sub(put, written)}'{template[end + 1 :]}"
+
 
 OF_VECTORS = {
     **dict.fromkeys(("mul", "matmul", "multiply"), "'m * v'"),
@@ -303,23 +345,46 @@ OF_VECTORS = {
 }
 """What works on vectors and matrices elsewhere."""
 
+OWN_TYPE = re.compile(r"(?:[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh])")
+
+_SIZED = re.compile(
+    r"(bf|bfloat|f|float|i|int|u|uint|complex)_?(8|16|64|128|256)(?:_t)?",
+    re.IGNORECASE,
+)
+_BITS = {"double": "float64", "long": "int64", "short": "int16", "char": "int8"}
+_KINDS = {"f": "f32", "b": "f32", "i": "i32", "u": "u32"}
+
+
+def no_such_size(name: str) -> str:
+    """Return the hint for a number of a size that the device has not, or nothing."""
+    match = _SIZED.fullmatch(_BITS.get(name, name))
+    if match is None or (match[1].lower() in {"f", "float"} and match[2] == "16"):
+        return ""
+    if match[1].lower() == "complex":
+        return "There are no complex numbers: keep both parts, as in 'vec2f'."
+    ours = _KINDS[match[1][0].lower()]
+    kind = "floats" if ours == "f32" else "integers"
+    bits = "bf16" if match[1][0].lower() == "b" else f"{kind} of {match[2]} bits"
+    half = ", or 'f16' to keep them in 16 bits" if kind == "floats" else ""
+    return f"WGSL has no {bits}: use '{ours}'{half if match[2] == '16' else ''}."
+
+
 TYPES = {
     "float": "f32",
-    "double": "f32",
     "float32": "f32",
-    "f64": "f32",
+    "Float32": "f32",
+    "Int32": "i32",
+    "UInt32": "u32",
+    "size_t": "u32",
+    "number": "f32",
+    "boolean": "bool",
     "half": "f16",
     "float16": "f16",
-    "bf16": "f16",
     "int": "i32",
     "int32": "i32",
-    "i64": "i32",
-    "long": "i32",
     "uint": "u32",
     "uint32": "u32",
     "unsigned": "u32",
-    "u8": "u32",
-    "u64": "u32",
     "usize": "u32",
     "vec2": "vec2f",
     "vec3": "vec3f",

@@ -7,34 +7,45 @@ from __future__ import annotations
 
 import re
 
+from kerngen.ir.builtins import BUILTINS
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import habits
+from kerngen.syntax.binders import left_indices
 from kerngen.syntax.foreign import (
     FUNCTIONS,
     MODULES,
+    OWN_TYPE,
     REDUCTIONS,
     TYPES,
     VALUES,
     Reduced,
+    called,
 )
 from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.mistake import Mistake
 from kerngen.syntax.wording import VALUE_STARTS
 
-_OWN_TYPE = re.compile(r"(?:[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh])")
-_TYPE_FIRST = re.compile(r"(\w+)\s*(\[[^\[\]]*\])?[\s*&]*(\w*)(\[[^\[\]]*\])?")
+_TYPE_FIRST = re.compile(
+    r"(\w+)\s*(\[[^\[\]]*\])?([\s*&]*)(?:__restrict__\s+|restrict\s+|const\s+)?(\w*)"
+    r"(\[[^\[\]]*\])?"
+)
 _GENERIC = re.compile(r"(\w+)\s*<\s*(\w*)(?:\s*,\s*(\w+))?\s*>?(\[[^\]]*\])?")
 _FIXED = re.compile(r"\[\s*(\w+)\s*;\s*(\w+)\s*\]")
+_AXES_FIRST = re.compile(r"((?:\[\w*\]\s*)+)(\w+)")
+_DIVIDED = re.compile(r"\s*(//)\s*[\w(][^\n]*[\]);{]\s*$")
+_AXES = re.compile(r"\s*\[[^\[\]]*\]")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]\s*\[([^\[\]]*)\]")
 _REDUCTION = re.compile(r"(?:sum|prod|max|min)_?")
 _CALLED = re.compile(r"[A-Za-z_]\w*")
+_NAMED_INDEX = re.compile(r"\s*(?:\(\s*(\w+)\s*\)(?=\s*\w)|_?\{\s*(\w+)\s*\}|\[\s*\])?")
 _INDEX = re.compile(r"\s*\[\s*(\w+)\s*\]")
 _OPENERS, _CLOSERS = frozenset("([{"), frozenset(")]}")
 _ENDS = frozenset([*";,/+-%<>=", "<=", ">=", "==", "!="])
 _READ = re.compile(r"(\w+)\s*\[([^\[\]]*)\]")
 _RECEIVER = re.compile(r"\w+(?:\[[^\[\]\n]{0,80}\])?\Z")
 _IN_PARENTHESES = re.compile(r"\(([^()\n]{0,80})\)")
+_OUTER_COMMA = re.compile(r",\s*(?![^\[\]]*\])")
 _LONGEST = 100
 _TARGET = re.compile(r"(?:let\s+)?\w+\s*(\[[^\[\]]*\])?\s*=.*", re.DOTALL)
 
@@ -54,13 +65,14 @@ def name_and_type(mistake: Mistake) -> Diagnostic | None:
     what, example = _declared(mistake)
     span = mistake.lexeme_span(before)
     remedy = f"Write '{before.text}: {example}'."
-    if _OWN_TYPE.fullmatch(before.text) or before.text in TYPES:
+    if OWN_TYPE.fullmatch(before.text) or before.text in TYPES:
         match = _TYPE_FIRST.match(mistake.text_from(before))
         assert match is not None
-        type_ = f"{_ours(match[1])}{match[2] or match[4] or ''}"
+        pointed = "[n]" if "*" in match[3] and mistake.item != "fn" else ""
+        type_ = f"{_ours(match[1])}{match[2] or match[5] or pointed}"
         if what == "An output" and type_ == match[1] == _ours(match[1]):
             type_ += "[]"
-        remedy = f"Write '{match[3] or 'y'}: {type_}'."
+        remedy = f"Write '{match[4] or 'y'}: {type_}'."
         span = Span(span.source, span.start, span.start + len(match[0].rstrip()))
     return habits.NameAndType(span=span, what=what, remedy=remedy)
 
@@ -85,12 +97,15 @@ def foreign_type(mistake: Mistake) -> Diagnostic | None:
     before = mistake.before
     if before is None:
         return None
+    if mistake.text_before(2) == ":" and mistake.kind in {"STAR", "NAME"}:
+        return _pointer_or_long_type(mistake, before)
     after_type = "ASSIGN" in mistake.accepts or "COMMA" in mistake.accepts
     if mistake.kind == "LESS" and after_type and not mistake.follows_value:
         match = _GENERIC.match(mistake.text_from(before))
         if match is None:
             return None
-        instead = _instead(match[1], match[2], match[3] if _in_struct(mistake) else "")
+        length = "" if OWN_TYPE.fullmatch(match[3] or "") else match[3]
+        instead = _instead(match[1], match[2], length)
         return _foreign_type(mistake, before, f"{instead}{match[4] or ''}")
     wants_type = before.text == ":" and mistake.accepts_only("NAME")
     if wants_type and mistake.kind in {"STAR", "AMPERSAND", "OPEN_BRACKET"}:
@@ -98,12 +113,51 @@ def foreign_type(mistake: Mistake) -> Diagnostic | None:
         fixed = _FIXED.match(mistake.text_from(first))
         if fixed is not None and _in_struct(mistake):
             return _foreign_type(mistake, first, f"{_ours(fixed[1])}[{fixed[2]}]")
-        return _foreign_type(mistake, first, "")
+        axes = _AXES_FIRST.match(mistake.text_from(first))
+        instead = _axes_last(axes[1], axes[2]) if axes else ""
+        return _foreign_type(mistake, first, instead)
     return None
 
 
+def _pointer_or_long_type(mistake: Mistake, before: Lexeme) -> Diagnostic | None:
+    """`x: f32*` and `x: unsigned int[n]`."""
+    ours = _ours(before.text)
+    if not OWN_TYPE.fullmatch(ours) or mistake.starts_line:
+        return None
+    if mistake.kind == "STAR":
+        length = "4" if mistake.item == "struct" else "n"
+        return _foreign_type(mistake, before, f"{ours}[{length}]")
+    if mistake.span.text not in TYPES:
+        return None
+    axes = _AXES.match(mistake.source.text, mistake.span.end)
+    return _foreign_type(mistake, before, f"{ours}{axes[0] if axes else ''}")
+
+
+def _axes_last(axes: str, element: str) -> str:
+    """`[m][n]f32` as `f32[m, n]`."""
+    names = [name or "n" for name in axes[1:-1].replace(" ", "").split("][")]
+    return f"{_ours(element)}[{', '.join(names)}]"
+
+
+def generic_call(mistake: Mistake) -> Diagnostic | None:
+    """`vec3<f32>(x)` and `bitcast<u32>(x)`, of which a '<' is no comparison."""
+    name, element = mistake.preceding[-3:-2], mistake.text_before(1)
+    is_type = OWN_TYPE.fullmatch(_ours(element))
+    if mistake.kind != "GREATER" or mistake.text_before(2) != "<" or not is_type:
+        return None
+    span = mistake.lexeme_span(name[0]).to(mistake.span)
+    if name[0].text in {"bitcast", "as_type"}:
+        instead = f"'{_ours(element)}(x)' to convert a value: bits are not reused"
+        return habits.ForeignSpelling(
+            span=mistake.lexeme_span(name[0]), found=name[0].text, instead=instead
+        )
+    is_vector = re.fullmatch(r"vec[234]|mat[234]x[234]", name[0].text)
+    instead = _instead(name[0].text, element, None) if is_vector else _ours(element)
+    return habits.ForeignType(span=span, found=span.text, instead=instead)
+
+
 def _foreign_type(mistake: Mistake, first: Lexeme, instead: str) -> Diagnostic:
-    match = re.match(r"[^,;(){}=]*", mistake.text_from(first))
+    match = re.match(r"(?:<[^<>;(){}=]*>|[^,;(){}=])*", mistake.text_from(first))
     found = match[0].rstrip() if match else first.text
     end = first.start + len(found)
     span = Span(mistake.source, first.start, end)
@@ -119,7 +173,7 @@ def _instead(name: str, element: str, length: str | None) -> str:
     suffix = {"f32": "f", "i32": "i", "u32": "u", "f16": "h"}.get(ours, "f")
     if re.fullmatch(r"vec[234]|mat[234]x[234]", name):
         return f"{name}{suffix}"
-    return f"{ours if _OWN_TYPE.fullmatch(ours) else 'f32'}[{length or 'n'}]"
+    return f"{ours if OWN_TYPE.fullmatch(ours) else 'f32'}[{length or 'n'}]"
 
 
 def unnamed_axis(mistake: Mistake) -> Diagnostic | None:
@@ -128,7 +182,7 @@ def unnamed_axis(mistake: Mistake) -> Diagnostic | None:
     if opening is None or opening.text != "[":
         return None
     at = mistake.preceding.index(opening)
-    is_type = at > 0 and _OWN_TYPE.fullmatch(mistake.preceding[at - 1].text)
+    is_type = at > 0 and OWN_TYPE.fullmatch(mistake.preceding[at - 1].text)
     is_left_open = mistake.kind == "COLON" and mistake.text_before(1).isidentifier()
     if is_type and mistake.span.text in {":", "?", "*", "."} and not is_left_open:
         return habits.UnnamedAxis(span=mistake.span)
@@ -142,7 +196,7 @@ def undeclared_value(mistake: Mistake) -> Diagnostic | None:
     before = mistake.before
     if not (starts and after_name and mistake.kind == "NAME" and before):
         return None
-    if before.text not in TYPES and not _OWN_TYPE.fullmatch(before.text):
+    if before.text not in TYPES and not OWN_TYPE.fullmatch(before.text):
         return None
     span = mistake.lexeme_span(before).to(mistake.span)
     return habits.UndeclaredValue(span=span, name=mistake.span.text)
@@ -268,7 +322,25 @@ def reduction_form(mistake: Mistake) -> Diagnostic | None:
     if named is None or not _REDUCTION.fullmatch(named.text):
         return None
     name = named.text.rstrip("_")
-    return habits.ReductionForm(span=mistake.lexeme_span(named), name=name)
+    return habits.ReductionForm(
+        span=mistake.lexeme_span(named),
+        name=name,
+        example=f"{name}{_reduced_in_brackets(mistake, named)}",
+    )
+
+
+def _reduced_in_brackets(mistake: Mistake, named: Lexeme) -> str:
+    """Return `[j] x[i, j]`: the index that is named, or one that is not on the left."""
+    text = mistake.source.text
+    match = _NAMED_INDEX.match(text, named.end)
+    assert match is not None, "nothing is enough"
+    value = " ".join(_factors(text, match.end()).split())
+    left = left_indices(mistake)
+    read = [part.strip() for m in _READ.finditer(value) for part in m[2].split(",")]
+    bare = (part for part in read if part.isidentifier() and part not in left)
+    free = next(name for name in "jikpq" if name not in left)
+    index = next(filter(None, match.groups()), "") or next(bare, free)
+    return f"[{index}] {value or f'x[{index}]'}"
 
 
 # Subscripts and arguments
@@ -322,22 +394,30 @@ def method_call(mistake: Mistake) -> Diagnostic | None:
     name = mistake.before
     if mistake.kind != "OPEN_PAREN" or name is None or mistake.text_before(2) != ".":
         return None
-    instead = FUNCTIONS.get(name.text, f"'{name.text}({_arguments(mistake)})'")
-    if _REDUCTION.fullmatch(name.text):
+    given = _arguments(mistake)
+    if name.text in FUNCTIONS:
+        instead = called(name.text, given)
+    elif name.text in BUILTINS or f"fn {name.text}(" in mistake.source.text:
+        instead = f"'{name.text}({', '.join(given) or 'x'})'"
+    else:
+        instead = "an equation of elements: what it says of one, it says of all"
+    compares = len(given) == 2 and "=" not in given[1]
+    compares &= name.text in {"max", "min"}
+    if _REDUCTION.fullmatch(name.text) and not compares:
         return _reducing_method(mistake, name)
     if name.text in REDUCTIONS:
         instead = Reduced().by(name.text)
     return habits.MethodCall(span=mistake.lexeme_span(name), instead=instead)
 
 
-def _arguments(mistake: Mistake) -> str:
-    """Return what a method is called on and with, as arguments in text."""
+def _arguments(mistake: Mistake) -> list[str]:
+    """Return what a method is called on and with, as the texts of arguments."""
     text, at = mistake.source.text, mistake.preceding[-2].start
     match = _RECEIVER.search(text, max(0, at - _LONGEST), at)
-    receiver = match[0] if match and match[0] not in MODULES else ""
+    receiver = match[0] if match and match[0] not in MODULES | {"Math"} else ""
     given = _IN_PARENTHESES.match(text, mistake.span.start)
     arguments = " ".join(given[1].split()) if given else ""
-    return ", ".join(filter(None, (receiver, arguments))) or "x"
+    return [*filter(None, (receiver, *_OUTER_COMMA.split(arguments)))]
 
 
 def _reducing_method(mistake: Mistake, name: Lexeme) -> Diagnostic:
@@ -349,12 +429,12 @@ def _reducing_method(mistake: Mistake, name: Lexeme) -> Diagnostic:
 
 
 def division_comment(mistake: Mistake) -> Diagnostic | None:
-    """`x[i // 2]`: the rest of the line is a comment."""
+    """`x[i // 2]` and `f32[n // 2]`: the rest of the line is a comment."""
     if mistake.before is None or not mistake.starts_line:
         return None
     end = mistake.before.end
     rest = mistake.source.text[end:].split("\n", 1)[0]
-    match = re.match(r"\s*(//)\s*[\w(][^\n]*[\]);]\s*$", rest)
+    match = _DIVIDED.match(rest)
     if match is None or mistake.before.text in {";", "{", "}", ","}:
         return None
     start = end + match.start(1)

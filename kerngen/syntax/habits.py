@@ -216,9 +216,10 @@ class ReductionForm(Worded):
         "A reduction names its indices in brackets, and what is reduced follows."
     )
     says: ClassVar[str] = "'{name}' names the indices to reduce over in brackets."
-    advice: ClassVar[str] = "Write '{name}[i] x[i]'."
+    advice: ClassVar[str] = "Write '{example}'."
 
     name: str
+    example: str
 
 
 @final

@@ -127,6 +127,10 @@ class Library:
             return iter(self.uses(name))
         return iter(())
 
+    def kernels(self, name: str) -> frozenset[str]:
+        """Return the names of a file's kernels, whatever else may be wrong with it."""
+        return self._glance(name).kernels
+
     def tuners(self, name: str) -> tuple[str, ...]:
         """Return the files of the build that schedule a file's kernels, by path."""
         kernels = self._outline(name).kernels
@@ -231,7 +235,8 @@ class Library:
         """Return the path of a file that may be meant."""
         folder = posixpath.dirname(user) or "."
         known = (posixpath.relpath(f, folder) for f in self._files if f != user)
-        return closest(path, known)
+        by_stem = {name.removesuffix(SUFFIX): name for name in known}
+        return by_stem.get(closest(path.removesuffix(SUFFIX), by_stem), "")
 
 
 def _join(user: str, path: str) -> str:

@@ -49,6 +49,16 @@ class Mistake:
         return "\n" in self.source.text[self.before.end : self.span.start]
 
     @property
+    def is_nested_item(self) -> bool:
+        """Whether an item begins inside a brace, and further in than its line."""
+        if self.opening is None and "CLOSE_BRACE" in self.accepts:
+            return _indent(self.source.text, self.span) > 0
+        if self.opening is None or self.opening.text != "{":
+            return False
+        around, own = (_indent(self.source.text, x) for x in (self.opening, self.span))
+        return own > around
+
+    @property
     def starts_statement(self) -> bool:
         """Whether a statement or an item might begin here."""
         return bool({"LET", "KERNEL"} & self.accepts)
@@ -90,6 +100,12 @@ class Mistake:
     def text_from(self, lexeme: Lexeme) -> str:
         """The text from a piece to the end of the line that it is on."""
         return self.source.text[lexeme.start :].split("\n", 1)[0]
+
+
+def _indent(text: str, piece: Lexeme | Span) -> int:
+    """How far in the line of a piece begins."""
+    line = text[text.rfind("\n", 0, piece.start) + 1 : piece.start + 1]
+    return len(line) - len(line.lstrip())
 
 
 def look_around(kind: str, span: Span, accepts: Iterable[str], begin: int) -> Mistake:

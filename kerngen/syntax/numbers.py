@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 _OTHERS: Final = re.compile(
-    r"(?P<whole>\d*)(?:(?P<point>\.)(?P<fraction>\d*))?(?P<exponent>[eE]\d+)?"
+    r"(?P<whole>\d*)(?:(?P<point>\.)(?P<fraction>\d*))?(?P<exponent>[eE][+-]?\d+)?"
     r"(?P<suffix>(?:[fiuFIUhHlLdD]|[fiu]\d+|[lLuU]{2,3})?)"
 )
 _SUFFIXED: Final = re.compile(r"(0[xX][0-9a-fA-F]+)[uUlLi]+")
@@ -20,6 +20,10 @@ def whole(text: str) -> int:
 
 def as_written_here(text: str) -> str:
     """Return the number that another language's spelling stands for, or nothing."""
+    text = text.replace("_", "") if text[-1] != "_" else text
+    if text.isdecimal():
+        # Python turns only so many digits at once into a number.
+        return "".join(str(int(digit)) for digit in text).lstrip("0") or "0"
     try:
         return str(int(text, 0))
     except ValueError:
@@ -30,7 +34,10 @@ def as_written_here(text: str) -> str:
         exponent = match["exponent"] or ""
         is_float = match["point"] or exponent or match["suffix"][:1] in set("fFhHdD")
         if not match["suffix"] or match["whole"] or match["fraction"]:
-            tail = f".{match['fraction'] or 0}{exponent}" if is_float else ""
+            point = (
+                f".{match['fraction'] or 0}" if match["point"] or not exponent else ""
+            )
+            tail = f"{point}{exponent}" if is_float else ""
             return f"{match['whole'] or 0}{tail}"
     if match := _PRODUCT.fullmatch(text):
         return f"{match[1]} * {match[2]}"

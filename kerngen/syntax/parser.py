@@ -10,11 +10,11 @@ import re
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from typing import Protocol
+from itertools import takewhile
+from typing import cast
 
-from lark import Lark, Token, Tree
-from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
-from lark.utils import TextSlice
+from lark import Lark
+from lark.exceptions import UnexpectedCharacters
 
 from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
 from kerngen.source.text import Source, Span
@@ -23,9 +23,11 @@ from kerngen.syntax.depth import split_by_depth
 from kerngen.syntax.diagnose import diagnose
 from kerngen.syntax.faults import ForbiddenCharacter, MisplacedDoc, MisplacedFileDoc
 from kerngen.syntax.habits import DivisionComment, MissingSemicolon
+from kerngen.syntax.lalr import END, Make, Tables, UnexpectedError, nothing
+from kerngen.syntax.lexemes import lexemes
 from kerngen.syntax.mistake import Mistake, look_around
 from kerngen.syntax.recovery import Gap, Start, outermost, resumption, without_gaps
-from kerngen.syntax.transform import tree_to_ast
+from kerngen.syntax.transform import Rules
 
 _FORBIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f"
@@ -45,21 +47,14 @@ def build_parser(grammar: str, *, debug: bool = False) -> Lark:
         parser="lalr",
         lexer="basic",
         start=["program", "kernel_rest"],
-        propagate_positions=True,
         maybe_placeholders=True,
         debug=debug,
     )
 
 
-class _Parser(Protocol):
-    """The part of lark's interface that is used here, fully typed."""
-
-    def parse(self, text: TextSlice[str], start: str) -> Tree[Token]: ...
-
-
 @cache
-def _parser() -> _Parser:
-    return build_parser(grammar_text())
+def _tables() -> Tables:
+    return Tables(build_parser(grammar_text()))
 
 
 def parse(source: Source) -> ast.Program:
@@ -77,12 +72,11 @@ def read(source: Source) -> ast.Program:
     """
     _refuse_forbidden_characters(source)
     faults = Faults()
-    tree, gaps = _parse_tree(source, faults)
-    if tree is None:
+    program, gaps = _parsed(source, faults)
+    if program is None:
         return ast.Program(
             "", (), faults.in_order(), (Span(source, 0, len(source.text)),)
         )
-    program = tree_to_ast(tree, source, faults)
     items, deep = split_by_depth(program.items, faults)
     passed_over = (Span(source, gap.start, gap.end) for gap in gaps)
     return replace(
@@ -100,34 +94,44 @@ def _refuse_forbidden_characters(source: Source) -> None:
         raise CompileError([ForbiddenCharacter(span=span, codepoint=ord(match[0]))])
 
 
-def _parse_tree(
+def _parsed(
     source: Source, faults: Faults
-) -> tuple[Tree[Token] | None, tuple[Gap, ...]]:
-    """Parse to lark's tree; after an error go on, and leave a gap in the tree."""
-    gaps: list[Gap] = []
-    start: Start | None = Start("program", 0, 0)
-    while start:
-        parsed = _attempt(source, source.text, start)
-        if isinstance(parsed, Tree):
-            if not gaps:
-                return parsed, ()
-            break
-        fault = diagnose(parsed)
+) -> tuple[ast.Program | None, tuple[Gap, ...]]:
+    """Parse a file; after an error go on, and leave a gap in the program."""
+    program = _whole(source, source.text, faults)
+    if isinstance(program, ast.Program):
+        return program, ()
+    mistake, start, gaps = program, Start("program", 0, 0), list[Gap]()
+    while isinstance(mistake, Mistake):
+        fault = diagnose(mistake)
         faults.add(fault)
-        onward = _onward(parsed, fault)
-        after = resumption(source.text, start, parsed.span.start, onward)
+        onward = _onward(mistake, fault)
+        after = resumption(source.text, start, mistake.span.start, onward)
         gaps.append(after.gap)
+        if after.start is None:
+            break
         start = after.start
-    readable = without_gaps(source.text, gaps)
-    rest = _attempt(source, readable, Start("program", 0, 0))
-    return (rest if isinstance(rest, Tree) else None), outermost(gaps)
+        mistake = _attempt(source, source.text, start, nothing)
+    rest = _whole(source, without_gaps(source.text, gaps), faults)
+    return (rest if isinstance(rest, ast.Program) else None), outermost(gaps)
 
 
-def _attempt(source: Source, text: str, start: Start) -> Tree[Token] | Mistake:
-    rest = TextSlice(text, start.offset, len(text))
+def _whole(source: Source, text: str, faults: Faults) -> object:
+    """Return the program, or the first mistake in it; `text` has blanks for the gaps."""
+    found = Faults()
+    start = Start("program", 0, 0)
+    program = _attempt(source, text, start, Rules(source, found).make)
+    if isinstance(program, ast.Program):
+        for fault in found:
+            faults.add(fault)
+    return program
+
+
+def _attempt(source: Source, text: str, start: Start, make: Make) -> object:
+    tables = _tables()
     try:
-        return _parser().parse(rest, start=start.rule)
-    except UnexpectedInput as error:
+        return tables.parse(tables.tokens(text, start.offset), start.rule, make)
+    except (UnexpectedCharacters, UnexpectedError) as error:
         return _mistake(source, error, start.offset)
 
 
@@ -141,20 +145,29 @@ def _onward(mistake: Mistake, fault: Diagnostic) -> int | None:
         }:
             return mistake.span.start
         case MisplacedDoc() | MisplacedFileDoc() if mistake.starts_statement:
-            return fault.span.end
+            return _end_of_docs(fault.span)
         case _:
             return None
 
 
-def _mistake(source: Source, error: UnexpectedInput, begin: int) -> Mistake:
-    match error:
-        case UnexpectedCharacters(pos_in_stream=int(at)):
-            return look_around("CHARACTER", Span(source, at, at + 1), (), begin)
-        case UnexpectedToken(token=Token(type="$END")):
-            end = len(source.text)
-            return look_around("$END", Span(source, end, end), error.accepts, begin)
-        case UnexpectedToken(token=Token(start_pos=int(at), end_pos=int(end)) as token):
-            span = Span(source, at, end)
-            return look_around(token.type, span, error.accepts, begin)
-        case _:
-            raise AssertionError(error)
+def _end_of_docs(first: Span) -> int:
+    """Return where the doc comments end that follow one another from the first on."""
+    docs = takewhile(
+        lambda lexeme: lexeme.text.startswith("//"),
+        lexemes(first.source.text, first.start),
+    )
+    return max(lexeme.end for lexeme in docs)
+
+
+def _mistake(
+    source: Source, error: UnexpectedCharacters | UnexpectedError, begin: int
+) -> Mistake:
+    if isinstance(error, UnexpectedCharacters):
+        at = cast("int", error.pos_in_stream)
+        return look_around("CHARACTER", Span(source, at, at + 1), (), begin)
+    token = error.token
+    if token is None:
+        end = Span(source, len(source.text), len(source.text))
+        return look_around(END, end, error.accepts, begin)
+    span = Span(source, cast("int", token.start_pos), cast("int", token.end_pos))
+    return look_around(token.type, span, error.accepts, begin)

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from string import Template
 from typing import TypeAlias
 
+from kerngen.ir.strategies import OPTIONS
 from kerngen.syntax.foreign import TYPES
 from kerngen.syntax.mistake import Mistake
-from kerngen.syntax.wording import CLOSERS, ITEMS, VALUE_STARTS
+from kerngen.syntax.wording import CLOSERS, COMPARISONS, ITEMS, VALUE_STARTS
 
 _Condition: TypeAlias = Callable[[Mistake], bool]
 
@@ -26,6 +27,15 @@ _OPERATORS = frozenset(
 )
 _ENDS = _CLOSING | ITEMS | {"SEMICOLON", "COMMA", "CLOSE_BRACE", "$END"}
 _AFTER_TARGET = frozenset({"ASSIGN", "ASSIGN_OP"})
+_VALUE = frozenset({"FLOAT", "MINUS"})
+_BINARY = COMPARISONS | {
+    "STAR",
+    "SLASH",
+    "PERCENT",
+    "PLUS",
+    "SHIFT_LEFT",
+    "SHIFT_RIGHT",
+}
 
 
 def remedy(mistake: Mistake) -> str:
@@ -111,8 +121,77 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "Write the path of the file in quotes: 'use \"math.kern\";'.",
     ),
     (
+        lambda m: m.kind == "PERCENT" and (m.starts_line or m.starts_statement),
+        "A comment begins with '//'.",
+    ),
+    (
+        lambda m: m.kind == "ARROW" and m.follows_value,
+        "A member is read with '.', as in 'p[i].mass'.",
+    ),
+    (
+        lambda m: m.accepts >= _VALUE
+        and m.text_before(1) == "{"
+        and m.kind in _ENDS
+        and "if" in (lexeme.text for lexeme in m.statement()),
+        "A branch is a value: '{ 0.0 }'.",
+    ),
+    (
+        lambda m: m.kind == "COLON" and "SEMICOLON" in m.accepts,
+        "A statement ends with ';'.",
+    ),
+    (
+        lambda m: m.accepts >= _VALUE and m.text_before(1) == "]" and m.kind in _ENDS,
+        "What is reduced follows the brackets: 'sum[j] x[j]'.",
+    ),
+    (
+        lambda m: m.text_before(1) == "->"
+        and m.item == "fn"
+        and m.kind != "OPEN_PAREN",
+        "A function says what it returns: 'fn f(x: f32) -> f32 { ... }'.",
+    ),
+    (
+        lambda m: m.text_before(1) in {"let", "host"}
+        and m.kind in {"ASSIGN", "OPEN_BRACKET"},
+        "Give it a name: '$before t = ...;'.",
+    ),
+    (
+        lambda m: m.kind in {"OPEN_BRACKET", "ASSIGN"}
+        and m.starts_statement
+        and not _in_file(m),
+        "Name what is written: 'y[i] = ...;'.",
+    ),
+    (
+        lambda m: m.accepts >= _AFTER_TARGET
+        and m.kind == "NAME"
+        and m.text_before(1).isidentifier(),
+        "A value gets its name by 'let': 'let $found = ...;'.",
+    ),
+    (
+        lambda m: m.kind in {"INT", "FLOAT"}
+        and m.text_before(1) == ","
+        and m.text_before(2).isdecimal(),
+        "A point stands before the fraction: '0.5'.",
+    ),
+    (
+        lambda m: m.kind == "COMMA"
+        and "SEMICOLON" in m.accepts
+        and m.text_before(1).isdecimal()
+        and m.source.text[m.span.end : m.span.end + 1].isdecimal(),
+        "A fraction begins with a point: '0.5'.",
+    ),
+    (
+        lambda m: m.kind in {"INT", "FLOAT"}
+        and "ASSIGN" in m.accepts
+        and m.opening is not None,
+        "A default follows a '=': 'alpha: f32 = 1.0'.",
+    ),
+    (
         lambda m: m.kind == "MINUS" and m.source.text.startswith("- >", m.span.start),
         "Write '->', without a blank in it.",
+    ),
+    (
+        lambda m: m.item == m.text_before(1) == "schedule",
+        "Name the kernel: 'schedule name { ... }'.",
     ),
     (
         lambda m: "NAME" in m.accepts and "" != m.item == m.text_before(1),
@@ -124,17 +203,30 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: "OPEN_BRACE" in m.accepts
-        and m.item == "kernel"
-        and (m.starts_line or m.kind in {"LET", "HOST"}),
-        "The body of a kernel stands in braces: '{ ... }'.",
+        and m.item in {"kernel", "fn"}
+        and not m.follows_value
+        and m.kind in {"NAME", "LET", "HOST"},
+        "The body of a kernel or function stands in braces: '{ ... }'.",
     ),
     (
         _closes_nothing,
         "Remove it: what it would close is not open.",
     ),
     (
+        lambda m: m.kind == "PIPE" and m.text_before(1) in {"=", "(", ","},
+        "A function is an item: 'fn f(x: f32) -> f32 { ... }'.",
+    ),
+    (
         _value_is_missing,
         "A value is missing after '$before'.",
+    ),
+    (
+        lambda m: m.kind in {"AMPERSAND", "STAR"} and m.accepts >= _VALUE,
+        "There are no pointers: write the name alone.",
+    ),
+    (
+        lambda m: m.kind in _BINARY and m.accepts >= _VALUE,
+        "A value is missing before '$found'.",
     ),
     (
         lambda m: m.kind == "AT",
@@ -169,6 +261,16 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     (
         lambda m: _in_schedule(m) and m.kind == "COMMA",
         "Options follow each other without commas: 'gemm tile(64, 64, 16) micro(4, 4)'.",
+    ),
+    (
+        lambda m: _in_schedule(m)
+        and m.accepts_only("OPEN_PAREN")
+        and m.text_before(1) in OPTIONS,
+        "A schedule has one strategy: write a second schedule for '$before'.",
+    ),
+    (
+        lambda m: _in_schedule(m) and m.kind == "IF",
+        "A guard follows 'when': 'schedule f when n > 64 { ... }'.",
     ),
     (
         lambda m: _in_schedule(m) and m.accepts_only("OPEN_PAREN"),
@@ -221,10 +323,6 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "There are no lists: pass a tensor, or choose by 'if k == 0 { ... } else { ... }'.",
     ),
     (
-        lambda m: m.kind == "PIPE" and "FLOAT" in m.accepts,
-        "A function is an item: 'fn f(x: f32) -> f32 { ... }'.",
-    ),
-    (
         lambda m: m.accepts >= _AFTER_TARGET and m.kind == "COMMA",
         "Write a statement for each target.",
     ),
@@ -247,6 +345,14 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     (
         lambda m: m.accepts_only("ASSIGN") and m.kind == "OPEN_BRACKET",
         "A host is one number; a 'let' has one per index.",
+    ),
+    (
+        lambda m: m.kind == "OPEN_BRACE" and m.text_before(1) == "]",
+        "What is reduced follows without braces: 'sum[j] x[j]'.",
+    ),
+    (
+        lambda m: m.item == "struct" and m.kind == "ASSIGN",
+        "A field has no default: whoever makes a value says all of it.",
     ),
     (
         lambda m: m.kind == "OPEN_BRACE" and "FLOAT" in m.accepts,
@@ -283,6 +389,14 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     (
         lambda m: m.kind == "COMMA" and "SEMICOLON" in m.accepts,
         "A statement has one value, and ends with ';'.",
+    ),
+    (
+        lambda m: m.source.text.startswith('"""', m.span.start),
+        "A comment begins with '//', what documents an item with '///' before it.",
+    ),
+    (
+        lambda m: m.kind == "FN" and m.is_nested_item,
+        "Move the 'fn' out of the kernel, to the top of the file.",
     ),
     (
         lambda m: m.kind == "STRING",
@@ -338,8 +452,20 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "Outside kernels, write a constant: 'const A: f32 = 1.0;'.",
     ),
     (
+        lambda m: _in_file(m) and m.starts_line and begins_statement(m),
+        "A statement stands in the braces of a kernel.",
+    ),
+    (
         _in_file,
         "A file holds 'use', 'const', 'struct', 'fn', 'kernel' and 'schedule'.",
+    ),
+    (
+        lambda m: _begins(m) and "CLOSE_BRACKET" in m.accepts,
+        "Subscripts are separated by ',', and a product is written with '*'.",
+    ),
+    (
+        lambda m: _begins(m) and m.accepts >= {"CLOSE_PAREN", "COMMA"},
+        "Arguments are separated by ',', and a product is written with '*'.",
     ),
     (
         lambda m: m.follows_value and _begins(m) and m.text_before(1).isidentifier(),

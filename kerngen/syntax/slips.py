@@ -10,6 +10,8 @@ from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import faults, wording
+from kerngen.syntax.foreign import OWN_TYPE, TYPES
+from kerngen.syntax.habits import ForeignType
 from kerngen.syntax.lexemes import Lexeme
 from kerngen.syntax.mistake import Mistake
 
@@ -76,7 +78,8 @@ def not_a_name(mistake: Mistake) -> Diagnostic | None:
     """`kernel my-kernel(...)`, `let x' = ...`, `kernel 2d(...)`."""
     at = mistake.span.start
     before = mistake.before
-    if mistake.accepts <= _WANTS_NAMES and "NAME" in mistake.accepts:
+    wants_name = mistake.accepts <= _WANTS_NAMES and "NAME" in mistake.accepts
+    if wants_name and mistake.text_before(1) != ".":
         match = _BEGINS_WITH_DIGIT.match(mistake.source.text, at)
         return match and _not_a_name(mistake, at, match[0])
     joined = before is not None and before.end == at and _WORD.fullmatch(before.text)
@@ -92,6 +95,10 @@ def not_a_name(mistake: Mistake) -> Diagnostic | None:
 
 
 def _not_a_name(mistake: Mistake, start: int, name: str) -> Diagnostic | None:
+    last = name.rpartition(".")[2]
+    if mistake.text_before(2) == ":" and (last in TYPES or OWN_TYPE.fullmatch(last)):
+        span = Span(mistake.source, start, start + len(name))
+        return ForeignType(span=span, found=name, instead=TYPES.get(last, last))
     instead = re.sub(r"\W", "_", name.replace("'", "_prime"))
     instead = instead if instead[:1].isalpha() else f"_{instead}"
     if instead == name:

@@ -1,4 +1,4 @@
-"""Lark's parse tree to the abstract syntax tree, one method per rule of the grammar.
+"""What each rule of the grammar becomes in the abstract syntax tree, a method for each.
 
 Lists of the grammar become tuples; `[x]` becomes None where it is left out.
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeAlias, cast, final
 
-from lark import Token, Tree
-from lark.tree import Meta
+from lark import Token
 
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Source, Span
@@ -31,27 +30,6 @@ _MOST_DIGITS = 100
 """Python itself refuses to convert more than some thousands."""
 
 
-def tree_to_ast(tree: Tree[Token], source: Source, faults: Faults) -> ast.Program:
-    """Turn the tree of `source` into a `Program`; `faults` gets what is wrong."""
-    rules = Rules(source, faults)
-    # Without recursion, so that deep input can't exhaust Python's stack: a node waits
-    # until its children have left their results on `done`.
-    todo: list[tuple[Tree[Token] | Token | None, bool]] = [(tree, False)]
-    done: list[object] = []
-    while todo:
-        node, children_done = todo.pop()
-        if not isinstance(node, Tree):
-            done.append(node if node is None else rules.token(node))
-        elif not children_done:
-            todo.append((node, True))
-            todo.extend((child, False) for child in reversed(node.children))
-        else:
-            first = len(done) - len(node.children)
-            result = getattr(rules, node.data)(node.meta, *done[first:])
-            done[first:] = [result]
-    return cast("ast.Program", done.pop())
-
-
 @final
 class Rules:
     """What each rule of the grammar, or alias in it, becomes."""
@@ -60,184 +38,179 @@ class Rules:
         self._source = source
         self._faults = faults
 
-    def _span(self, place: Meta | Token) -> Span:
-        start, end = place.start_pos, place.end_pos
-        assert start is not None
-        assert end is not None
-        return Span(self._source, start, end)
+    def make(self, rule: str, parts: list[object], start: int, end: int) -> object:
+        """Return what a rule becomes; names are identifiers, other tokens as they are."""
+        known = [self._token(part) if type(part) is Token else part for part in parts]
+        return getattr(self, rule)(Span(self._source, start, end), *known)
 
-    def token(self, token: Token) -> ast.Identifier | Token:
-        """Make names identifiers; other tokens stay as they are."""
+    def _token(self, token: Token) -> ast.Identifier | Token:
         if token.type in {"NAME", "REDUCE"}:
-            return ast.Identifier(str(token), self._span(token))
+            return ast.Identifier(str(token), self._place(token))
         return token
+
+    def _place(self, token: Token) -> Span:
+        assert token.start_pos is not None
+        assert token.end_pos is not None
+        return Span(self._source, token.start_pos, token.end_pos)
 
     def _whole(self, token: Token) -> int:
         if len(token) > _MOST_DIGITS:
-            span = self._span(token)
+            span = self._place(token)
             self._faults.add(NumberTooLong(span=span, digits=len(token)))
             return 0
         return whole(token)
 
     # Documentation
 
-    def file_docs(self, _meta: Meta, *lines: Token) -> str:
+    def file_docs(self, _span: Span, *lines: Token) -> str:
         return _doc_text(lines)
 
-    def docs(self, _meta: Meta, *lines: Token) -> str:
+    def docs(self, _span: Span, *lines: Token) -> str:
         for line in lines:
-            span = self._span(line)
+            span = self._place(line)
             _, column = self._source.position(span.start)
             if self._source.text[span.start - column + 1 : span.start].strip():
                 self._faults.add(MisplacedDoc(span=span))
         return _doc_text(lines)
 
-    def documented(self, _meta: Meta, doc: str | None, node: Documented) -> Documented:
+    def documented(self, _span: Span, doc: str | None, node: Documented) -> Documented:
         return replace(node, doc=doc or "")
 
-    def described(self, _meta: Meta, _doc: str | None, node: Described) -> Described:
+    def described(self, _span: Span, _doc: str | None, node: Described) -> Described:
         """Leave out the doc: what no output shows is a note to the reader alone."""
         return node
 
     # Items
 
-    def program(self, _meta: Meta, doc: str | None, *items: ast.Item) -> ast.Program:
+    def program(self, _span: Span, doc: str | None, *items: ast.Item) -> ast.Program:
         return ast.Program(doc or "", items)
 
-    def use(self, meta: Meta, path: Token) -> ast.UseItem:
-        return ast.UseItem(path[1:-1], self._span(meta))
+    def use(self, span: Span, path: Token) -> ast.UseItem:
+        return ast.UseItem(path[1:-1], span)
 
     def const(
-        self, meta: Meta, name: ast.Identifier, type_: ast.TypeName, value: ast.Expr
+        self, span: Span, name: ast.Identifier, type_: ast.TypeName, value: ast.Expr
     ) -> ast.ConstItem:
-        return ast.ConstItem(name, type_, value, "", self._span(meta))
+        return ast.ConstItem(name, type_, value, "", span)
 
     def struct(
-        self, meta: Meta, name: ast.Identifier, *fields: ast.StructField
+        self, span: Span, name: ast.Identifier, *fields: ast.StructField
     ) -> ast.StructItem:
-        return ast.StructItem(name, fields, "", self._span(meta))
+        return ast.StructItem(name, fields, "", span)
 
     def plain_field(
         self,
-        meta: Meta,
+        span: Span,
         attributes: tuple[ast.Attribute, ...],
         name: ast.Identifier,
         type_: ast.TypeName,
     ) -> ast.StructField:
-        return ast.StructField(name, type_, attributes, "", self._span(meta))
+        return ast.StructField(name, type_, attributes, "", span)
 
     def attributes(
-        self, _meta: Meta, *attributes: ast.Attribute
+        self, _span: Span, *attributes: ast.Attribute
     ) -> tuple[ast.Attribute, ...]:
         return attributes
 
     def attribute(
-        self, meta: Meta, name: ast.Identifier, value: ast.Expr
+        self, span: Span, name: ast.Identifier, value: ast.Expr
     ) -> ast.Attribute:
-        return ast.Attribute(name, value, self._span(meta))
+        return ast.Attribute(name, value, span)
 
     def function(
         self,
-        meta: Meta,
+        span: Span,
         name: ast.Identifier,
         parameters: tuple[ast.Parameter, ...],
         result: ast.TypeName,
         lets: tuple[ast.LetStatement, ...],
         body: ast.Expr,
     ) -> ast.FunctionItem:
-        return ast.FunctionItem(
-            name, parameters, result, lets, body, "", self._span(meta)
-        )
+        return ast.FunctionItem(name, parameters, result, lets, body, "", span)
 
     def locals(
-        self, _meta: Meta, *lets: ast.LetStatement
+        self, _span: Span, *lets: ast.LetStatement
     ) -> tuple[ast.LetStatement, ...]:
         return lets
 
     def local(
-        self, meta: Meta, name: ast.Identifier, value: ast.Expr
+        self, span: Span, name: ast.Identifier, value: ast.Expr
     ) -> ast.LetStatement:
-        return ast.LetStatement(name, (), value, self._span(meta))
+        return ast.LetStatement(name, (), value, span)
 
     def kernel(
         self,
-        meta: Meta,
+        span: Span,
         name: ast.Identifier,
         parameters: tuple[ast.Parameter, ...],
         outputs: tuple[ast.Parameter, ...] | None,
         *body: ast.Statement,
     ) -> ast.KernelItem:
-        return ast.KernelItem(
-            name, parameters, outputs or (), body, "", self._span(meta)
-        )
+        return ast.KernelItem(name, parameters, outputs or (), body, "", span)
 
     def schedule(
         self,
-        meta: Meta,
+        span: Span,
         kernel: ast.Identifier,
         stage: ast.Identifier | None,
         guard: ast.Expr | None,
         strategy: ast.Identifier,
         options: tuple[ast.Option, ...],
     ) -> ast.ScheduleItem:
-        return ast.ScheduleItem(
-            kernel, stage, guard, strategy, options, self._span(meta)
-        )
+        return ast.ScheduleItem(kernel, stage, guard, strategy, options, span)
 
-    def options(self, _meta: Meta, *options: ast.Option) -> tuple[ast.Option, ...]:
+    def options(self, _span: Span, *options: ast.Option) -> tuple[ast.Option, ...]:
         return options
 
-    def option(self, meta: Meta, name: ast.Identifier, *values: Token) -> ast.Option:
-        return ast.Option(name, tuple(map(self._whole, values)), self._span(meta))
+    def option(self, span: Span, name: ast.Identifier, *values: Token) -> ast.Option:
+        return ast.Option(name, tuple(map(self._whole, values)), span)
 
     # Parameters and types
 
     def parameters(
-        self, _meta: Meta, *parameters: ast.Parameter
+        self, _span: Span, *parameters: ast.Parameter
     ) -> tuple[ast.Parameter, ...]:
         return parameters
 
     def plain_parameter(
         self,
-        meta: Meta,
+        span: Span,
         mut: Token | None,
         name: ast.Identifier,
         type_: ast.TypeName,
         default: ast.Expr | None,
     ) -> ast.Parameter:
-        return ast.Parameter(
-            name, type_, mut is not None, default, "", self._span(meta)
-        )
+        return ast.Parameter(name, type_, mut is not None, default, "", span)
 
     def plain_output(
-        self, meta: Meta, name: ast.Identifier, type_: ast.TypeName
+        self, span: Span, name: ast.Identifier, type_: ast.TypeName
     ) -> ast.Parameter:
-        return ast.Parameter(name, type_, False, None, "", self._span(meta))
+        return ast.Parameter(name, type_, False, None, "", span)
 
     def type(
-        self, meta: Meta, name: ast.Identifier, axes: tuple[ast.Expr, ...] | None
+        self, span: Span, name: ast.Identifier, axes: tuple[ast.Expr, ...] | None
     ) -> ast.TypeName:
-        return ast.TypeName(name, axes, self._span(meta))
+        return ast.TypeName(name, axes, span)
 
     # Statements
 
     def let(
         self,
-        meta: Meta,
+        span: Span,
         name: ast.Identifier,
         binders: tuple[ast.Binder, ...] | None,
         value: ast.Expr,
     ) -> ast.LetStatement:
-        return ast.LetStatement(name, binders or (), value, self._span(meta))
+        return ast.LetStatement(name, binders or (), value, span)
 
     def host(
-        self, meta: Meta, name: ast.Identifier, value: ast.Expr
+        self, span: Span, name: ast.Identifier, value: ast.Expr
     ) -> ast.HostStatement:
-        return ast.HostStatement(name, value, self._span(meta))
+        return ast.HostStatement(name, value, span)
 
     def assignment(
         self,
-        meta: Meta,
+        span: Span,
         name: ast.Identifier,
         subscripts: tuple[ast.Expr, ...] | None,
         members: tuple[ast.TargetMember, ...],
@@ -250,78 +223,76 @@ class Rules:
             members,
             cast("ast.AssignOp", str(op)),
             value,
-            self._span(meta),
+            span,
         )
 
     def members(
-        self, _meta: Meta, *members: ast.TargetMember
+        self, _span: Span, *members: ast.TargetMember
     ) -> tuple[ast.TargetMember, ...]:
         return members
 
     def target_member(
-        self, meta: Meta, name: ast.Identifier, subscripts: tuple[ast.Expr, ...] | None
+        self, span: Span, name: ast.Identifier, subscripts: tuple[ast.Expr, ...] | None
     ) -> ast.TargetMember:
-        return ast.TargetMember(name, subscripts or (), self._span(meta))
+        return ast.TargetMember(name, subscripts or (), span)
 
-    def binders(self, _meta: Meta, *binders: ast.Binder) -> tuple[ast.Binder, ...]:
+    def binders(self, _span: Span, *binders: ast.Binder) -> tuple[ast.Binder, ...]:
         return binders
 
     def binder(
-        self, _meta: Meta, name: ast.Identifier, bound: ast.Expr | None
+        self, _span: Span, name: ast.Identifier, bound: ast.Expr | None
     ) -> ast.Binder:
         return ast.Binder(name, bound)
 
     # Expressions
 
-    def expressions(self, _meta: Meta, *expressions: ast.Expr) -> tuple[ast.Expr, ...]:
+    def expressions(self, _span: Span, *expressions: ast.Expr) -> tuple[ast.Expr, ...]:
         return expressions
 
     def binary(
-        self, meta: Meta, left: ast.Expr, op: Token, right: ast.Expr
+        self, span: Span, left: ast.Expr, op: Token, right: ast.Expr
     ) -> ast.Binary:
-        return ast.Binary(cast("ast.BinaryOp", str(op)), left, right, self._span(meta))
+        return ast.Binary(cast("ast.BinaryOp", str(op)), left, right, span)
 
-    def unary(self, meta: Meta, op: Token, operand: ast.Expr) -> ast.Unary:
-        return ast.Unary(cast("ast.UnaryOp", str(op)), operand, self._span(meta))
+    def unary(self, span: Span, op: Token, operand: ast.Expr) -> ast.Unary:
+        return ast.Unary(cast("ast.UnaryOp", str(op)), operand, span)
 
     def reduction(
         self,
-        meta: Meta,
+        span: Span,
         kind: ast.Identifier,
         binders: tuple[ast.Binder, ...],
         body: ast.Expr,
     ) -> ast.Reduction:
-        return ast.Reduction(
-            cast("ast.ReduceKind", kind.name), binders, body, self._span(meta)
-        )
+        return ast.Reduction(cast("ast.ReduceKind", kind.name), binders, body, span)
 
     def conditional(
-        self, meta: Meta, condition: ast.Expr, then: ast.Expr, otherwise: ast.Expr
+        self, span: Span, condition: ast.Expr, then: ast.Expr, otherwise: ast.Expr
     ) -> ast.Conditional:
-        return ast.Conditional(condition, then, otherwise, self._span(meta))
+        return ast.Conditional(condition, then, otherwise, span)
 
     def subscript(
-        self, meta: Meta, base: ast.Expr, subscripts: tuple[ast.Expr, ...]
+        self, span: Span, base: ast.Expr, subscripts: tuple[ast.Expr, ...]
     ) -> ast.Subscript:
-        return ast.Subscript(base, subscripts, self._span(meta))
+        return ast.Subscript(base, subscripts, span)
 
-    def member(self, meta: Meta, base: ast.Expr, member: ast.Identifier) -> ast.Member:
-        return ast.Member(base, member, self._span(meta))
+    def member(self, span: Span, base: ast.Expr, member: ast.Identifier) -> ast.Member:
+        return ast.Member(base, member, span)
 
     def call(
-        self, meta: Meta, function: ast.Identifier, arguments: tuple[ast.Expr, ...]
+        self, span: Span, function: ast.Identifier, arguments: tuple[ast.Expr, ...]
     ) -> ast.Call:
-        return ast.Call(function, arguments, self._span(meta))
+        return ast.Call(function, arguments, span)
 
-    def number(self, meta: Meta, token: Token) -> ast.Number:
+    def number(self, span: Span, token: Token) -> ast.Number:
         value = self._whole(token) if token.type == "INT" else float(token)
-        return ast.Number(value, self._span(meta))
+        return ast.Number(value, span)
 
-    def boolean(self, meta: Meta, token: Token) -> ast.Boolean:
-        return ast.Boolean(token == "true", self._span(meta))
+    def boolean(self, span: Span, token: Token) -> ast.Boolean:
+        return ast.Boolean(token == "true", span)
 
-    def name(self, meta: Meta, name: ast.Identifier) -> ast.Name:
-        return ast.Name(name.name, self._span(meta))
+    def name(self, span: Span, name: ast.Identifier) -> ast.Name:
+        return ast.Name(name.name, span)
 
 
 def _doc_text(lines: tuple[Token, ...]) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from pathlib import PurePosixPath
 from typing import Any, Final, TypeAlias, final
 
 from kerngen.bench.arguments import Sizes, scalars, sets, tensor_bytes
@@ -18,9 +17,9 @@ from kerngen.bench.measure import (
     measure_in_turn,
     warm_up,
 )
-from kerngen.bench.package import Compiled, functions, imported
 from kerngen.compiler import CompiledModule, Compiler
 from kerngen.ir.nodes import Kernel
+from kerngen.jit.memory import functions, installed
 from kerngen.runtime import (
     Context,
     FeatureError,
@@ -70,7 +69,7 @@ class Subject:
     compiler: Compiler
     name: str
     kernel: Kernel
-    others: tuple[Compiled, ...] = ()
+    others: tuple[CompiledModule, ...] = ()
 
     def compiled(self, stage: str, candidate: Candidate | None) -> CompiledModule:
         """Compile the kernel with a candidate before its schedules, or with those alone."""
@@ -87,8 +86,7 @@ class Subject:
     @contextmanager
     def imported(self, compiled: CompiledModule) -> Generator[KernelFunction]:
         """Yield the function of the kernel, compiled in one way, for a block."""
-        folder = PurePosixPath(self.name).parent if self.others else PurePosixPath()
-        with imported([Compiled(compiled, folder), *self.others]) as modules:
+        with installed([*self.others, compiled]) as modules:
             yield functions(compiled, modules[self.name])[self.kernel.name]
 
 

@@ -9,13 +9,16 @@ from typing import Final, final
 
 from kerngen.bench.arguments import Sizes
 from kerngen.bench.words import duration
+from kerngen.format.form import formatted
 from kerngen.schedule.program import (
     EVERYWHERE_BYTES,
     EVERYWHERE_INVOCATIONS,
     ScheduledStage,
 )
+from kerngen.source.text import Source
 from kerngen.tune.candidates import Candidate
 from kerngen.tune.checked import EXACT_BELOW, words
+from kerngen.tune.merge import earlier, subject_of
 
 HEADING: Final = "//! Schedules found by 'kerngen tune'."
 
@@ -36,6 +39,15 @@ class Winner:
     after: float
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The text of a file, and how much of what it said before is `kept` in it."""
+
+    text: str
+    kept: int
+
+
 def write_winners(
     winners: Sequence[Winner],
     *,
@@ -43,31 +55,48 @@ def write_winners(
     used: str,
     whole: bool,
     about: Mapping[str, str],
-) -> str:
-    """Return the text of the file.
+    present: str = "",
+) -> Written:
+    """Return the text of the file, in its canonical form.
 
     `used` is the path of the kernel's file from there; `about` says where and when, in
-    comments.  A kernel that is a `whole` stage is named without it.
+    comments.  A kernel that is a `whole` stage is named without it.  What the `present`
+    text of the file says of other sizes and kernels comes behind what is new, which
+    therefore counts where both would.
     """
-    lines = [HEADING, "//!", *(f"//! {name}: {text}" for name, text in about.items())]
-    lines += ["", f'use "{used}";']
     shapes = [winner.sizes for winner in winners]
-    for winner in winners:
-        lines += ["", *_item(winner, kernel, shapes, whole=whole)]
-    return "\n".join(lines) + "\n"
+    blocks = [
+        "\n".join(_item(winner, kernel, shapes, whole=whole)) for winner in winners
+    ]
+    kept = earlier(present, {subject_of(block) for block in blocks})
+    said = [*(f"{name}: {text}" for name, text in about.items()), *kept.origins]
+    heading = [HEADING, "//!", *(f"//! {line}" for line in dict.fromkeys(said))]
+    uses = dict.fromkeys((f'use "{used}";', *kept.uses))
+    parts = ["\n".join(heading), "\n".join(uses), *blocks, *kept.blocks]
+    text = formatted(Source("tuned.kern", "\n\n".join(parts) + "\n"))
+    return Written(text, len(kept.blocks))
+
+
+def subject(kernel: str, stage: str, sizes: Sizes, *, whole: bool) -> str:
+    """Return what a block is about that holds the winner for a stage at some sizes."""
+    target = _target(kernel, stage, whole=whole)
+    return f"{target}, {words(sizes)}" if sizes else target
+
+
+def _target(kernel: str, stage: str, *, whole: bool) -> str:
+    return kernel if whole else f"{kernel}.{stage}"
 
 
 def _item(
     winner: Winner, kernel: str, shapes: Iterable[Sizes], *, whole: bool
 ) -> Iterator[str]:
-    target = kernel if whole else f"{kernel}.{winner.stage}"
+    target = _target(kernel, winner.stage, whole=whole)
+    at = subject(kernel, winner.stage, winner.sizes, whole=whole)
     if winner.candidate is None or winner.scheduled is None:
-        at = f"{target}, {words(winner.sizes)}" if winner.sizes else target
         yield f"// {at}: {duration(winner.before)}; nothing was faster."
         return
     before, after = duration(winner.before), duration(winner.after)
-    at = f"{words(winner.sizes)}: " if winner.sizes else ""
-    yield f"// {at}{after}, before {before}."
+    yield f"// {at}: {after}, before {before}."
     bounds = " and ".join((*_range(winner.sizes, shapes), *_needs(winner.scheduled)))
     when = f" when {bounds}" if bounds else ""
     yield f"schedule {target}{when} {{ {winner.candidate.text} }}"

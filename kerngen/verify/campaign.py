@@ -3,256 +3,166 @@
 from __future__ import annotations
 
 import time
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 import hypothesis
-from hypothesis import HealthCheck, Phase, Verbosity
-from hypothesis.errors import Unsatisfiable
+from hypothesis.errors import Flaky, Unsatisfiable
 
-from kerngen.runtime import (
-    FeatureError,
-    LimitError,
-    OutOfMemoryError,
-    UniformRangeError,
-    ValidationError,
-)
+from kerngen.runtime import FeatureError, UniformRangeError
 from kerngen.runtime.kernel import Schedule, Variant
-from kerngen.verify.draw import Drawn, calls
-from kerngen.verify.fault import Fault, Tally, WrongError
+from kerngen.verify.draw import Drawn
+from kerngen.verify.effort import SPENT, Effort, StopError
+from kerngen.verify.fault import LOST, WrongError
 from kerngen.verify.guarded import PATTERNS, Guarded
-from kerngen.verify.large import check_large, large_call
+from kerngen.verify.large import check_large, large_sizes
 from kerngen.verify.meaning import Subject
+from kerngen.verify.ordinary import hazards_of
 from kerngen.verify.overlaps import overlaps
+from kerngen.verify.plain import call_at
+from kerngen.verify.result import (
+    OVERLAPS,
+    REFERENCE,
+    Counterexample,
+    Result,
+    Verdict,
+)
 from kerngen.verify.shrink import plainer
-from kerngen.verify.sizes import Fitting, Sizes
-from kerngen.verify.trial import Given, Trial
+from kerngen.verify.sizes import Fitting
+from kerngen.verify.trial import UNAVAILABLE, Given, Trial
 from kerngen.verify.ways import Way, ways
 
-REFERENCE: Final = "NumPy reference"
-OVERLAPS: Final = "overlaps refused"
+Run: TypeAlias = Callable[[Given], None]
+
 _LARGE_SECONDS: Final = 5.0
 """What must be left of a budget for a large call."""
-_UNAVAILABLE: Final = (LimitError, FeatureError, OutOfMemoryError)
-_UNCHECKED: Final[tuple[HealthCheck, ...]] = (
-    HealthCheck.data_too_large,
-    HealthCheck.filter_too_much,
-    HealthCheck.too_slow,
-    HealthCheck.large_base_example,
-)
-"""What hypothesis would warn of: calls that kernels refuse, and slow adapters."""
+_PLAINER_SECONDS: Final = 10.0
+"""For how long hypothesis may look for a plainer call that fails."""
+_INTERRUPTED: Final = "interrupted"
+_REFUSED: Final = 20
+"""How many calls an adapter may refuse before the first that it takes."""
 
 
-class Verdict(Enum):
-    """What became of one way to run a kernel."""
-
-    HELD = "held"
-    WRONG = "wrong"
-    NOT_RUN = "not run"
-    UNCALLED = "no call found"
-
-
-@final
-@dataclass(frozen=True)
-class Counterexample:
-    """The plainest call found that goes wrong, and how."""
-
-    given: Given
-    fault: Fault
-
-
-@final
-@dataclass(frozen=True)
-class Result:
-    """What was found of one way to run a kernel; `why` says why it was not run.
-
-    `large` are the lengths of a call with more workgroups than one dimension holds.
-    """
-
-    file: str
-    kernel: str
-    stage: str
-    strategy: str
-    variant: str
-    verdict: Verdict
-    tally: Tally
-    subject: Subject
-    why: str = ""
-    counterexample: Counterexample | None = None
-    large: Sizes = ()
-
-    @property
-    def schedule(self) -> str:
-        """Stage, strategy and variant."""
-        return " ".join(filter(None, (self.stage, self.strategy, self.variant)))
-
-
-@final
-class BudgetSpent(BaseException):
-    """There is no time left: it ends hypothesis's run from within."""
-
-
-@final
-@dataclass(frozen=True)
-class Effort:
-    """How many calls of each way are made up, from which seed, and until when.
-
-    A way that has been called at all ends `soon`, so that there is time for the others.
-    """
-
-    examples: int
-    seed: int
-    deadline: float = float("inf")
-    soon: float = float("inf")
-
-    def shared(self, left: int) -> Effort:
-        """Return what one way may take, if so many are left."""
-        now = time.monotonic()
-        return replace(self, soon=now + (self.deadline - now) / max(left, 1))
-
-    def check(self, tally: Tally) -> None:
-        """Stop if there is no time left."""
-        now = time.monotonic()
-        if now > self.deadline or (tally.cases and now > self.soon):
-            raise BudgetSpent
-
-    def hold(self, what: str, fitting: Fitting, check: Callable[[Drawn], None]) -> None:
-        """Let hypothesis make calls up; it raises what the plainest failing one raises."""
-
-        @hypothesis.seed(zlib.crc32(f"{self.seed} {what}".encode()))
-        @hypothesis.settings(
-            max_examples=self.examples,
-            database=None,
-            deadline=None,
-            derandomize=False,
-            phases=(Phase.generate, Phase.shrink),
-            report_multiple_bugs=False,
-            suppress_health_check=_UNCHECKED,
-            verbosity=Verbosity.quiet,
-            print_blob=False,
-        )
-        @hypothesis.given(calls(fitting))
-        def hold(drawn: Drawn) -> None:
-            check(drawn)
-
-        hold()
+def _ignore(name: str) -> None:
+    """Show nothing."""
+    del name
 
 
 @final
 @dataclass
 class Campaign:
-    """Holds kernels to their meaning on one adapter; `left` ways are to share the time.
+    """Holds kernels to their meaning on one adapter.
 
     How workgroups fold depends on the schedule, little on the kernel: so there is one
-    large call for each strategy and variant.
+    large call for each strategy and variant.  `watch` is told what comes next.  Ctrl-C
+    ends it: what was found is yielded, then no more, and it is `interrupted`.
     """
 
     guarded: Guarded
     effort: Effort
-    left: int
+    only: str = ""
+    watch: Callable[[str], None] = _ignore
+    interrupted: bool = False
     folded: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
-    def results(self, file: str, subject: Subject, only: str = "") -> Iterator[Result]:
-        """Yield what is found of each way to run a kernel, `only` some schedules."""
-        for way in ways(subject.runtime):
-            blank = self._blank(file, subject, way)
-            if only in blank.schedule:
-                yield self._large(self._result(blank, way), way)
-        plain = reference_way(subject)
-        blank = self._blank(file, subject, plain)
-        if only in blank.schedule:
-            yield self._result(blank, plain, is_reference=True)
-        if not only:
-            yield from self._overlaps(replace(blank, strategy=OVERLAPS), plain)
+    def results(self, chosen: Sequence[tuple[str, Subject]]) -> Iterator[Result]:
+        """Yield what is found of each way to run kernels, which come with their files."""
+        planned = self.planned(chosen)
+        for number, (blank, way) in enumerate(planned):
+            self.watch(f"{blank.kernel} {blank.schedule}")
+            effort = self.effort.shared(len(planned) - number)
+            yield from self._found(blank, way, effort)
+            if self.interrupted:
+                return
+            self.guarded.renew()
 
-    def _blank(self, file: str, subject: Subject, way: Way) -> Result:
-        is_way = bool(way.schedule.variants)
-        return Result(
-            file,
-            subject.kernel.name,
-            way.name if is_way else "",
-            way.schedule.strategy,
-            way.variant.name,
-            Verdict.HELD,
-            Tally(),
-            subject,
-        )
+    def planned(
+        self, chosen: Sequence[tuple[str, Subject]]
+    ) -> list[tuple[Result, Way]]:
+        """Return the ways that are to be run, `only` some schedules, still blank."""
+        return [
+            (blank, way)
+            for file, subject in chosen
+            for way in (*ways(subject.runtime), reference_way(subject))
+            if self.only in (blank := blank_result(file, subject, way)).schedule
+        ]
 
-    def _result(self, blank: Result, way: Way, *, is_reference: bool = False) -> Result:
-        """Hold one way to calls that are made up."""
+    def _found(self, blank: Result, way: Way, effort: Effort) -> Iterator[Result]:
         fitting = Fitting(blank.subject, way)
+        if blank.on_device:
+            trial = Trial(self.guarded, fitting, blank.tally)
+            result = self._held(blank, trial, trial.check, effort)
+            yield self._large(result, trial, effort)
+            return
         trial = Trial(self.guarded, fitting, blank.tally)
-        run = trial.refer if is_reference else trial.check
-        effort = self.effort.shared(self.left)
-        self.left -= 1
-        failed: list[Given] = []
+        result = self._held(blank, trial, trial.refer, effort)
+        yield replace(result, hazards=hazards_of(fitting))
+        if not self.only and not self.interrupted:
+            yield from self._overlaps(blank, fitting)
 
-        def check(drawn: Drawn) -> None:
-            effort.check(trial.tally)
-            given = given_of(drawn, fitting)
-            try:
-                run(given)
-            except UniformRangeError:
-                hypothesis.reject()
-            except (WrongError, ValidationError):
-                failed.append(given)
-                raise
-
+    def _held(self, blank: Result, trial: Trial, run: Run, effort: Effort) -> Result:
+        """Hold one way to calls that are made up."""
+        calls = _Calls(trial, run, effort)
+        unsteady, cut = False, ""
         try:
-            effort.hold(f"{blank.kernel} {blank.schedule}", fitting, check)
-        except BudgetSpent:
-            if blank.tally.cases:
-                return blank
-            return replace(blank, verdict=Verdict.NOT_RUN, why="the budget was spent")
-        except Unsatisfiable:
+            effort.hold(f"{blank.kernel} {blank.schedule}", trial.fitting, calls.check)
+        except Flaky:
+            unsteady = True
+        except KeyboardInterrupt:
+            self.interrupted, cut = True, _INTERRUPTED
+        except StopError as stop:
+            cut = stop.why
+        except (Unsatisfiable, WrongError):
             pass
-        except _UNAVAILABLE as error:
-            return replace(blank, verdict=Verdict.NOT_RUN, why=str(error))
-        except (WrongError, ValidationError) as error:
-            found = self._plainest(run, fitting, failed[-1], fault_of(error))
+        if calls.failed:
+            found = self._plainest(run, trial.fitting, calls.failed[-1], unsteady)
             return replace(blank, verdict=Verdict.WRONG, counterexample=found)
-        if not blank.tally.cases:
-            return replace(blank, verdict=Verdict.UNCALLED, why="no lengths suit it")
-        return blank
+        why = "; ".join(filter(None, (calls.missing, cut)))
+        blank = replace(blank, cut=bool(cut))
+        if blank.tally.cases:
+            return replace(blank, why=why and f"but not all: {why}")
+        if why:
+            return replace(blank, verdict=Verdict.NOT_RUN, why=why)
+        return replace(blank, verdict=Verdict.UNCALLED, why="no lengths suit it")
 
-    def _large(self, result: Result, way: Way) -> Result:
+    def _large(self, result: Result, trial: Trial, effort: Effort) -> Result:
         """Make a large call too, if none by such a schedule was made yet."""
-        kind = way.schedule.strategy, way.variant.name
-        late = (
-            time.monotonic() > self.effort.shared(self.left + 1).soon - _LARGE_SECONDS
-        )
-        if kind in self.folded or result.verdict is not Verdict.HELD or late:
+        kind = result.strategy, result.variant
+        held = result.verdict is Verdict.HELD and not self.interrupted
+        sizes = large_sizes(trial) if held and kind not in self.folded else None
+        if sizes is None:
             return result
-        trial = Trial(self.guarded, Fitting(result.subject, way), result.tally)
-        given = large_call(trial)
-        if given is None:
-            return result
+        if time.monotonic() > effort.soon - _LARGE_SECONDS:
+            return _not_large(result, SPENT, cut=True)
         self.folded.add(kind)
+        given = call_at(trial.fitting, sizes)
         try:
             check_large(trial, given)
-        except _UNAVAILABLE as error:
-            return replace(result, why=f"but no large call: {error}")
-        except (WrongError, ValidationError) as error:
-            found = Counterexample(given, fault_of(error))
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return _not_large(result, _INTERRUPTED, cut=True)
+        except UNAVAILABLE as error:
+            return _not_large(result, str(error))
+        except WrongError as error:
+            found = Counterexample(given, error.fault)
             return replace(result, verdict=Verdict.WRONG, counterexample=found)
         return replace(result, large=given.sizes)
 
-    def _overlaps(self, blank: Result, way: Way) -> Iterator[Result]:
+    def _overlaps(self, blank: Result, fitting: Fitting) -> Iterator[Result]:
         """Pass tensors twice that may not be."""
-        blank = replace(blank, tally=Tally())
-        first = ways(blank.subject.runtime)[0]
-        trial = Trial(self.guarded, Fitting(blank.subject, first), blank.tally)
-        for given in overlaps(Fitting(blank.subject, way)):
+        subject = blank.subject
+        blank = Result(blank.file, blank.kernel, "", OVERLAPS, "", subject)
+        first = Fitting(subject, ways(subject.runtime)[0])
+        trial = Trial(self.guarded, first, blank.tally)
+        for given in overlaps(fitting):
             try:
                 trial.run(given, PATTERNS[0])
-            except _UNAVAILABLE as error:
+            except UNAVAILABLE as error:
                 yield replace(blank, verdict=Verdict.NOT_RUN, why=str(error))
                 return
             except WrongError as error:
-                found = Counterexample(given, fault_of(error))
+                found = Counterexample(given, error.fault)
                 yield replace(blank, verdict=Verdict.WRONG, counterexample=found)
                 return
             blank.tally.cases += 1
@@ -260,31 +170,81 @@ class Campaign:
             yield blank
 
     def _plainest(
-        self, run: Callable[[Given], None], fitting: Fitting, given: Given, fault: Fault
+        self, run: Run, fitting: Fitting, found: Counterexample, unsteady: bool
     ) -> Counterexample:
         """Return the call with plainer numbers that go wrong in the same way."""
-        faults = {0: fault}
+        if unsteady or self.interrupted or found.fault.kind == LOST:
+            return replace(found, unsteady=unsteady)
+        best = [found]
 
         def fails(candidate: Given) -> bool:
             try:
                 run(candidate)
-            except (WrongError, ValidationError) as error:
-                found = fault_of(error)
-                if found.kind == fault.kind:
-                    faults[0] = found
+            except WrongError as error:
+                if error.fault.kind == found.fault.kind:
+                    best.append(Counterexample(candidate, error.fault))
                     return True
-            except UniformRangeError:
+            except (UniformRangeError, *UNAVAILABLE):
                 pass
             return False
 
-        return Counterexample(plainer(given, fitting, fails), faults[0])
+        try:
+            plainer(found.given, fitting, fails)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        return best[-1]
 
 
-def fault_of(error: Exception) -> Fault:
-    """Return what an error says."""
-    if isinstance(error, WrongError):
-        return error.fault
-    return Fault("refused", str(error))
+@final
+@dataclass
+class _Calls:
+    """The calls of one way: those that went wrong, and why others could not be made."""
+
+    trial: Trial
+    run: Run
+    effort: Effort
+    failed: list[Counterexample] = field(default_factory=list[Counterexample])
+    missing: str = ""
+    refused: int = 0
+    _until: float = float("inf")
+
+    def check(self, drawn: Drawn) -> None:
+        """Make a call, and raise WrongError if it goes wrong."""
+        if time.monotonic() > self._until:
+            raise StopError
+        if not self.failed:
+            self.effort.check(self.trial.tally.cases)
+        given = given_of(drawn, self.trial.fitting)
+        try:
+            self.run(given)
+        except UniformRangeError:
+            hypothesis.reject()
+        except UNAVAILABLE as error:
+            self.missing = str(error)
+            self.refused += 1
+            in_vain = not self.trial.tally.cases and self.refused >= _REFUSED
+            if in_vain or isinstance(error, FeatureError):
+                raise StopError from None
+            hypothesis.reject()
+        except WrongError as error:
+            self._until = min(self._until, time.monotonic() + _PLAINER_SECONDS)
+            self.failed.append(Counterexample(given, error.fault))
+            if error.fault.kind == LOST:
+                raise StopError from None
+            raise
+
+
+def blank_result(file: str, subject: Subject, way: Way) -> Result:
+    """Return what is filled in once a way was run."""
+    stage = way.name if way.schedule.variants else ""
+    names = stage, way.schedule.strategy, way.variant.name
+    return Result(file, subject.kernel.name, *names, subject)
+
+
+def _not_large(result: Result, why: str, *, cut: bool = False) -> Result:
+    """Say why no large call was made, unless less than that is said to be missing."""
+    said = result.why or f"but no large call: {why}"
+    return replace(result, why=said, cut=result.cut or cut)
 
 
 def given_of(drawn: Drawn, fitting: Fitting) -> Given:

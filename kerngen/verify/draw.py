@@ -89,9 +89,18 @@ def inputs_of(kernel: Kernel) -> list[Any]:
     return [tensor for tensor in kernel.tensors if tensor.role is not Role.OUTPUT]
 
 
-@st.composite
-def calls(draw: Callable[..., Any], fitting: Fitting) -> Drawn:
-    """Draw a call that a kernel takes, and that runs the way in question."""
+def calls(fitting: Fitting) -> st.SearchStrategy[Drawn]:
+    """Draw calls that a kernel takes, and that run the way in question."""
+
+    # Not an argument: hypothesis would print all that it holds.
+    @st.composite
+    def calls(draw: Callable[..., Any]) -> Drawn:
+        return _call(draw, fitting)
+
+    return calls()
+
+
+def _call(draw: Callable[..., Any], fitting: Fitting) -> Drawn:
     sizes = fitting.near(
         tuple((name, draw(_length(fitting, name))) for name in fitting.names)
     )

@@ -45,16 +45,12 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
-from kerngen.ir.walk import children
 from kerngen.verify import number, vectors
-from kerngen.verify.functions import (
-    INTEGER_OPERATORS,
-    convert,
-    of_floats,
-    of_integers,
-    wrap,
-)
+from kerngen.verify.functions import convert, of_floats, of_integers, wrap
+from kerngen.verify.hazards import Watch
 from kerngen.verify.number import Array, Number
+from kerngen.verify.operators import operation
+from kerngen.verify.places import doubted, grid, taken
 
 Contents: TypeAlias = "Number | Computed | Mapping[str, Contents]"
 """What a tensor or parameter holds: numbers, or of a struct the contents of each field.
@@ -62,14 +58,6 @@ Contents: TypeAlias = "Number | Computed | Mapping[str, Contents]"
 The axes of a tensor come first, then those of fixed arrays, then components.
 """
 
-_RELATIONS: Final[Mapping[str, np.ufunc]] = {
-    "==": np.equal,
-    "!=": np.not_equal,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-}
 _REDUCTIONS: Final[Mapping[str, Callable[[Number, int], Number]]] = {
     "sum": number.total,
     "prod": number.product,
@@ -133,6 +121,7 @@ class Evaluator:
     functions: Mapping[str, Function]
     lengths: Mapping[str, int]
     contents: Mapping[str, Contents]
+    watch: Watch | None = None
 
     def length(self, extent: Extent) -> int:
         """Return the length of an axis."""
@@ -143,33 +132,18 @@ class Evaluator:
         match expr:
             case Constant(value=value, type=type_) | ConstRef(value=value, type=type_):
                 return _literal(value, type_)
-            case IndexValue(index=index):
-                return number.known(scope.indices[index.name])
             case DimValue(name=name):
                 return number.known(np.asarray(self.lengths[name], np.int64))
-            case UniformValue(name=name, path=path):
-                return self._read(self.contents[name], (), path, scope)
+            case IndexValue(index=index):
+                return number.known(scope.indices[index.name])
             case LocalValue(name=name):
                 return scope.locals[name]
-            case Load(tensor=tensor, subscripts=subscripts, path=path):
-                return self._read(self.contents[tensor.name], subscripts, path, scope)
-            case Swizzle(operand=operand, components=components):
-                places = ["xyzw".index(c) for c in components]
-                taken: Any = places if len(places) > 1 else places[0]
-                return self.of(operand, scope)[..., taken]
-            case Part():
-                return self._part(expr, scope)
-            case Construct():
-                return self._construct(expr, scope)
-            case Unary():
-                return self._unary(expr, scope)
-            case Binary():
-                return self._binary(expr, scope)
-            case Select():
-                return self._select(expr, scope)
-            case Cast(operand=operand, type=type_):
-                given = self.of(operand, scope)
-                return convert(given, scalar_of(operand.type), scalar_of(type_))
+            case UniformValue() | Load():
+                return self._loaded(expr, scope)
+            case Swizzle() | Part() | Construct():
+                return self._rearranged(expr, scope)
+            case Unary() | Binary() | Select() | Cast():
+                return self._operation(expr, scope)
             case BuiltinCall():
                 return self._builtin(expr, scope)
             case FunctionCall():
@@ -180,6 +154,13 @@ class Evaluator:
                 assert_never(expr)
 
     # Reads
+
+    def _loaded(self, expr: UniformValue | Load, scope: Scope) -> Number:
+        match expr:
+            case UniformValue(name=name, path=path):
+                return self._read(self.contents[name], (), path, scope)
+            case Load(tensor=tensor, subscripts=subscripts, path=path):
+                return self._read(self.contents[tensor.name], subscripts, path, scope)
 
     def _read(
         self,
@@ -199,7 +180,7 @@ class Evaluator:
         assert isinstance(contents, Number | Computed)
         if not places:
             return contents if isinstance(contents, Number) else contents.at(())
-        return _taken(contents, [self._place(p, scope) for p in places])
+        return taken(contents, [self._place(p, scope) for p in places])
 
     def _place(self, place: Subscript, scope: Scope) -> Number:
         match place:
@@ -209,6 +190,19 @@ class Evaluator:
                 return self.of(value, scope)
             case _:
                 assert_never(place)
+
+    # Vectors
+
+    def _rearranged(self, expr: Swizzle | Part | Construct, scope: Scope) -> Number:
+        match expr:
+            case Swizzle(operand=operand, components=components):
+                places = ["xyzw".index(c) for c in components]
+                at: Any = places if len(places) > 1 else places[0]
+                return self.of(operand, scope)[..., at]
+            case Part():
+                return self._part(expr, scope)
+            case Construct():
+                return self._construct(expr, scope)
 
     def _part(self, expr: Part, scope: Scope) -> Number:
         """Return a component of a vector or a column of a matrix."""
@@ -224,7 +218,7 @@ class Evaluator:
 
         found = whole.map(take)
         doubt = place.unsure.reshape((*place.unsure.shape, *(1,) * (inner - 1)))
-        return _doubted(found, doubt)
+        return doubted(found, doubt)
 
     def _construct(self, expr: Construct, scope: Scope) -> Number:
         parts = [self.of(part, scope) for part in expr.parts]
@@ -243,6 +237,18 @@ class Evaluator:
 
     # Operators
 
+    def _operation(self, expr: Unary | Binary | Select | Cast, scope: Scope) -> Number:
+        match expr:
+            case Unary():
+                return self._unary(expr, scope)
+            case Binary():
+                return self._binary(expr, scope)
+            case Select():
+                return self._select(expr, scope)
+            case Cast(operand=operand, type=type_):
+                given = self.of(operand, scope)
+                return convert(given, scalar_of(operand.type), scalar_of(type_))
+
     def _unary(self, expr: Unary, scope: Scope) -> Number:
         operand, scalar = self.of(expr.operand, scope), scalar_of(expr.type)
         if expr.op == "not":
@@ -259,7 +265,10 @@ class Evaluator:
         if expr.op == "*" and 2 in ranks and 0 not in ranks:
             return vectors.multiplied(left, right, a, b)
         left, right = vectors.widened(left, a, b), vectors.widened(right, b, a)
-        return _operation(expr.op, left, right, scalar_of(a))
+        result = operation(expr.op, left, right, scalar_of(a))
+        if self.watch and scalar_of(a) is Scalar.F32:
+            self.watch.operator(expr.op, left, right, result)
+        return result
 
     def _select(self, expr: Select, scope: Scope) -> Number:
         condition = self.of(expr.condition, scope)
@@ -280,7 +289,10 @@ class Evaluator:
             for value, argument in zip(given, expr.arguments, strict=True)
         ]
         if scalar_of(first) is Scalar.F32:
-            return of_floats(expr.builtin, wide)
+            result = of_floats(expr.builtin, wide)
+            if self.watch:
+                self.watch.builtin(expr.builtin, wide, result)
+            return result
         return of_integers(expr.builtin, wide, scalar_of(first))
 
     def _call(self, expr: FunctionCall, scope: Scope) -> Number:
@@ -310,25 +322,16 @@ class Evaluator:
 
         terms, scalar = body.map(spread), scalar_of(expr.type)
         if scalar is Scalar.F32:
-            return _REDUCTIONS[expr.kind](terms, axes)
+            result = _REDUCTIONS[expr.kind](terms, axes)
+            if self.watch:
+                self.watch.reduction(expr.kind, terms, axes, result)
+            return result
         over = tuple(range(axes))
         start: dict[str, Any] = {}
         if expr.kind in {"max", "min"}:
             start["initial"] = _LIMITS[scalar][expr.kind == "min"]
         value = _JOINS[expr.kind].reduce(terms.value, axis=over, **start)
         return number.unsure_where(wrap(value, scalar), terms.unsure.any(over))
-
-
-def grid(
-    indices: tuple[Index, ...], extents: tuple[int, ...], rank: int
-) -> dict[str, Array]:
-    """Return the values of indices that are the first axes of a domain."""
-    return {
-        index.name: np.arange(extent, dtype=np.int64).reshape(
-            *(1,) * axis, extent, *(1,) * (rank - axis - 1)
-        )
-        for axis, (index, extent) in enumerate(zip(indices, extents, strict=True))
-    }
 
 
 def _literal(value: float, type_: Scalar) -> Number:
@@ -340,70 +343,3 @@ def _literal(value: float, type_: Scalar) -> Number:
 def _widest(expr: BuiltinCall) -> ValueType:
     types = (argument.type for argument in expr.arguments)
     return next((t for t in types if isinstance(t, Vector)), expr.type)
-
-
-def _taken(contents: Number | Computed, places: list[Number]) -> Number:
-    """Return the elements at places, clamped to their axes.
-
-    The host checks those that the language does not clamp, unless the domain is empty,
-    in an index that they may not depend on.
-    """
-    shape = contents.shape
-    around = np.broadcast_shapes(*(p.value.shape for p in places))
-    if 0 in shape[: len(places)] or 0 in around:
-        whole = (*around, *shape[len(places) :])
-        never = np.full(whole, np.inf)
-        return Number(np.zeros(whole, contents.dtype), never, never)
-    key: list[Array] = []
-    for place, length in zip(places, shape, strict=False):
-        key.append(np.clip(place.value, 0, length - 1))
-    found = contents.at(key)
-    doubts = [p.unsure for p in places if p.error.any()]
-    if not doubts:
-        return found
-    doubt = np.asarray(sum(doubt.astype(np.int64) for doubt in doubts) > 0)
-    inner = found.value.ndim - len(around)
-    return _doubted(found, doubt.reshape((*doubt.shape, *(1,) * inner)))
-
-
-def _doubted(found: Number, doubt: Array) -> Number:
-    """Return numbers that nothing is known of where there is a doubt."""
-    if not doubt.any():
-        return found
-    error = np.where(doubt, np.inf, found.error)
-    return Number(found.value, error, np.where(doubt, np.inf, found.size))
-
-
-def _operation(op: str, left: Number, right: Number, scalar: Scalar) -> Number:
-    """Apply an operator to numbers, component by component."""
-    if op in {"and", "or"}:
-        return _logic(op, left, right)
-    if op in _RELATIONS:
-        if scalar is Scalar.F32:
-            return number.compare(left, right, _RELATIONS[op])
-        answer = _RELATIONS[op](left.value, right.value)
-        return number.unsure_where(answer, left.unsure | right.unsure)
-    if scalar is Scalar.F32:
-        return number.FLOAT_OPERATORS[op](left, right)
-    value = INTEGER_OPERATORS[op](left.value, right.value)
-    return number.unsure_where(wrap(value, scalar), left.unsure | right.unsure)
-
-
-def _logic(op: str, left: Number, right: Number) -> Number:
-    """Join truth values: one that is known may decide."""
-    stop = op == "or"
-    decided = (~left.unsure & (left.value == stop)) | (
-        ~right.unsure & (right.value == stop)
-    )
-    answer = (left.value | right.value) if stop else (left.value & right.value)
-    unsure = (left.unsure | right.unsure) & ~decided
-    return number.unsure_where(np.where(decided, stop, answer), unsure)
-
-
-def chains(expr: Expr) -> tuple[tuple[Extent, ...], ...]:
-    """Return the extents of reductions that lie in each other, from the outside in."""
-    inner = tuple(chain for child in children(expr) for chain in chains(child))
-    if isinstance(expr, Reduce):
-        own = tuple(index.extent for index in expr.indices)
-        inner = tuple((*own, *chain) for chain in inner or ((),))
-    return tuple(dict.fromkeys(inner))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from kerngen.ir.memory import MemoryType
 from kerngen.verify.contents import leaves
 from kerngen.verify.number import Number
+
+LOST: Final = "lost"
+"""The kind of a fault that ends the device: no call can be made there any more."""
 
 
 @final

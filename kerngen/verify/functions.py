@@ -129,6 +129,12 @@ _FLOATS: Final[Mapping[str, Function]] = {
 }
 
 
+def plain_value(name: str, values: Sequence[Array]) -> Array | None:
+    """Return a function's value in double; None for those that are made of others."""
+    function = _FLOATS.get(name)
+    return None if function is None else np.asarray(function(*values), np.float64)
+
+
 def of_floats(name: str, arguments: Sequence[Number]) -> Number:
     """Apply a function to f32 numbers (and, for `ldexp`, an integer)."""
     if name in {"is_nan", "is_finite"}:

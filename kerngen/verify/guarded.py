@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 import kerngen.runtime as gpu
 from kerngen.runtime.gpu import COPY_DST, COPY_SRC, STORAGE, Descriptor, GPUDevice
 from kerngen.runtime.native import MakeModule, unchecked_modules
+from kerngen.runtime.shapes import round_up
 from kerngen.runtime.storage import Lease
 
 BEFORE: Final = 4096
@@ -70,7 +71,7 @@ class GuardedBuffer:
         self.size = size
         self.usage = usage
         self.word = word
-        self.uploaded = 0
+        self.filled = 0
         self.whole = device.create_buffer(size=BEFORE + size + BEHIND, usage=usage)
         words = np.full(self.whole.size // 4, word, np.uint32)
         device.queue.write_buffer(self.whole, 0, words)
@@ -99,7 +100,7 @@ class _Queue:
 
     def write_buffer(self, buffer: Any, offset: int, data: Any) -> None:
         if isinstance(buffer, GuardedBuffer):
-            buffer.uploaded = max(buffer.uploaded, offset + len(data))
+            buffer.filled = max(buffer.filled, offset + len(data))
         self._queue.write_buffer(*_within(buffer, offset), data)
 
 
@@ -116,6 +117,8 @@ class _Encoder:
     def copy_buffer_to_buffer(
         self, source: Any, start: int, target: Any, offset: int, size: int
     ) -> None:
+        if isinstance(target, GuardedBuffer):
+            target.filled = max(target.filled, offset + size)
         self._encoder.copy_buffer_to_buffer(
             *_within(source, start), *_within(target, offset), size
         )
@@ -151,6 +154,10 @@ class GuardedDevice:
         self.create_pipeline_layout = device.create_pipeline_layout
         self.create_compute_pipeline = device.create_compute_pipeline
         self._device = device
+
+    def destroy(self) -> None:
+        """Free the device and everything on it."""
+        self._device.destroy()
 
     def start(self, pattern: Pattern) -> None:
         """Guard by this pattern from now on, and number buffers anew."""
@@ -208,8 +215,10 @@ class Leased:
         """Say which byte of the pattern has changed first; empty if none has."""
         intact = np.full(found.size // 4, self.buffer.word, np.uint32)
         same = found == intact.view(np.uint8)
-        # Uploads are in words, so the last one may go beyond the last half.
-        stop = BEFORE + max(self.nbytes, self.buffer.uploaded)
+        # Uploads and copies are in words: the last one may go beyond the last half.
+        stop = BEFORE + max(
+            self.nbytes, min(self.buffer.filled, round_up(self.nbytes, 4))
+        )
         same[BEFORE:stop] = True
         if same.all():
             return ""
@@ -223,11 +232,25 @@ class Guarded:
 
     def __init__(self, device: GPUDevice) -> None:
         """Open a context; `device` needs no other user."""
+        self._open(device)
+
+    def _open(self, device: GPUDevice) -> None:
+        self.lost = False
         self.device = GuardedDevice(device)
         self.ctx = gpu.open(device=self.device)
         # No buffer is used twice, so every one starts out full of the pattern.
         self.ctx.limits.pooled_bytes = 0
         self.leased: list[Leased] = []
+        self._device = device
+
+    def renew(self) -> None:
+        """Open another device of the adapter if this one was lost."""
+        if self.lost:
+            self._open(_another(self._device))
+
+    def close(self) -> None:
+        """Destroy the device."""
+        self.device.destroy()
 
     @contextmanager
     def under(self, pattern: Pattern) -> Generator[None]:
@@ -271,9 +294,14 @@ def guarded() -> Generator[Guarded]:
     Raises the runtime's errors where there is none.
     """
     with gpu.open() as ctx:
-        device = ctx.device
-        own = device.adapter.request_device_sync(required_features=[*device.features])
+        held = Guarded(_another(ctx.device))
         try:
-            yield Guarded(own)
+            yield held
         finally:
-            own.destroy()
+            held.close()
+
+
+def _another(device: GPUDevice) -> GPUDevice:
+    """Return another device of the same adapter."""
+    features = [*device.features]
+    return device.adapter.request_device_sync(required_features=features)

@@ -16,10 +16,9 @@ from kerngen.ir.memory import Leaf
 from kerngen.runtime.ranges import shape_of
 from kerngen.verify.evaluate import Computed
 from kerngen.verify.fault import Fault, WrongError, compare, value_fault
-from kerngen.verify.guarded import PATTERNS
+from kerngen.verify.guarded import BEFORE, BEHIND, PATTERNS
 from kerngen.verify.meaning import Call
 from kerngen.verify.number import Array, Number
-from kerngen.verify.plain import call_at
 from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import Given, Trial, written
 
@@ -30,16 +29,15 @@ _POINTS: Final = 400
 _MOST_TERMS: Final = 1 << 13
 
 
-def large_call(trial: Trial) -> Given | None:
-    """Return the smallest call past the fold that can be made and checked, or None."""
+def large_sizes(trial: Trial) -> Sizes | None:
+    """Return the least sizes past the fold of a call that can be made and checked."""
     fitting = trial.fitting
     kernel = fitting.subject.kernel
     if any(s.is_partial or not isinstance(s.target.memory, Leaf) for s in kernel.body):
         return None
-    most = trial.guarded.ctx.max_tensor_bytes
+    most = trial.guarded.ctx.max_tensor_bytes - BEFORE - BEHIND
     found = [s for s in _past_the_fold(fitting) if _fits(fitting, s, most)]
-    smallest = min(found, key=lambda s: _elements(fitting, s), default=None)
-    return None if smallest is None else call_at(fitting, smallest)
+    return min(found, key=lambda s: _elements(fitting, s), default=None)
 
 
 def _past_the_fold(fitting: Fitting) -> Iterator[Sizes]:

@@ -28,8 +28,10 @@ from kerngen.runtime.scalars import prepare
 from kerngen.runtime.struct import UniformStruct
 from kerngen.verify import number
 from kerngen.verify.contents import blank, contents_of, flat
-from kerngen.verify.evaluate import Contents, Evaluator, Scope, chains, grid
+from kerngen.verify.evaluate import Contents, Evaluator, Scope
+from kerngen.verify.hazards import Watch
 from kerngen.verify.number import Number
+from kerngen.verify.places import chains, grid
 from kerngen.verify.vectors import components
 
 _SLAB: Final = 1 << 19
@@ -54,11 +56,14 @@ class Call:
     subject: Subject
     lengths: Mapping[str, int]
     contents: dict[str, Contents] = field(default_factory=dict[str, Contents])
+    watch: Watch | None = None
 
     @property
     def evaluator(self) -> Evaluator:
         """What computes expressions in the state at hand."""
-        return Evaluator(self.subject.functions, self.lengths, self.contents)
+        return Evaluator(
+            self.subject.functions, self.lengths, self.contents, self.watch
+        )
 
     @property
     def snapshot(self) -> Evaluator:
@@ -100,9 +105,9 @@ class Call:
         """Run a statement over its whole domain, as if at once."""
         tensor = statement.target
         if tensor.role is Role.LET:
-            self.contents[tensor.name] = self._value(statement)
+            self.contents[tensor.name] = self._watched(statement)
             return
-        value = self._value(statement)
+        value = self._watched(statement)
         contents, key = _target(statement, self.contents[tensor.name])
         leaf = reach(tensor.memory, statement.path)
         assert isinstance(leaf, Leaf)
@@ -110,6 +115,15 @@ class Call:
         # Contents may be seen by lets, which keep what they were computed from.
         for part, new in zip(_parts(contents), _parts(kept), strict=True):
             part[key] = new
+
+    def _watched(self, statement: Statement) -> Number:
+        value = self._value(statement)
+        if self.watch:
+            leaf = reach(statement.target.memory, statement.path)
+            self.watch.statement(
+                statement, value, is_half=isinstance(leaf, Leaf) and leaf.is_half
+            )
+        return value
 
     def _value(self, statement: Statement) -> Number:
         """Compute a statement's value at every point, some rows of its domain at a time."""
@@ -178,12 +192,14 @@ def meaning(
     lengths: Mapping[str, int],
     arrays: Sequence[NDArray[Any]],
     scalars: Sequence[Any],
+    watch: Watch | None = None,
 ) -> list[list[Number]]:
     """Return what a call must give: of each tensor that changes, then of each output.
 
-    The numbers of a tensor are in the order of `contents.leaves`.
+    The numbers of a tensor are in the order of `contents.leaves`.  `watch` collects what
+    goes beyond numbers on the way.
     """
-    call = Call(subject, lengths)
+    call = Call(subject, lengths, watch=watch)
     with np.errstate(all="ignore"):
         call.bind(arrays, scalars)
         for statement in subject.kernel.body:

@@ -269,7 +269,7 @@ def choose(condition: Number, then: Number, otherwise: Number) -> Number:
     """Return one of two numbers, or both where it is unknown which."""
     with np.errstate(all="ignore"):
         apart = np.abs(np.subtract(then.value, otherwise.value, dtype=np.float64))
-        either = np.maximum(then.error, apart + otherwise.error)
+        either = apart + np.maximum(then.error, otherwise.error)
     either = np.where(np.isnan(either), np.inf, either)
     if then.value.dtype != np.float64:
         either = np.where(either > 0, np.inf, 0.0)

@@ -16,10 +16,12 @@ from kerngen.runtime.kernel import Kernel
 from kerngen.runtime.struct import Struct
 from kerngen.source.reading import read_source
 from kerngen.source.text import Source
+from kerngen.syntax.folder import origin_of, sources_below
 from kerngen.syntax.library import Library
-from kerngen.verify.campaign import OVERLAPS, REFERENCE, reference_way
+from kerngen.verify.campaign import reference_way
 from kerngen.verify.guarded import PATTERNS, guarded
 from kerngen.verify.meaning import Subject
+from kerngen.verify.result import OVERLAPS, REFERENCE
 from kerngen.verify.sizes import Fitting
 from kerngen.verify.subjects import subjects
 from kerngen.verify.trial import Given, launch, refer
@@ -38,19 +40,23 @@ def kernel(
     name: str,
     schedule: str,
     *,
+    sources: str = "",
     arrangement: str = "apart",
     overlapping: tuple[int, int] | None = None,
 ) -> Generator[Run]:
     """Yield what runs a kernel of a `.kern` file one way, on the adapter at hand.
 
-    `schedule` is a stage, a strategy and a variant, as `kerngen verify` prints them.  The
+    `schedule` is a stage, a strategy and a variant, as `kerngen verify` prints them.  It
+    may be given in another file of the folder `sources`; without one the file is alone.  The
     function takes arrays, then scalars, and returns the tensors that change, then the
     outputs; `pattern` says which of some patterns lies around them.  It raises OutsideError
     if the kernel writes there.
     """
     path = Path(file).resolve()
-    origin = path.parent.parent
-    files = [each.relative_to(origin).as_posix() for each in path.parent.glob("*.kern")]
+    base = Path(sources).resolve() if sources else path.parent
+    origin = origin_of(base)
+    every = sorted(sources_below(base)) if sources else [path]
+    files = [each.relative_to(origin).as_posix() for each in every]
     own = path.relative_to(origin).as_posix()
     library = Library(lambda wanted: _read(origin, wanted), files)
     with subjects(library, [own]) as found:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from kerngen.source.worded import counted
-from kerngen.verify.campaign import Result, Verdict
+from kerngen.verify.result import OVERLAPS, Result, Verdict
 from kerngen.verify.snippet import snippet
 
 _STYLES: Mapping[Verdict, str] = {
@@ -20,6 +21,42 @@ _STYLES: Mapping[Verdict, str] = {
     Verdict.NOT_RUN: "yellow",
     Verdict.UNCALLED: "yellow",
 }
+
+_REPEATS: Mapping[bool, str] = {
+    False: "  This repeats it:\n",
+    True: (
+        "  The same call also went right: something is not determined, as in a race.\n"
+        "  This makes the call, which may have to be repeated until it goes wrong:\n"
+    ),
+}
+"""What is said before the program, by whether a fault does not show each time."""
+
+
+@final
+@dataclass(frozen=True)
+class Report:
+    """All that a run found: of `planned` ways, those that it came to.
+
+    `sources` is the folder whose files count, empty if a file stands alone.
+    """
+
+    adapter: str
+    seed: int
+    results: Sequence[Result]
+    planned: int
+    sources: str = ""
+    interrupted: bool = False
+
+    @property
+    def finished(self) -> bool:
+        """Whether neither the budget nor Ctrl-C ended anything early."""
+        return not (self.interrupted or any(result.cut for result in self.results))
+
+    @property
+    def interruption(self) -> str:
+        """How far a run came that was ended by Ctrl-C."""
+        done = sum(result.strategy != OVERLAPS for result in self.results)
+        return f"Interrupted: {done} of {counted(self.planned, 'way')} were run."
 
 
 def table_of(results: Sequence[Result]) -> Table:
@@ -50,13 +87,13 @@ def table_of(results: Sequence[Result]) -> Table:
 def _why(result: Result) -> str:
     found = result.counterexample
     if found is not None:
-        return f": {found.fault.text}"
+        return f": {found.fault.text}{', not each time' * found.unsteady}"
     large = ", ".join(f"{name} = {length}" for name, length in result.large)
     said = result.why or (f"also {large}" if large else "")
     return f": {said}" if said else ""
 
 
-def print_counterexample(console: Console, result: Result) -> None:
+def print_counterexample(console: Console, result: Result, sources: str) -> None:
     """Print how a way went wrong, and the program that repeats it."""
     found = result.counterexample
     assert found is not None
@@ -66,13 +103,30 @@ def print_counterexample(console: Console, result: Result) -> None:
         f"{escape(result.schedule)}" + (f", with {sizes}" if sizes else "")
     )
     console.print(f"  {escape(found.fault.text)}")
-    console.print("  This repeats it:\n")
-    for line in snippet(result, result.file).splitlines():
+    console.print(_REPEATS[found.unsteady])
+    for line in snippet(result, sources).splitlines():
         console.print(escape(f"    {line}".rstrip()), soft_wrap=True, highlight=False)
 
 
-def summary(results: Sequence[Result], seed: int) -> str:
+def print_hazards(console: Console, results: Sequence[Result]) -> None:
+    """Print where ordinary numbers lead out of those of f32: it may be meant so."""
+    found = [(result, hazard) for result in results for hazard in result.hazards]
+    if found:
+        console.print(
+            "\nOrdinary numbers lead beyond f32 here, where nothing is held to a bound:"
+        )
+    for result, hazard in found:
+        console.print(
+            f"  {escape(result.file)}:{hazard.line}: {escape(result.kernel)}: "
+            f"[yellow]{escape(hazard.text)}[/]\n"
+            f"    {escape(hazard.statement.text)}",
+            soft_wrap=True,
+        )
+
+
+def summary(report: Report) -> str:
     """Return how much was run, and what came out, on one line."""
+    results = report.results
     counts = Counter(result.verdict for result in results)
     kernels = len({(result.file, result.kernel) for result in results})
     calls = sum(result.tally.cases for result in results)
@@ -81,20 +135,21 @@ def summary(results: Sequence[Result], seed: int) -> str:
     )
     return (
         f"{counted(kernels, 'kernel')}, {counted(len(results), 'way')} to run them, "
-        f"{counted(calls, 'call')}: {shown or 'nothing run'} (seed {seed})."
+        f"{counted(calls, 'call')}: {shown or 'nothing run'} (seed {report.seed})."
     )
 
 
-def data_of(results: Sequence[Result], seed: int, adapter: str) -> dict[str, Any]:
+def data_of(report: Report) -> dict[str, Any]:
     """Return all that was found, as JSON has it."""
     return {
-        "adapter": adapter,
-        "seed": seed,
-        "results": [_row(result) for result in results],
+        "adapter": report.adapter,
+        "seed": report.seed,
+        "finished": report.finished,
+        "results": [_row(result, report.sources) for result in report.results],
     }
 
 
-def _row(result: Result) -> dict[str, Any]:
+def _row(result: Result, sources: str) -> dict[str, Any]:
     tally = result.tally
     row: dict[str, Any] = {
         "file": result.file,
@@ -109,17 +164,22 @@ def _row(result: Result) -> dict[str, Any]:
         "worst": tally.worst,
         "large": dict(result.large),
         "why": result.why,
+        "hazards": [
+            {"line": each.line, "kind": each.kind, "text": each.text}
+            for each in result.hazards
+        ],
     }
     found = result.counterexample
     if found is not None:
         row["counterexample"] = {
             "kind": found.fault.kind,
             "text": found.fault.text,
+            "steady": not found.unsteady,
             "sizes": dict(found.given.sizes),
             "got": _finite(found.fault.got),
             "expected": _finite(found.fault.expected),
             "bound": found.fault.bound,
-            "code": snippet(result, result.file),
+            "code": snippet(result, sources),
         }
     return row
 

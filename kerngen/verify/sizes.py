@@ -16,8 +16,8 @@ from kerngen.runtime.errors import ShapeError
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import Kernel
 from kerngen.runtime.ranges import check_gathers, check_ranges, derive, shape_of
-from kerngen.verify.evaluate import chains
 from kerngen.verify.meaning import Subject
+from kerngen.verify.places import chains
 from kerngen.verify.ways import Way
 
 Sizes: TypeAlias = tuple[tuple[str, int], ...]

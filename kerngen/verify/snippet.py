@@ -3,54 +3,62 @@
 from __future__ import annotations
 
 import keyword
+from base64 import b85encode
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
+from zlib import compress
 
 import numpy as np
 
 from kerngen.ir.memory import Leaf, MemoryType
-from kerngen.ir.nodes import Role
-from kerngen.verify.campaign import REFERENCE, Counterexample, Result
+from kerngen.ir.nodes import Parameter, Role, Tensor
+from kerngen.runtime.struct import UniformStruct
 from kerngen.verify.meaning import Subject
 from kerngen.verify.plain import PERIOD
+from kerngen.verify.result import REFERENCE, Counterexample, Result
 from kerngen.verify.trial import written
 from kerngen.verify.values import Array, cloned
 
 _MOST: Final = 4096
 """Numbers that are written one by one."""
 _OWN: Final = frozenset(
-    "abs again bound bytes expected float got kernel np print results run".split()
+    "abs again b85decode bound bytes decompress expected float got kernel np print "
+    "results run".split()
 )
 """What the program itself calls something."""
 
 
-def snippet(result: Result, source: str) -> str:
-    """Return a program that repeats a counterexample; `source` is the kernel's file."""
+def snippet(result: Result, sources: str) -> str:
+    """Return a program that repeats a counterexample; `sources` is the folder, if any."""
     found, subject = result.counterexample, result.subject
     assert found is not None
-    return "\n".join(_lines(result, found, subject, source))
+    return "\n".join(_lines(result, found, subject, sources))
 
 
 def _lines(
-    result: Result, found: Counterexample, subject: Subject, source: str
+    result: Result, found: Counterexample, subject: Subject, sources: str
 ) -> Iterator[str]:
     given = found.given
     tensors = [t for t in subject.kernel.tensors if t.role is not Role.OUTPUT]
-    yield "import numpy as np"
-    yield ""
-    yield "from kerngen.verify.repeat import kernel"
-    yield ""
+    pairs = zip(given.arrays, tensors, strict=True)
+    made = [array_text(array, tensor.memory) for array, tensor in pairs]
+    if any("b85decode" in each for each in made):
+        yield from ("from base64 import b85decode", "from zlib import decompress", "")
+    yield from (
+        "import numpy as np",
+        "",
+        "from kerngen.verify.repeat import kernel",
+        "",
+    )
+    made += map(_scalar, given.scalars)
     names: list[str] = []
-    for tensor, array in zip(tensors, given.arrays, strict=True):
-        name = _variable(tensor.name, names)
-        names.append(name)
-        yield f"{name} = {_array(array, tensor.memory)}"
-    for parameter, value in zip(subject.kernel.parameters, given.scalars, strict=True):
-        name = _variable(parameter.name, names)
-        names.append(name)
-        packed = f"bytes.fromhex({value.pack().hex()!r})" if _is_struct(value) else ""
-        yield f"{name} = {packed or _number(value)}"
-    way = [repr(source), repr(result.kernel), repr(result.schedule)]
+    arguments: list[Tensor | Parameter] = [*tensors, *subject.kernel.parameters]
+    for argument, text in zip(arguments, made, strict=True):
+        names.append(_variable(argument.name, names))
+        yield f"{names[-1]} = {text}"
+    way = [repr(result.file), repr(result.kernel), repr(result.schedule)]
+    if sources:
+        way.append(f"sources={sources!r}")
     if given.arrangement != "apart":
         way.append(f"arrangement={given.arrangement!r}")
     if given.overlapping is not None:
@@ -71,7 +79,8 @@ def _calls(found: Counterexample, names: list[str]) -> Iterator[str]:
     turn = found.given.turn
     amid = [f"pattern={turn}"] if turn else []
     yield f"    results = run({', '.join([*names, *amid])})"
-    if found.fault.kind == "bits":
+    if found.fault.kind in {"bits", "outside"} and turn % 2 == 0:
+        # What a store leaves may be what one of the patterns has there.
         yield f"    again = run({', '.join([*names, f'pattern={turn - 1}'])})"
 
 
@@ -96,8 +105,10 @@ def _verdict(result: Result, found: Counterexample) -> Iterator[str]:
         yield f"# {fault.text}"
 
 
-def _is_struct(value: Any) -> bool:
-    return hasattr(value, "pack")
+def _scalar(value: Any) -> str:
+    if isinstance(value, UniformStruct):
+        return f"bytes.fromhex({value.pack().hex()!r})"
+    return _number(value)
 
 
 def _number(value: Any) -> str:
@@ -107,33 +118,40 @@ def _number(value: Any) -> str:
     return text
 
 
-def _array(array: Array, memory: MemoryType) -> str:
+def array_text(array: Array, memory: MemoryType) -> str:
+    """Return an expression that makes an array; structs come as bytes and a shape."""
+    if array.size > _MOST and _repeats(array):
+        flat = array.reshape(-1)[:PERIOD]
+        if isinstance(memory, Leaf):
+            return f"np.resize({array_text(flat, memory)}, {array.shape})"
+        size = array.size * array.itemsize
+        return f"np.resize({_bytes(cloned(memory, flat))}, {size}), {array.shape}"
     if not isinstance(memory, Leaf):
-        array = cloned(memory, array)
-        return (
-            f"np.frombuffer(bytes.fromhex({array.tobytes().hex()!r}), np.uint8), "
-            f"{array.shape}"
-        )
+        return f"{_bytes(cloned(memory, array))}, {array.shape}"
     dtype = f"np.{array.dtype.name}"
     if not array.any() and not np.signbit(array).any():
         return f"np.zeros({array.shape}, {dtype})"
-    if array.size > _MOST and _repeats(array):
-        numbers = _array(array.reshape(-1)[:PERIOD], memory)
-        return f"np.resize({numbers}, {array.shape})"
     if array.size > _MOST:
-        return (
-            f"np.frombuffer(bytes.fromhex({array.tobytes().hex()!r}), {dtype})"
-            f".reshape({array.shape})"
-        )
+        return f"{_bytes(array)}.view({dtype}).reshape({array.shape})"
     numbers = ", ".join(_number(_shortest(each)) for each in array.reshape(-1))
     made = f"np.array([{numbers}], {dtype})"
     return made if array.ndim == 1 else f"{made}.reshape({array.shape})"
 
 
+def _bytes(array: Array) -> str:
+    """Return an expression for the bytes of an array: as they are, or packed if many."""
+    data = array.tobytes()
+    made = f"bytes.fromhex({data.hex()!r})"
+    if len(data) > _MOST:
+        packed = b85encode(compress(data)).decode()
+        made = f"decompress(b85decode({packed!r}))"
+    return f"np.frombuffer({made}, np.uint8)"
+
+
 def _repeats(array: Array) -> bool:
-    """Whether an array repeats its first numbers, as those of large calls do."""
+    """Whether an array repeats its first elements, as those of large calls do."""
     flat = array.reshape(-1)
-    return bool(np.array_equal(np.resize(flat[:PERIOD], flat.shape), flat))
+    return np.resize(flat[:PERIOD], flat.shape).tobytes() == flat.tobytes()
 
 
 def _shortest(value: Any) -> float | int:

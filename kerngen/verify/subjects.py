@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from pathlib import PurePosixPath
 
-from kerngen.bench.package import Compiled, functions, imported
-from kerngen.compiler import Compiler
+from kerngen.compiler import CompiledModule, Compiler
+from kerngen.jit.memory import functions, installed
 from kerngen.runtime.choices import kernel_of
 from kerngen.source.diagnostic import Faults
 from kerngen.syntax.library import Library
@@ -24,19 +23,16 @@ def subjects(
     """
     compiler = Compiler(library, formatted=False)
     faults = Faults()
-    made: dict[str, Compiled] = {}
+    made: dict[str, CompiledModule] = {}
     for name in names:
         with faults.collect():
-            for each in (name, *library.closure(name)):
-                if each not in made:
-                    own = compiler.compile(each)
-                    folder = PurePosixPath(own.module.path).parent
-                    made[each] = Compiled(own, folder)
+            every = compiler.compile_with_used(name)
+            made |= {each.module.path: each for each in every}
     faults.raise_if_any()
-    with imported(made.values()) as modules:
+    with installed(made.values()) as modules:
         found: dict[str, list[Subject]] = {}
         for name in names:
-            own = made[name].module
+            own = made[name]
             callables = functions(own, modules[name])
             known = {each.name: each for each in own.module.functions}
             found[name] = [

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
 from kerngen.ir.nodes import Role, Tensor
-from kerngen.runtime import AliasError, Context
+from kerngen.runtime import (
+    AliasError,
+    Context,
+    DeviceLost,
+    FeatureError,
+    LimitError,
+    OutOfMemoryError,
+    UniformRangeError,
+    ValidationError,
+)
 from kerngen.runtime import Tensor as DeviceTensor
 from kerngen.runtime.kernel import Kernel
 from kerngen.runtime.ranges import shape_of
 from kerngen.verify.contents import leaves
 from kerngen.verify.draw import twins
-from kerngen.verify.fault import Fault, Tally, WrongError, compare
+from kerngen.verify.fault import LOST, Fault, Tally, WrongError, compare
 from kerngen.verify.guarded import PATTERNS, Guarded
 from kerngen.verify.meaning import Subject, meaning
 from kerngen.verify.number import Number
@@ -25,6 +35,8 @@ from kerngen.verify.ways import Way
 
 AnyTensor: TypeAlias = DeviceTensor[Any, Any]
 
+UNAVAILABLE: Final = (LimitError, FeatureError, OutOfMemoryError)
+"""What an adapter can't do, which is no fault."""
 _ALIGNED: Final = 64
 """Elements that tensors in one buffer are apart, so that some can be bound in place."""
 
@@ -62,8 +74,8 @@ class Trial:
 
         Lets through what the runtime raises of a call that it refuses.
         """
-        want = self.meaning(given)
         first = self.run(given, PATTERNS[given.turn])
+        want = self.meaning(given)
         self.compare(want, first)
         if given.turn % 2 == 0:
             self._check_again(given, first, want)
@@ -109,18 +121,38 @@ class Trial:
 
     def run(self, given: Given, pattern: Any) -> list[Array]:
         """Run a call amid a pattern; raise WrongError if it touches that."""
-        with self.guarded.under(pattern):
-            results = launch(self.guarded.ctx, self.fitting, self.fitting.way, given)
-        fault = self.guarded.fault()
+        with self._raising():
+            with self.guarded.under(pattern):
+                results = launch(
+                    self.guarded.ctx, self.fitting, self.fitting.way, given
+                )
+            fault = self.guarded.fault()
         if fault:
             raise WrongError(Fault("outside", fault))
         return results
 
     def refer(self, given: Given) -> None:
         """Hold the NumPy reference to the meaning."""
-        want = self.meaning(given)
-        self.compare(want, refer(self.fitting.kernel, given))
+        with self._raising():
+            results = refer(self.fitting.kernel, given)
+        self.compare(self.meaning(given), results)
         self.tally.cases += 1
+
+    @contextmanager
+    def _raising(self) -> Generator[None]:
+        """Make a fault of what a call raises: it is one that the kernel takes."""
+        try:
+            yield
+        except (WrongError, UniformRangeError, *UNAVAILABLE):
+            raise
+        except DeviceLost as error:
+            self.guarded.lost = True
+            raise WrongError(Fault(LOST, f"The device is lost: {error}")) from error
+        except ValidationError as error:
+            raise WrongError(Fault("refused", str(error))) from error
+        except Exception as error:
+            text = f"the call raises {type(error).__name__}: {error}"
+            raise WrongError(Fault("raised", text)) from error
 
 
 def bits(numbers: Array) -> Array:

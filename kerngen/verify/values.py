@@ -43,6 +43,7 @@ FLOATS: Final[Mapping[str, Draw]] = {
     "whole": lambda rng, shape: rng.integers(-3, 4, shape),
     "even": lambda rng, shape: rng.uniform(0.5, 1.5, shape) * _signed(rng, shape),
     "positive": lambda rng, shape: np.exp(rng.uniform(-3.0, 3.0, shape)),
+    "close": lambda rng, shape: 1000.0 + rng.uniform(-1.0, 1.0, shape),
     "unit": lambda rng, shape: rng.uniform(0.0, 1.0, shape),
     "spread": _powers(-12, 12),
     "tiny": _powers(-149, -110),

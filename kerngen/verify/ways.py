@@ -22,7 +22,8 @@ class Way:
 
     def __str__(self) -> str:
         """Stage, strategy and variant."""
-        return f"{self.name} {self.schedule.strategy} {self.variant.name}"
+        names = self.name, self.schedule.strategy, self.variant.name
+        return " ".join(filter(None, names))
 
     @property
     def name(self) -> str:

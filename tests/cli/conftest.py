@@ -41,9 +41,11 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def kerngen() -> Run:
     """Return what runs the command line; an exception that escapes it is raised."""
 
-    def run(*arguments: str | Path, code: int = 0) -> Result:
+    def run(
+        *arguments: str | Path, code: int = 0, stdin: str | bytes | None = None
+    ) -> Result:
         words = [str(argument) for argument in arguments]
-        result = CliRunner().invoke(main, words, catch_exceptions=False)
+        result = CliRunner().invoke(main, words, stdin, catch_exceptions=False)
         assert result.exit_code == code, result.output
         return result
 

@@ -34,7 +34,7 @@ def test_a_standard_kernel(kerngen: Run, ctx: Context, tmp_path: Path) -> None:
     file, picture = tmp_path / "run.json", tmp_path / "run.png"
     said = kerngen(
         *("bench", "add", "gemv", "--quick", "--sizes", "n=1000,k=30"),
-        *("--peers", "numpy", "--json", file, "--plot", picture),
+        *("--peers", "numpy", "--out", file, "--plot", picture),
     ).stdout
     run = read(file)
     assert run["adapter"]["device"] == ctx.adapter_name
@@ -57,15 +57,25 @@ def test_a_standard_kernel(kerngen: Run, ctx: Context, tmp_path: Path) -> None:
 def test_kernels_of_a_file(project: Path, kerngen: Run, tmp_path: Path) -> None:
     edit(project / "dsl" / "powers.kern", POWERS)
     file = tmp_path / "run.json"
-    kerngen(
-        *("bench", "dsl/powers.kern", "dsl/powers.kern:pairs", "--quick"),
-        *("--sizes", "n=4096", "--peers", "none", "--checks", "on", "--json", file),
+    printed = kerngen(
+        *(
+            "bench",
+            "pairs",
+            "scale",
+            "dsl/powers.kern",
+            "dsl/powers.kern:pairs",
+            "--quick",
+        ),
+        *("--sizes", "n=4096", "--peers", "none", "--checks", "on", "--out", file),
+        "--json",
     )
     run = read(file)
+    assert json.loads(printed.stdout) == run
     names = [result["name"] for result in run["results"]]
-    assert names == ["pairs", "first", "pairs"]
+    assert names == ["pairs", "scale", "pairs", "first", "pairs"]
     assert run["contestants"] == ["checked"]
-    pairs, first, _ = run["results"]
+    pairs, scale, _, first, _ = run["results"]
+    assert scale["bytes"] == 8 * 4096, "the project's own, not the standard one"
     assert pairs["bytes"] == 4 * 4096 + 4 * 2048
     assert pairs["operations"] == 2048 * 5
     assert first["bytes"] == 8 * 4096
@@ -76,7 +86,9 @@ def test_what_does_not_fit_is_said(kerngen: Run, ctx: Context, tmp_path: Path) -
     file = tmp_path / "run.json"
     long = ctx.max_tensor_bytes // 4 + 1
     arguments = ("bench", "add", "--quick", "--checks", "on", "--peers", "none")
-    said = kerngen(*arguments, "--sizes", f"n={long}", "--json", file).stdout
+    sizes = ("--sizes", f"n={long}")
+    said = kerngen(*arguments, *sizes, "--out", file, code=1).output
+    assert "Nothing was timed." in said
     (result,) = read(file)["results"]
     assert result["timings"] == {}
     assert "the adapter binds at most" in result["notes"]["checked"]
@@ -106,8 +118,8 @@ def test_what_does_not_fit_is_said(kerngen: Run, ctx: Context, tmp_path: Path) -
             "'layers' must be at least 1, not 0",
             1,
         ),
-        (("add", "--json", "lost/a.json"), "There is no folder 'lost'", 2),
-        (("add", "--json", "dsl"), "'dsl' is a folder", 2),
+        (("add", "--out", "lost/a.json"), "There is no folder 'lost'", 2),
+        (("add", "--out", "dsl"), "'dsl' is a folder", 2),
         (("add", "--plot", "lost/a.png"), "There is no folder 'lost'", 2),
         (("add", "--plot", "a.txt"), "'a.txt' should end in one of .", 2),
         (("add", "--plot", "picture"), "'picture' should end in one of .", 2),
@@ -142,9 +154,29 @@ def test_an_interrupt_keeps_what_was_found(
 
     monkeypatch.setattr(Session, "results", interrupted)
     sizes = [word for n in (64, 65, 66, 67) for word in ("--sizes", f"n={n}")]
-    arguments = ("--quick", "--checks", "on", "--peers", "none", "--json", file)
-    said = kerngen("bench", "add", *sizes, *arguments, code=1).output
+    arguments = ("--quick", "--checks", "on", "--peers", "none", "--out", file)
+    said = kerngen("bench", "add", *sizes, *arguments, code=130).output
     assert lengths == [0, 1, 2]
     assert [each["sizes"]["n"] for each in read(file)["results"]] == [64, 65, 66]
     assert "interrupted: 3 of 4 cases timed" in said
     assert "n=65" in said
+
+
+@pytest.mark.parametrize(
+    ("source", "name"), [("one.kern", "twice"), ("bare", "elementwise.relu")]
+)
+def test_a_project_of_one_file_or_none(
+    source: str,
+    name: str,
+    kerngen: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bare").mkdir()
+    edit(Path("one.kern"), "kernel twice(x: f32[n]) -> y: f32[n] { y[i] = x[i]; }")
+    edit(Path("pyproject.toml"), f'[tool.kerngen]\nsource = "{source}"\n')
+    file = tmp_path / "run.json"
+    options = ("--quick", "--sizes", "n=64", "--peers", "none", "--checks", "on")
+    kerngen("bench", name, *options, "--out", file)
+    assert [result["name"] for result in read(file)["results"]] == [name]

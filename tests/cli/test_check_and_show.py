@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,23 @@ def test_check_reports_every_file(kerngen: Run) -> None:
     assert "\x1b" not in output
 
 
+def test_check_shows_the_first_errors_of_each_file(kerngen: Run) -> None:
+    wrong = "".join(f"const C{n}: f32 = x{n};\n" for n in range(50))
+    edit(SOURCE / "a.kern", wrong)
+    edit(SOURCE / "b.kern", WRONG)
+    output = kerngen("check", code=1).output
+    assert output.count("error[") == 20 + 1
+    assert "--> dsl/a.kern:20:18" in output
+    assert "--> dsl/b.kern:1:49" in output
+    assert "\n51 errors, 21 of them shown: --error-limit 0 of " in output
+    few = kerngen("check", "--error-limit", "3", code=1).output
+    assert few.count("error[") == 3 + 1
+    whole = kerngen("check", "--error-limit", "0", code=1).output
+    assert whole.count("error[") == 51
+    assert "\n51 errors\n" in whole
+    assert len(json.loads(kerngen("check", "--json", code=1).stdout)) == 51
+
+
 def test_check_as_json(kerngen: Run) -> None:
     assert json.loads(kerngen("check", "--json").stdout) == []
     edit(SOURCE / "a.kern", WRONG)
@@ -49,6 +67,14 @@ def test_show_has_equation_layout_schedules_and_wgsl(kerngen: Run) -> None:
     for path, text in files(OUT).items():
         if path.startswith("wgsl/"):
             assert f"---- {path.removeprefix('wgsl/')}\n{text.decode()}" in output
+
+
+def test_show_leaves_the_shaders_out(kerngen: Run) -> None:
+    whole, short = kerngen("show", "scale"), kerngen("show", "scale", "--no-wgsl")
+    assert whole.output.startswith(short.output)
+    assert whole.output[len(short.output) :].startswith("\n----")
+    assert "@compute" not in short.output
+    kerngen("show", "scale", "--no-wgsl", "--json", code=2)
 
 
 def test_show_names_the_schedules_that_the_user_asked_for(kerngen: Run) -> None:
@@ -92,11 +118,59 @@ def test_show_as_json(kerngen: Run) -> None:
     assert "@compute" in json.dumps(shown["stages"])
 
 
+def test_several_sources_are_checked_as_one(kerngen: Run) -> None:
+    edit(SOURCE / "wrong.kern", WRONG)
+    edit(SOURCE / "user.kern", 'use "wrong.kern";\n')
+    said = kerngen("check", "dsl/scale.kern", "dsl/deep").output
+    assert said == "2 files checked: no errors.\n"
+    sources = ("dsl/user.kern", "dsl/wrong.kern", "dsl")
+    assert kerngen("check", *sources, code=1).output.count("error[KG") == 1
+    assert len(json.loads(kerngen("check", *sources, "--json", code=1).stdout)) == 1
+    assert "together with files" in kerngen("check", "dsl", "-", code=2).output
+
+
+def test_the_source_of_a_project_may_be_one_file(kerngen: Run) -> None:
+    edit(
+        Path("pyproject.toml"),
+        '[tool.kerngen]\nsource = "dsl/scale.kern"\nout = "made"\n',
+    )
+    kerngen("build")
+    assert {"scale.py", "manifest.json"} <= files(Path("made")).keys()
+    kerngen("build", "--check")
+    assert "dsl/scale.kern:1" in kerngen("show", "scale").output
+    assert kerngen("check").output == "1 file checked: no errors.\n"
+
+
 def test_show_tells_two_kernels_of_one_name_apart(kerngen: Run) -> None:
     edit(SOURCE / "other.kern", SCALE)
     output = kerngen("show", "scale", code=1).output
-    assert "several kernels 'scale': other.scale, scale.scale" in output
-    assert "dsl/other.kern:1" in kerngen("show", "other.scale").output
+    assert "several kernels 'scale': dsl/other.kern:scale, dsl/scale.kern:sc" in output
+    for name in ("other.scale", "dsl/other.kern:scale", "dsl/other.kern"):
+        assert "dsl/other.kern:1" in kerngen("show", name).output
+    message = "KERNEL names the file 'dsl/other.kern': leave 'dsl' out."
+    assert message in kerngen("show", "dsl/other.kern", "dsl", code=2).output
+
+
+def test_what_python_calls_otherwise_is_said(kerngen: Run) -> None:
+    """By every command that might be read before the import is written."""
+    notes = (
+        "in Python, dsl/my-own.kern is the module 'my_own'.",
+        "in Python, kernel 'range' of dsl/my-own.kern is 'range_'.",
+        "in Python, struct '_S' of dsl/my-own.kern is 'S_'.",
+    )
+    struct = "struct _S { a: f32 }\n"
+    edit(SOURCE / "my-own.kern", struct + SCALE.replace("scale", "range"))
+    for command, kind in (("build", "note"), ("check", "hint")):
+        said = kerngen(command).output
+        assert [line for line in said.splitlines() if line.startswith(kind)] == [
+            f"{kind}: {note}" for note in notes
+        ]
+    assert "note" not in kerngen("build").output
+    assert "in Python: my_own.range_\n" in kerngen("show", "range").output
+    assert "in Python" not in kerngen("show", "scale").output
+    (module,) = OUT.glob("my_own.py")
+    assert "def range_(" in module.read_text("utf-8")
+    assert "class S_" in module.read_text("utf-8")
 
 
 def test_show_of_an_unknown_kernel_suggests_one(kerngen: Run) -> None:
@@ -106,4 +180,5 @@ def test_show_of_an_unknown_kernel_suggests_one(kerngen: Run) -> None:
 
 def test_show_of_a_wrong_program_prints_its_diagnostics(kerngen: Run) -> None:
     edit(SOURCE / "a.kern", WRONG)
-    assert "dsl/a.kern:1:49" in kerngen("show", "scale", code=1).stderr
+    assert "dsl/a.kern:1:49" in kerngen("show", "wrong", code=1).stderr
+    kerngen("show", "scale")

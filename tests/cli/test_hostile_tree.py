@@ -88,6 +88,9 @@ def test_what_is_no_source_is_refused(kind: str, kerngen: Run) -> None:
     pipe(Path("pipe"))
     make(ODD)
     for command in OF_FOLDERS:
+        if command.startswith("show") and message.startswith("KG"):
+            kerngen(*command.split())  # a fault of another file is no fault of 'scale'
+            continue
         assert message in kerngen(*command.split(), code=1).output, command
     for command in OF_FILES:
         output = kerngen(*command.format(ODD).split(), code=1).output
@@ -158,7 +161,7 @@ def test_any_name_becomes_a_module(kerngen: Run) -> None:
         ("ﬁ", "fi", "both generate 'fi.py'"),
         ("e\u0301", "é", "both generate"),
         ("Foo", "foo", "some file systems take for the same"),
-        ("x/__init__", "y", "can't be named so"),
+        ("x/__init__", "y", "it would become 'x/__init__.py', which makes a package"),
         ("deep/y", "deep", "needs the package"),
     ],
 )
@@ -168,6 +171,7 @@ def test_names_for_one_module_are_refused(
     edit(SOURCE / f"{one}.kern", SCALE)
     edit(SOURCE / f"{other}.kern", SCALE)
     assert message in kerngen("build", code=1).output
+    assert message in kerngen("check", code=1).output
     assert not OUT.exists()
 
 
@@ -271,7 +275,8 @@ def test_what_no_build_left_beside_the_output_stays(kerngen: Run) -> None:
 def test_what_is_no_folder_for_output_is_refused(out: str, kerngen: Run) -> None:
     Path("loop").symlink_to("loop")
     before = files(Path())
-    kerngen("build", "--out", out, code=1)
+    result = kerngen("build", "--out", out, code=2 if out == "/" else 1)
+    assert "Error" in result.stderr
     assert files(Path()) == before
 
 

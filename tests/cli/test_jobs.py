@@ -102,8 +102,8 @@ def test_interrupted_nothing_is_written_and_no_process_is_left() -> None:
     with running_build() as (process, workers):
         os.killpg(process.pid, signal.SIGINT)
         output, _ = process.communicate()
-    assert process.returncode == 1
-    assert output.strip() == "Aborted!"
+    assert process.returncode == 130
+    assert output.strip() == "interrupted"
     assert all(map(ended, workers))
     assert files(OUT) == before
 

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.metadata import PathDistribution
 from pathlib import Path
 
 import pytest
@@ -43,11 +44,25 @@ def run(*command: str, project: Path, paths: str = PATHS) -> str:
     return done.stdout
 
 
-def test_it_says_what_to_do_next(kerngen: Run) -> None:
+def test_it_says_what_to_do_next(kerngen: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "docs" / "new.md").read_text("utf-8")
     (shown,) = re.findall(r"```console\n\$ (.*?)```", page, re.DOTALL)
     command, _, output = shown.partition("\n")
-    assert kerngen(*command.split()[1:]).output == output
+    notes: list[str | None] = ['{"url": "file:///here"}', None]
+
+    read_text = PathDistribution.read_text
+
+    def read(self: PathDistribution, name: str) -> str | None:
+        if name == "direct_url.json":
+            return notes.pop(0)
+        return read_text(self, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PathDistribution, "read_text", read)
+        said = kerngen(*command.split()[1:]).output
+        assert said == output.replace("...", "file:///here")
+        assert "package index" not in kerngen("new", "second").output
+    assert "\n  cd third\n" in kerngen("new", "lost/../third").output
     assert "\n  cd 'a b'\n" in kerngen("new", "a b", "--name", "ab").output
 
 

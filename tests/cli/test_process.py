@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from tests.cli.sample import OUT, SCALE, SOURCE, TOTAL, WRONG, edit, files
 
 pytestmark = pytest.mark.usefixtures("project")
 
-KERNGEN = (sys.executable, "-m", "kerngen.cli")
+KERNGEN = (sys.executable, "-m", "kerngen")
 
 
 def run(
@@ -134,7 +135,42 @@ def test_colours_on_a_terminal_and_plain_text_in_a_pipe() -> None:
 
 def test_progress_on_a_terminal_only() -> None:
     assert "Compiling" in on_a_terminal("build")
-    assert "Compiling" not in run("build", "--out", "other")
+    forced = {"FORCE_COLOR": "1"}
+    assert "Compiling" not in run("build", "--out", "other", environment=forced)
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("check - <&-", 2),
+        ("fmt - >&-", 1),
+        ("build >&- 2>&-", 0),
+        ("show lost 2>&-", 1),
+    ],
+)
+def test_closed_streams_are_no_bug(command: str, code: int) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"exec {shlex.join(KERNGEN)} {command}"],
+        check=False,
+        capture_output=True,
+        text=True,
+        input=SCALE,
+    )
+    assert "Traceback" not in done.stderr
+    assert done.returncode == code
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    program = f"{shlex.join(KERNGEN)} explain | head -n 1"
+    done = subprocess.run(
+        ["sh", "-c", program], check=True, capture_output=True, text=True
+    )
+    assert (done.stderr, done.stdout.count("\n")) == ("", 1)
+
+
+def test_without_a_home_and_in_a_narrow_terminal() -> None:
+    narrow = {"COLUMNS": "20", "HOME": "/nowhere", "TERM": "dumb", "NO_COLOR": "1"}
+    assert "no errors." in run("check", environment=narrow)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from importlib import import_module, invalidate_caches
 from pathlib import Path
 from typing import Any
@@ -43,13 +44,19 @@ def layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
+@pytest.fixture(autouse=True)
+def forget() -> Iterator[None]:
+    """Leave no module of a project behind: `reload()` would find it in later tests."""
+    yield
+    for name in [*sys.modules]:
+        if name.partition(".")[0] == "kernels":
+            del sys.modules[name]
+
+
 def built(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Import the module of the layer from the project's output."""
     monkeypatch.setattr(sys, "path", [str(root / "gen"), *sys.path])
     invalidate_caches()
-    for name in [*sys.modules]:
-        if name.partition(".")[0] == "kernels":
-            monkeypatch.delitem(sys.modules, name)
     return import_module("kernels.nets.layer")
 
 
@@ -69,7 +76,7 @@ def test_the_winners_are_built_used_and_right(
     monkeypatch.setattr(trial.Trials, "attempt", only_generic)
     monkeypatch.setattr(session, "WORTH", 1e9)
     out = layer / "dsl" / "tuned.kern"
-    arguments = ("tune", "layer", "--budget", "10", "--shapes", "n=64,k=64")
+    arguments = ("tune", "layer", "--budget", "10", "--sizes", "n=64,k=64")
     said = kerngen(*arguments, "--out", out).stdout
     assert "tuned.kern: written" in said
     assert "timed" in said
@@ -89,14 +96,28 @@ def test_the_winners_are_built_used_and_right(
     np.testing.assert_allclose(y.numpy(), module.layer_reference(w, x), rtol=1e-5)
     # What was tuned before is no rival of what is found now, and may even be broken;
     # what is asked for twice is tuned once.
-    out.write_text(text + text.splitlines()[-1], encoding="utf-8")
-    twice = ("--shapes", "k=64,n=64,other=1")
+    out.write_text(text.replace("{ generic }", "{ map tile(1) }"), encoding="utf-8")
+    twice = ("--sizes", "k=64,n=64,other=1")
     again = kerngen(*arguments, *twice, "--out", out)
     assert "tuned.kern: written" in again.stdout
     assert out.read_text("utf-8").count("schedule layer") == text.count(
         "schedule layer"
     )
     kerngen("build")
+    kerngen("fmt", "--check", out)
+    # What is found at other sizes comes beside it, and other files are named.
+    edit(layer / "dsl" / "older.kern", text)
+    more = kerngen(*arguments[:-1], "n=64,k=512", "--out", out)
+    assert "tuned.kern: written; 1 result of earlier runs kept" in more.stdout
+    assert "'layer' has schedules in dsl/older.kern, dsl/tuned.kern:" in more.stderr
+    assert out.read_text("utf-8").count("schedule layer") == 2 * text.count(
+        "schedule layer"
+    )
+    kerngen("build")
+    edit(out, f"{write.HEADING}\nschedule {{")
+    assert "error[KG" in kerngen(*arguments, "--out", out, code=1).output
+    out.write_bytes(write.HEADING.encode() + b"\xff")
+    assert "error[KG0001]" in kerngen(*arguments, "--out", out, code=1).output
 
 
 def test_without_out_the_schedules_are_printed(
@@ -112,7 +133,7 @@ def test_without_out_the_schedules_are_printed(
         return Outcome(verdict, 1.0)
 
     monkeypatch.setattr(trial.Trials, "attempt", attempt)
-    said = kerngen("tune", "dsl/nets/layer.kern:layer", "--shapes", "n=8,k=8").stdout
+    said = kerngen("tune", "dsl/nets/layer.kern:layer", "--sizes", "n=8,k=8").stdout
     assert 'use "layer.kern";' in said
     assert "nothing was faster" in said
     assert "wrong: generic: 1 of 64 elements are wrong" in said
@@ -122,17 +143,18 @@ def test_without_out_the_schedules_are_printed(
 @pytest.mark.parametrize(
     ("arguments", "message", "code"),
     [
-        (("two.kern",), "Say which kernel, as FILE.kern:kernel: one, other.", 1),
-        (("dsl/scale.kern", "--shapes", "k=8"), "--shapes lacks 'n'", 2),
+        (("two.kern",), "Say which kernel: two.kern:one, two.kern:other.", 1),
+        (("dsl/scale.kern", "--sizes", "k=8"), "--sizes lacks 'n'", 2),
         (("lair",), "There is no kernel 'lair'", 1),
         (("layer.w",), "has no stage 'w' to tune: it has", 1),
-        (("layer", "--shapes", "n=8"), "--shapes lacks 'k'", 2),
+        (("layer", "--sizes", "n=8"), "--sizes lacks 'k'", 2),
         (("layer", "--out", "tuned.kern"), "so no build of it counts", 2),
-        (("layer", "--out", "dsl/none/tuned.kern"), "there is no folder", 2),
+        (("layer", "--out", "dsl/none/tuned.kern"), "There is no folder 'dsl/none'", 2),
+        (("layer", "--out", "dsl"), "'dsl' is a folder", 2),
         (("layer", "--out", "dsl/tuned.txt"), "is not a .kern file", 2),
         (("layer", "--out", "dsl/scale.kern"), "was not written by 'kerngen tune'", 1),
         (("cut.kern",), "cut (cut.kern:2): the length 'n - k - 1' is -1", 1),
-        (("layer", "--shapes", "n=100000,k=100000"), "can't bind its tensors", 1),
+        (("layer", "--sizes", "n=100000,k=100000"), "can't bind its tensors", 1),
     ],
 )
 @pytest.mark.usefixtures("layer")
@@ -161,7 +183,7 @@ def test_what_no_build_would_take_is_not_written(
     monkeypatch.setattr(trial.Trials, "attempt", attempt)
     monkeypatch.setattr(session, "WORTH", 1e9)
     monkeypatch.setattr(write, "_range", unbounded)
-    arguments = ("tune", "scale", "--shapes", "n=64", "--shapes", "n=99")
+    arguments = ("tune", "scale", "--sizes", "n=64", "--sizes", "n=99")
     said = kerngen(*arguments, "--out", "dsl/tuned.kern", code=1).output
     assert "KG0610" in said
     assert "schedule scale {" in said
@@ -193,7 +215,7 @@ def test_stages_that_run_with_earlier_ones_are_left_alone(
     monkeypatch.setattr(trial.Trials, "attempt", attempt)
     monkeypatch.setattr(session, "WORTH", 1e9)
     edit(layer / "dsl" / "shift.kern", SHIFT)
-    said = kerngen("tune", "shift", "--shapes", "m=20,n=8", "--budget", "2").stdout
+    said = kerngen("tune", "shift", "--sizes", "m=20,n=8", "--budget", "2").stdout
     assert ("schedule shift.top when" in said) == apart
     assert ("shift.y, m = 20, n = 8" in said) == apart
 
@@ -209,7 +231,7 @@ def test_a_present_schedule_that_is_wrong_is_named(
 
     monkeypatch.setattr(trial.Trials, "attempt", attempt)
     edit(layer / "dsl" / "scale.kern", f"{SCALE}schedule scale {{ generic }}\n")
-    said = kerngen("tune", "scale", "--shapes", "n=64", code=1).output
+    said = kerngen("tune", "scale", "--sizes", "n=64", code=1).output
     assert "'scale.y' has now, generic, is wrong: 1 of 64 elements" in said
 
 
@@ -230,9 +252,79 @@ def test_an_interrupt_shows_what_is_found_so_far(
 
     monkeypatch.setattr(trial.Trials, "attempt", attempt)
     out = layer / "dsl" / "tuned.kern"
-    said = kerngen("tune", "scale", "--shapes", "n=64", "--out", out, code=130).output
+    said = kerngen("tune", "scale", "--sizes", "n=64", "--out", out, code=130).output
     assert "interrupted: the best so far; no schedules are written." in said
     assert ("n=64" in said) == (tried > 0)
     assert (f"{tried} timed" in said) == (tried > 0)
     assert ("4.00x" in said) == (tried == 4)
     assert not out.exists()
+
+
+def quick(self: trial.Trials, candidate: Candidate | None, *rest: object) -> Outcome:
+    """Time nothing: what there is counts as a second, and nothing else fits."""
+    del self, rest
+    return Outcome(Verdict.TIMED if candidate is None else Verdict.UNFIT, 1.0)
+
+
+EARLIER = f"""{write.HEADING}
+//!
+//! Date: Monday
+
+use "scale.kern";
+use "lost.kern";
+
+// twice, n = 64: 1 ms, before 2 ms.
+schedule twice when n == 64 {{ generic }}
+
+// scale, n = 512: 1 ms, before 2 ms.
+schedule scale when n == 512 {{ generic }}
+"""
+
+
+def test_what_is_kept_of_kernels_that_are_gone_is_dropped_and_said(
+    layer: Path, kerngen: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial.Trials, "attempt", quick)
+    edit(layer / "dsl" / "tuned.kern", EARLIER)
+    arguments = ("tune", "scale", "--sizes", "n=64", "--out", "dsl/tuned.kern")
+    said = kerngen(*arguments).stdout
+    assert "schedules dropped whose kernel is gone: 'twice'." in said
+    assert "1 result of earlier runs kept" in said
+    text = (layer / "dsl" / "tuned.kern").read_text("utf-8")
+    assert "schedule scale when n == 512" in text
+    assert "twice" not in text
+    assert "lost.kern" not in text
+    kerngen("build")
+
+
+def test_what_is_kept_is_checked_before_anything_is_tried(
+    layer: Path, kerngen: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def attempt(*_: object) -> Outcome:
+        raise AssertionError("the budget is spent")
+
+    monkeypatch.setattr(trial.Trials, "attempt", attempt)
+    edit(layer / "dsl" / "tuned.kern", EARLIER.replace("{ generic", "{ genetic"))
+    arguments = ("tune", "scale", "--sizes", "n=64", "--out", "dsl/tuned.kern")
+    said = kerngen(*arguments, code=1).output
+    assert "KG0602" in said
+    assert "dsl/tuned.kern:12:" in said
+
+
+def test_what_is_saved_meanwhile_stays(
+    layer: Path, kerngen: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = layer / "dsl" / "tuned.kern"
+    edit(out, EARLIER)
+
+    def attempt(
+        self: trial.Trials, candidate: Candidate | None, *rest: object
+    ) -> Outcome:
+        edit(out, "// mine\n")
+        return quick(self, candidate, *rest)
+
+    monkeypatch.setattr(trial.Trials, "attempt", attempt)
+    said = kerngen("tune", "scale", "--sizes", "n=64", "--out", out, code=1).output
+    assert "It was saved meanwhile and stays so" in said
+    assert "nothing was faster" in said
+    assert out.read_text("utf-8") == "// mine\n"

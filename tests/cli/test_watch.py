@@ -122,6 +122,22 @@ def test_a_running_program_takes_up_what_is_saved(source: Path) -> None:
         assert watch.until("Stopped.") == ["", "Stopped."], "no build was for its own"
 
 
+@pytest.mark.nightly
+def test_a_folder_that_comes_back_is_watched_again(source: Path) -> None:
+    """A switch of branches takes folders away and brings others of their names."""
+    with run("-m", "kerngen.cli", "watch") as watch:
+        watch.until("Watching dsl")
+        source.parent.rename("away")
+        watch.until("does not exist")
+        Path("away").rename(source.parent)
+        watch.until("dsl is another folder than before")
+        watch.until("Watching dsl")
+        save_as_editors_do(source, SOURCE.format("3.0"))
+        watch.until("written")
+        assert "3.0" in Path("gen/kernels/scale.py").read_text("utf-8")
+        assert watch.interrupt() == 0
+
+
 def test_ctrl_c_ends_it_during_a_build(source: Path) -> None:
     source.write_text(
         "".join(SOURCE.replace("scale", f"k{n}").format("2.0") for n in range(100))

@@ -315,7 +315,7 @@ def test_the_text_is_docstrings_of_the_standard_library() -> None:
     assert first is not None
     assert text.vocabulary.decode(text.train).startswith(first)
     assert len(text.train) + len(text.validation) >= 29_000
-    assert len(text.train) > 8 * len(text.validation)
+    assert len(text.train) > 7 * len(text.validation)
 
 
 def test_characters_without_a_number_share_one() -> None:

@@ -17,7 +17,8 @@ from typing import Any, final
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from kerngen.cli.project import Project, select
+from kerngen.cli.project import select
+from kerngen.cli.settings import Project
 from kerngen.compiler import Compiler
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.render import render

@@ -7,15 +7,23 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from typing import Final, final
 
+from tests.programs.judges import both
+
 from .mutate import make
-from .oracle import FoundError, Oracle
+from .oracle import FoundError, Judge, Oracle
+
+NOBODY: Final[Mapping[str, Judge]] = {}
+"""No judges: shaders are only written."""
 
 _EVERY: Final = 2000
 """Inputs between two notes of how far a campaign is."""
@@ -119,6 +127,25 @@ def run(folder: Path, seed: int, count: int, oracle: Oracle) -> Tally:
             tally.write(folder)
     tally.write(folder)
     return tally
+
+
+@contextmanager
+def judging(judged: bool) -> Generator[Oracle]:
+    """Yield an oracle that asks naga and Tint of shaders, if it is to ask anyone."""
+    with both() if judged else nullcontext(NOBODY) as judges:
+        yield Oracle(judges)
+
+
+def run_all(folder: Path, judged: bool, seeds: range, count: int) -> Iterator[Tally]:
+    """Run a campaign of each seed in a process of its own; together so many inputs."""
+    shares = [len(range(part, count, len(seeds))) for part in range(len(seeds))]
+    with ProcessPoolExecutor(len(seeds), get_context("spawn")) as pool:
+        yield from pool.map(partial(_judged_run, folder, judged), seeds, shares)
+
+
+def _judged_run(folder: Path, judged: bool, seed: int, count: int) -> Tally:
+    with judging(judged) as oracle:
+        return run(folder, seed, count, oracle)
 
 
 def keep(folder: Path, fault: FoundError, data: bytes) -> None:

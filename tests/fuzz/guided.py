@@ -51,6 +51,7 @@ def fuzz(folder: Path, seed: int, count: int, oracle: Oracle) -> None:
         f"-runs={left}",
         f"-seed={seed + 1 + tally.inputs}",
         "-print_final_stats=1",
+        f"-artifact_prefix={corpus.parent}/",
     ]
     limits = [
         f"-max_len={LONGEST}",

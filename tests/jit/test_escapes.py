@@ -95,6 +95,14 @@ def test_modules_and_functions_are_escaped(
         assert "if k < 1.0 and k > 0.0" in read.text
 
 
+def test_programs_are_coloured_by_the_notebooks_theme(notebook: Notebook) -> None:
+    module = kerngen.compile("kernel k(x: f32[n]) -> y: f32[n] { y[i] = 0.5 * x[i]; }")
+    page = notebook.shown(module.k)["text/html"]
+    for name, text in (("keyword", "kernel"), ("builtin", "f32"), ("number", "0.5")):
+        colour = f"color: var(--jp-mirror-editor-{name}-color, inherit)"
+        assert f'<span style="{colour}">{text}</span>' in page
+
+
 def trees(module: Any) -> list[Tree]:
     """What a browser makes of a module and of its kernel."""
     pages = (module_html(module), kernel_html(module.k))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import escape
 
 import numpy as np
 import pytest
@@ -65,9 +66,14 @@ def test_a_name_that_is_none_is_refused(
     assert out.strip() == "ModuleNameError: 'a-b' can't be the name of a module."
 
 
+def bare(page: str) -> str:
+    """Return a page without what is for its looks."""
+    return re.sub(r' style="[^"]*"|</?span[^>]*>', "", page)
+
+
 def test_kernels_are_shown(notebook: Notebook) -> None:
     """The equation, how it is called, the layout, and the shaders."""
-    html = notebook.shown(kerngen_kernels.matmul.matmul_nt)["text/html"]
+    html = bare(notebook.shown(kerngen_kernels.matmul.matmul_nt)["text/html"])
     assert "c[i, j] = alpha * sum[p] a[i, p] * b[j, p];" in html
     assert "matmul_nt(a: Matrix[f32], b: Matrix[f32], *, " in html
     assert "<td>0</td><td>4</td><td>m: u32</td>" in html
@@ -75,6 +81,13 @@ def test_kernels_are_shown(notebook: Notebook) -> None:
     assert "<summary>gemv when m == 1</summary>" in html
     assert "<summary>matmul.matmul_nt.gemm when k % 16 == 0 and " in html
     assert "@compute @workgroup_size(" in html
+    assert len(html) < 100_000
+    call = "print(kerngen.runtime.wgsl(matmul_nt, 'matmul.matmul_nt.gemm'))"
+    assert f"that are not in this page; to see them:<pre>{escape(call)}" in html
+    text = gpu.wgsl(kerngen_kernels.matmul.matmul_nt, "matmul.matmul_nt.gemm")
+    assert "@compute @workgroup_size(" in text
+    with pytest.raises(gpu.UnknownNameError, match="no shader 'gemm': there"):
+        gpu.wgsl(kerngen_kernels.matmul.matmul_nt, "gemm")
     made = kerngen.compile("kernel one(x: f32[n]) -> y: f32[n] { y[i] = x[i]; }")
     html = notebook.shown(made.one)["text/html"]
     assert "@compute @workgroup_size(" in html

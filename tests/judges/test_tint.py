@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kerngen.compiler import compile_text
+from kerngen.runtime import Context
+from tests.fuzz.hostile import PATHS, program, programs
 from tests.judges.tint import ENABLE, refused
 from tests.language.cases import CASES
 from tests.language.halves import HALVES
@@ -51,6 +55,23 @@ def test_every_case_of_the_language_is_accepted(tmp_path: Path) -> None:
                 shaders.append(tmp_path / Path(path).name)
                 shaders[-1].write_bytes(content)
     assert len(shaders) > 50
+    assert refused(shaders) == {}
+
+
+@pytest.mark.nightly
+def test_what_comments_and_names_say_is_nothing_to_both_compilers(
+    tmp_path: Path, ctx: Context
+) -> None:
+    sources = [(text, "k.kern") for turn in range(3) for text in programs(turn)]
+    sources += [(program("text"), path) for path in PATHS]
+    shaders: list[Path] = []
+    for number, (text, path) in enumerate(sources):
+        for name, content in compile_text(text, path).files.items():
+            if name.endswith(".wgsl"):
+                ctx.device.create_shader_module(code=content.decode())
+                shaders.append(tmp_path / f"{number}.wgsl")
+                shaders[-1].write_bytes(content)
+    assert len(shaders) >= len(sources)
     assert refused(shaders) == {}
 
 

@@ -40,6 +40,8 @@ class Tint:
         """
         if "subgroup_size" in shader:
             shader = f"{ENABLE}{shader}"
+        # pydawn hands over as many bytes as there are characters.
+        shader += " " * (len(shader.encode()) - len(shader))
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{json.dumps(shader)}\n")

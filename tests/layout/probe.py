@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from kerngen.layout.rules import Space, round_up
 from kerngen.layout.types import StructLayout
-from kerngen.shader import tree as t
+from kerngen.shader import declarations as wgsl
 from kerngen.shader.names import value_namer
 from kerngen.shader.printer import print_module
 from kerngen.shader.structs import StructDeclarations
@@ -173,7 +173,7 @@ def up_to_a_field(laid: StructLayout, number: int) -> StructLayout:
 def _head(structs: StructDeclarations, *, is_half: bool) -> Iterator[str]:
     if is_half:
         yield "enable f16;"
-    yield print_module(t.Module((), structs.declarations))
+    yield print_module(wgsl.Module((), structs.declarations))
 
 
 def _read(number: int, laid: StructLayout) -> Iterator[Place]:

@@ -1,12 +1,13 @@
 """Interrupts a write at every point where it touches the disk; run as a script.
 
-    python interrupt.py {kill|fail} {exchange|in_place} FOLDER
+    python interrupt.py {kill|fail|save|save_kill} {exchange|in_place} FOLDER
 
 Python announces each operation on the file system to audit hooks.  For n = 1, 2, ... a
 forked child writes the new files over the old ones and is stopped at its n-th operation:
-killed by SIGKILL, or failed by an OSError.  For each n one line of JSON says how it ended,
-what the folder held right after, what it holds once the next command has taken its lock,
-and what then lies beside it.
+killed by SIGKILL, or failed by an OSError; or there a user saves a file in the way of
+editors, and then nothing stops it, or a kill does at once.  For each n one line of JSON says
+how it ended, what the folder held right after, what it holds once the next command has
+taken its lock, and what then lies beside it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -58,19 +60,23 @@ def keep_none(source: str) -> bool:
 
 
 class Interruption:
-    """Calls `stop` at the `point`-th operation that is announced from here on."""
+    """Does what is listed, one at each operation from the `point`-th on."""
 
-    def __init__(self, point: int, stop: Callable[[], None]) -> None:
+    def __init__(self, point: int, stops: Sequence[Callable[[], None]]) -> None:
         self.left = point
-        self.stop = stop
+        self.stops = list(stops)
+        self.stopping = False
         sys.addaudithook(self.watch)
 
     def watch(self, event: str, arguments: tuple[object, ...]) -> None:
         del arguments
-        if event in WATCHED:
-            self.left -= 1
-            if self.left == 0:
-                self.stop()
+        if event not in WATCHED or self.stopping:
+            return
+        self.left -= 1
+        if self.left <= 0 and self.stops:
+            self.stopping = True
+            self.stops.pop(0)()
+            self.stopping = False
 
 
 def kill_self() -> None:
@@ -81,11 +87,24 @@ def fail() -> None:
     raise OSError(28, "No space left on device")
 
 
-def write_new(out: Path, point: int, stop: Callable[[], None]) -> int:
+def save(out: Path) -> None:
+    """Save a file as editors do, who write another and rename it."""
+    draft = out.parent / "draft"
+    draft.write_text("saved", encoding="utf-8")
+    draft.replace(out / "notes" / "mine.txt")
+
+
+def write_new(out: Path, point: int, how: str) -> int:
     """Write in a child; return 0 if it was never interrupted, else how it ended."""
+    stops: dict[str, list[Callable[[], None]]] = {
+        "kill": [kill_self],
+        "fail": [fail],
+        "save": [partial(save, out)],
+        "save_kill": [partial(save, out), kill_self],
+    }
     child = os.fork()
     if child == 0:
-        interruption = Interruption(point, stop)
+        interruption = Interruption(point, stops[how])
         try:
             write(NEW, out, keep=keep_none)
         except OSError:
@@ -106,7 +125,6 @@ def holds(out: Path) -> dict[str, str]:
 
 def main(how: str, way: str, folder: str) -> None:
     """Interrupt at every point, until a write runs to its end."""
-    stop = {"kill": kill_self, "fail": fail}[how]
     if way == "in_place":
         patch.object(transaction, "change_by_exchange", no_exchange).start()
     for point in range(1, 1000):
@@ -115,7 +133,7 @@ def main(how: str, way: str, folder: str) -> None:
         (out / "notes").mkdir(parents=True)
         (out / "notes" / "mine.txt").write_text("mine", encoding="utf-8")
         write(OLD, out, keep=keep_none)
-        code = write_new(out, point, stop)
+        code = write_new(out, point, how)
         at_once = holds(out)
         with locked(out):
             later = holds(out)

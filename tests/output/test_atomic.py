@@ -56,7 +56,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
             timeout=120,
         )
         found = [Outcome(*json.loads(line)) for line in done.stdout.splitlines()]
-        assert found[-1] == Outcome(0, NEW, NEW, ["out"])
+        assert found[-1] == Outcome(0, NEW, NEW, ["out"]), found[-1]
         assert len(found) > 20
         return found[:-1]
 
@@ -90,7 +90,21 @@ def test_failed_the_output_is_the_old_one(run: Run, way: str) -> None:
     assert all(outcome.at_once == NEW for outcome in coped)
 
 
-@pytest.mark.parametrize("how", ["kill", "fail"])
-@pytest.mark.parametrize("way", ["exchange", "in_place"])
+@pytest.mark.parametrize("how", ["save", "save_kill"])
+def test_what_a_user_saves_meanwhile_is_kept(run: Run, how: str) -> None:
+    found = run(how, "exchange")
+    wanted = [versions | {"notes/mine.txt": "saved"} for versions in (OLD, NEW)]
+    assert all(outcome.later in wanted for outcome in found)
+    # Else this would test nothing: some saves do fall before the exchange.
+    assert how == "save" or any(outcome.at_once not in wanted for outcome in found)
+
+
+RUNS = [
+    *((how, way) for how in ("kill", "fail") for way in ("exchange", "in_place")),
+    *((how, "exchange") for how in ("save", "save_kill")),
+]
+
+
+@pytest.mark.parametrize(("how", "way"), RUNS)
 def test_nothing_is_left_beside_the_output(run: Run, how: str, way: str) -> None:
     assert all(outcome.beside == ["out"] for outcome in run(how, way))

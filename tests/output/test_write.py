@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-from kerngen.output import transaction
+from kerngen.output import by_exchange, transaction
+from kerngen.output.changes import write_files
 from kerngen.output.errors import OutputError
 from kerngen.output.files import Generated
-from kerngen.output.manifest import Manifest, read_manifest
+from kerngen.output.manifest import Manifest, digest, read_manifest
+from kerngen.output.whole import replace_whole
 from kerngen.output.write import Summary, check, write
 from tests.output.interrupt import no_exchange
 
@@ -212,7 +215,7 @@ def test_refuses_a_module_beside_a_package_of_its_name(out: Path) -> None:
 
 def test_refuses_a_source_named_init(out: Path) -> None:
     source = Generated("dsl/__init__.kern", "1", {"__init__.py": b""})
-    with pytest.raises(OutputError, match="rename the file"):
+    with pytest.raises(OutputError, match="makes a package of its folder"):
         write([source], out, keep=none)
 
 
@@ -240,6 +243,116 @@ def test_refuses_a_manifest_that_it_cant_trust(text: str, out: Path) -> None:
     with pytest.raises(OutputError, match=r"manifest\.json' is not a manifest"):
         write([A], out, keep=none)
     assert files(out) == {"manifest.json"}
+
+
+# Folders that a stranger has prepared: what lies outside stays as it is
+
+
+@pytest.fixture
+def theirs(out: Path) -> Path:
+    """Return a file outside of the output, where a link of the output leads."""
+    file = out.parent.parent / "home" / "a.py"
+    file.parent.mkdir()
+    file.write_bytes(A.files["a.py"])
+    out.mkdir(parents=True)
+    (out / "home").symlink_to(file.parent)
+    return file
+
+
+def test_removes_nothing_behind_a_link(theirs: Path, out: Path) -> None:
+    listed = {"home/a.py": digest(theirs.read_bytes())}
+    text = json.dumps({"format": 1, "package": listed, "sources": {}})
+    (out / "manifest.json").write_text(text, encoding="utf-8")
+    write([B], out, keep=none)
+    assert theirs.read_bytes() == A.files["a.py"]
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        {"journal.json": '["home/a.py"]'},
+        {"journal.json": '["../../home/a.py"]'},
+        {"journal.json": "[]", "old/home/a.py": "theirs"},
+        {"journal.json": '{"home/a.py": 1}'},
+    ],
+)
+def test_a_prepared_staging_folder_reaches_nothing_outside(
+    notes: dict[str, str], theirs: Path, out: Path
+) -> None:
+    staging = out.with_name(f".{out.name}.kerngen")
+    for path, text in notes.items():
+        (staging / path).parent.mkdir(parents=True, exist_ok=True)
+        (staging / path).write_text(text, encoding="utf-8")
+    with pytest.raises(OutputError, match=f"leads out of '{out}'"):
+        write([B], out, keep=none)
+    assert theirs.read_bytes() == A.files["a.py"]
+
+
+@pytest.mark.parametrize("path", ["home/a.py", "plain/a.py"])
+def test_what_cant_be_carried_over_is_put_aside_once(
+    path: str, theirs: Path, out: Path
+) -> None:
+    (out / "plain").write_text("mine", encoding="utf-8")
+    staging = out.with_name(f".{out.name}.kerngen")
+    saved = staging / "twin" / path
+    saved.parent.mkdir(parents=True)
+    saved.write_text("saved", encoding="utf-8")
+    (staging / "kept.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(OutputError, match="are links or files now: they are in"):
+        write([B], out, keep=none)
+    (aside,) = out.parent.glob(f"{out.name}.saved-*/{path}")
+    assert aside.read_text("utf-8") == "saved"
+    assert theirs.read_bytes() == A.files["a.py"]
+    write([B], out, keep=none)
+    assert files(out) >= {"sub/b.py", "plain"}
+    assert not staging.exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a backslash is no part of a name")
+def test_a_backslash_in_a_users_file_is_a_letter(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write([A], out, keep=none)
+    mine = out / "a\\b.txt"
+    mine.write_text("mine", encoding="utf-8")
+    wanted = "mine"
+
+    def meanwhile(changed: Mapping[str, bytes], folder: Path) -> None:
+        nonlocal wanted
+        wanted = "saved"
+        write_files(changed, folder)
+        mine.unlink()
+        mine.write_text("saved", encoding="utf-8")
+
+    monkeypatch.setattr(by_exchange, "write_files", meanwhile)
+    write([B], out, keep=none)
+    assert not out.with_name(f".{out.name}.kerngen").exists()
+    assert mine.read_text("utf-8") == wanted
+
+
+@pytest.mark.parametrize("link", ["old", "twin"])
+def test_a_link_in_the_staging_folder_is_refused(
+    link: str, theirs: Path, out: Path
+) -> None:
+    staging = out.with_name(f".{out.name}.kerngen")
+    staging.mkdir()
+    (staging / link).symlink_to(theirs.parent)
+    (staging / "journal.json").write_text("[]", encoding="utf-8")
+    (staging / "kept.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(OutputError, match="something else is there"):
+        write([B], out, keep=none)
+    assert theirs.exists()
+
+
+def test_the_owner_of_a_folder_stays(out: Path) -> None:
+    """As root builds in a container, in a folder of the user's outside."""
+    write([A], out, keep=none)
+    if os.name == "nt" or os.geteuid() != 0:
+        pytest.skip("only root gives folders away")
+    for folder in (out, out / "wgsl"):
+        os.chown(folder, 1234, 1234)
+    write([B], out, keep=none)
+    assert out.stat().st_uid == 1234
 
 
 def test_the_manifest_is_the_same_in_any_order(tmp_path: Path) -> None:
@@ -300,3 +413,24 @@ def test_a_folder_that_cant_be_written_is_left_alone(
         write([B], out, keep=none)
     assert (files(out), times(out)) == before
     assert [path.name for path in out.parent.iterdir()] == ["kernels"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no modes of this kind")
+def test_a_private_file_is_private_while_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    mode = Path.chmod
+
+    def chmod(path: Path, to: int) -> None:
+        seen.append(path.stat().st_mode & 0o777)
+        mode(path, to)
+
+    file = tmp_path / "mine.kern"
+    file.write_bytes(b"before")
+    file.chmod(0o640)
+    monkeypatch.setattr(Path, "chmod", chmod)
+    (tmp_path / ".kerngen.tmp").write_bytes(b"of a killed run")
+    replace_whole(file, b"before", b"after")
+    assert (seen, file.stat().st_mode & 0o777) == ([0o600], 0o640)
+    assert [*tmp_path.iterdir()] == [file]

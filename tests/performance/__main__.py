@@ -1,6 +1,6 @@
 """Time the suite and the ablations here; or make the page and pictures of what was kept.
 
-    python -m tests.performance --json docs/performance/results-h200.json
+    python -m tests.performance --out docs/performance/results-h200.json
     python -m tests.performance --report
 
 What is timed is written after every case, so that an interrupted run is kept.
@@ -38,21 +38,21 @@ TINYGRAD = (
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, or report."""
     parser = argparse.ArgumentParser(prog="tools/performance", description=__doc__)
-    parser.add_argument("--json", type=Path, help="measure, and keep the results here")
+    parser.add_argument("--out", type=Path, help="measure, and keep the results here")
     parser.add_argument("--budget", type=float, default=420.0, help="seconds for it")
     parser.add_argument("--quick", action="store_true", help="a size of each kernel")
     parser.add_argument("--report", action="store_true", help="make page and pictures")
     given = parser.parse_args(arguments)
-    if given.json is not None:
-        measure(given.json, Budget(given.budget), quick=given.quick)
+    if given.out is not None:
+        measure(given.out, Budget(given.budget), quick=given.quick)
     if given.report:
         from tests.performance.pictures import draw_all
 
         found = read_all()
         write_page(found)
         draw_all(found)
-    if given.json is None and not given.report:
-        parser.error("give --json FILE, --report or both")
+    if given.out is None and not given.report:
+        parser.error("give --out FILE, --report or both")
 
 
 def measure(file: Path, budget: Budget, *, quick: bool) -> None:

@@ -13,7 +13,8 @@ from kerngen.bench.arguments import Sizes
 from kerngen.bench.contexts import open_contexts
 from kerngen.bench.measure import Clock, Effort, Timing, measure_in_turn
 from kerngen.bench.run import Budget
-from kerngen.cli.project import Project, select
+from kerngen.cli.project import select
+from kerngen.cli.settings import Project
 from kerngen.compiler import Compiler
 from kerngen.ir.strategies import OPTIONS
 from kerngen.runtime import Context, Error

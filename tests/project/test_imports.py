@@ -31,6 +31,7 @@ ORDER = [
     "scaffold",
     "doctor",
     "cli",
+    "__main__",
 ]
 """A part may import itself and those before it."""
 
@@ -58,14 +59,14 @@ NARROWER = {
     "output": {"source"},
     "explain": set[str](),
     "runtime": set[str](),
-    "scaffold": set[str](),
+    "scaffold": {"source"},
     **SYSTEMS,
 }
 """Parts that may import these only, and themselves."""
 
 THIRD_PARTY = {
     "source": {"rich"},
-    "syntax": {"lark"},
+    "syntax": {"lark", "pygments"},
     "format": {"lark"},
     "emit": {"black"},
     "bench": {"kerngen_kernels", "matplotlib", "numpy", "rich"},

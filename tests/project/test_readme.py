@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from kerngen.cli import main
 from kerngen.schedule.strategies import STRATEGIES
 from tests.project.tree import ROOT
 
@@ -22,6 +23,13 @@ def test_what_pages_refer_to_exists(page: str) -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", text)
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_readme_has_every_command() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert set(re.findall(r"^\| `kerngen (\w+)", text, re.MULTILINE)) == set(
+        main.commands
+    )
 
 
 def test_the_map_names_files_that_exist() -> None:

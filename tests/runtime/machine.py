@@ -9,23 +9,23 @@ import asyncio
 import gc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, ClassVar, TypeAlias
+from time import monotonic, sleep
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
+from kerngen.batch import Batch
 from kerngen.runtime import Context, Tensor, f16, f32
 from kerngen_kernels import elementwise, matmul, nn, reduction
 from tests.runtime.kernels import ACCUMULATE, AXPY, CENTRE, SWAP, internals, launch
-
-Array: TypeAlias = NDArray[Any]
+from tests.runtime.layouts import LAYOUTS, Array, whole
 
 LONGEST = 96
 LARGEST = 2**15
@@ -33,6 +33,9 @@ LARGEST = 2**15
 
 HELD = ("Buffer", "BindGroup", "QuerySet", "CommandBuffer")
 """Objects that none may be left of, once contexts are closed and tensors dropped."""
+
+PATIENCE = 5
+"""Seconds; a test that passes takes few."""
 
 NUMBERS = st.integers(0, 40)
 two = rule(number=NUMBERS, value=NUMBERS)
@@ -74,6 +77,10 @@ class Machine(RuleBasedStateMachine):
         self.open_batches = 0
 
     # ---- choosing
+
+    def open(self, number: int) -> Context:
+        """Open a context; some run shaders without checks."""
+        return gpu.open(self.device, unchecked=number % 3 == 0)
 
     def context(self, number: int) -> Context:
         return self.contexts[number % 2]
@@ -119,6 +126,13 @@ class Machine(RuleBasedStateMachine):
     @two
     def upload_halves(self, number: int, value: int) -> None:
         self.add(self.context(number), whole(value, value + 3).astype(np.float16))
+
+    @rule(number=NUMBERS, value=NUMBERS, layout=st.sampled_from(sorted(LAYOUTS)))
+    def upload_laid_out(self, number: int, value: int, layout: str) -> None:
+        """Arrays that lie in NumPy's memory in other ways, or somewhere else."""
+        array = LAYOUTS[layout](whole(value, 2 * (value + 1)))
+        plain = np.array(array, np.float32)
+        self.keep(self.context(number).tensor(array), plain)
 
     @two
     def zeros(self, number: int, value: int) -> None:
@@ -210,7 +224,37 @@ class Machine(RuleBasedStateMachine):
         for pair, got in zip(chosen, asyncio.run(several()), strict=True):
             np.testing.assert_array_equal(got, pair.array)
 
+    @precondition(lambda self: self.pairs)
+    @one
+    def cancel_a_read(self, number: int) -> None:
+        """The next comes after it, and the event loop stays until then."""
+        pair = self.pairs[number % len(self.pairs)]
+
+        async def cancel() -> None:
+            reading = asyncio.create_task(pair.tensor.read_async())
+            await asyncio.sleep(0)
+            reading.cancel()
+            with suppress(asyncio.CancelledError):
+                await reading
+            np.testing.assert_array_equal(await pair.tensor.read_async(), pair.array)
+
+        asyncio.run(cancel())
+
     # ---- kernels
+
+    @one
+    def forget_a_kernel(self, number: int) -> None:
+        """As a reload does."""
+        internals(self.context(number)).forget_kernels(frozenset({AXPY, ACCUMULATE}))
+
+    @two
+    def queue(self, number: int, value: int) -> None:
+        """A batch of its own over tensors of ours, which it takes as they then are."""
+        x, y = self.both(number, value)
+        batch = Batch(x.tensor.ctx)
+        total = batch.add(batch.import_buffer(x.tensor), batch.upload(y.array))
+        batch.execute()
+        np.testing.assert_array_equal(batch.read(total), x.array + y.array)
 
     @two
     def axpy(self, number: int, value: int) -> None:
@@ -344,8 +388,11 @@ class Machine(RuleBasedStateMachine):
     @two
     def in_threads(self, number: int, value: int) -> None:
         """Calls, reads and drops by several threads, each of tensors of its own."""
+        dropped = [self.pairs.pop().tensor for _ in self.pairs[: value % 3]]
 
         def work(seed: int) -> Pair:
+            with suppress(IndexError):
+                del dropped[-1]
             x = self.context(seed).vector(whole(seed, LONGEST), f32)
             y = elementwise.scale(x, alpha=2.0)
             elementwise.add(x, y).numpy()
@@ -412,7 +459,7 @@ class Machine(RuleBasedStateMachine):
                 with pytest.raises(gpu.ContextError, match="closed"):
                     pair.tensor.numpy()
         self.pairs = [pair for pair in self.pairs if pair.tensor.ctx is not ctx]
-        self.contexts[number % 2] = gpu.open(self.device)
+        self.contexts[number % 2] = self.open(number)
 
     # ---- what always holds
 
@@ -429,7 +476,9 @@ class Machine(RuleBasedStateMachine):
         self.pairs.clear()
         while self.contexts:
             self.contexts.pop().close()
-        left = live_objects()
+        deadline = monotonic() + PATIENCE
+        while (left := live_objects()) != self.before and monotonic() < deadline:
+            sleep(0.05)  # reads that were cancelled are still under way
         assert left == self.before, f"{left} are left of {self.before}"
 
     def check_all(self) -> None:
@@ -439,8 +488,3 @@ class Machine(RuleBasedStateMachine):
 
 def is_vector(pair: Pair) -> bool:
     return pair.array.ndim == 1 and pair.array.dtype == np.float32
-
-
-def whole(seed: int, length: int) -> Array:
-    """Small whole numbers of both signs."""
-    return ((np.arange(length) + seed) % 7 - 3).astype(np.float32)

@@ -99,7 +99,7 @@ def test_an_array_where_a_tensor_is_wanted(either: Context) -> None:
     refuse(
         either,
         DtypeError,
-        "matmul (hand.kern:6): argument 'b' is a ndarray; expected a tensor. Make one by "
+        "matmul (hand.kern:6): argument 'b' is a numpy.ndarray; expected a tensor. Make one by "
         "ctx.matrix(b, f32).",
         MATMUL,
         a,
@@ -267,3 +267,10 @@ def test_scalars_of_numpy_and_infinities_are_taken(either: Context) -> None:
 def test_scalars_are_checked_in_an_empty_domain_too(either: Context) -> None:
     x = either.zeros(0, f32)
     refuse(either, UniformRangeError, "alpha", AXPY, x, x, alpha=1e39)
+
+
+def test_a_reference_checks_what_the_host_computes() -> None:
+    with pytest.raises(UniformRangeError, match="can't be computed from step=1"):
+        STAMP.check((), (1, 0, (1.0, 2.0, 3.0)))
+    with pytest.raises(UniformRangeError, match="alpha"):
+        AXPY.check((np.zeros(4), np.zeros(4)), (1e39,))

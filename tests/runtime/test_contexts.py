@@ -247,21 +247,23 @@ def test_the_reference_context() -> None:
 # ---- threads and tasks
 
 
-def test_a_cancelled_read_leaves_the_context_usable(ctx: Context) -> None:
-    x = ctx.vector(np.arange(64), f32)
+def test_a_cancelled_read_leaves_the_context_usable(
+    ctx: Context, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """wgpu would report the end of a mapping to an event loop that is closed by then."""
+    x = ctx.zeros((1000, 1000), f32)
 
     async def cancel() -> None:
         task = asyncio.ensure_future(x.read_async())
         await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        # wgpu reports the mapping to this event loop, which must live to hear it.
-        await asyncio.sleep(0.2)
+        if task.cancel():  # the device may have been faster
+            with pytest.raises(asyncio.CancelledError):
+                await task
 
     asyncio.run(cancel())
     for _ in range(3):
-        np.testing.assert_array_equal(x.numpy(), np.arange(64))
+        np.testing.assert_array_equal(x.numpy(), 0.0)
+    assert capfd.readouterr().err == ""
 
 
 def test_reads_in_an_event_loop(ctx: Context) -> None:

@@ -6,14 +6,17 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
+from operator import attrgetter
+from threading import current_thread
 from typing import Any
 
 import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
-from kerngen.runtime import Context, Matrix, f32
+from kerngen.runtime import Context, Matrix, f32, native
 from kerngen.runtime.gpu import STORAGE, translate
 from kerngen.runtime.native import wait
 from kerngen.runtime.pool import Pool
@@ -91,6 +94,39 @@ def test_once_a_device_is_lost_every_use_says_so(first: str) -> None:
             matmul.matmul_nn(y, x)
 
 
+@pytest.mark.parametrize("turn", range(2))
+def test_a_device_that_is_lost_while_a_read_is_awaited(turn: int) -> None:
+    """The library forgets a promise of a device that is destroyed, unless it was kept."""
+    ctx = open_software_context()
+    x = ctx.zeros((1000 + turn, 1000), f32)
+    device = ctx.device
+
+    async def lose() -> None:
+        reading = asyncio.create_task(x.read_async())
+        await asyncio.sleep(0)
+        device.destroy()
+        await asyncio.wait_for(reading, 60)
+
+    with suppress(gpu.DeviceLost):
+        asyncio.run(lose())
+    with pytest.raises(gpu.DeviceLost):
+        x.numpy()
+
+
+def test_a_watch_that_failed_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: object) -> bool:
+        raise ValueError("of the library's")
+
+    watch: Any = attrgetter("_Watch")(native)()
+    watch._thread = current_thread()
+    watch._awaited[fails] = None
+    monkeypatch.setattr(native, "_PATIENCE", 0)
+    monkeypatch.setattr(native, "_settled", fails)
+    with pytest.raises(ValueError, match="of the library's"):
+        watch._look_after()
+    assert watch._thread is None
+
+
 def start_reading(x: Matrix[f32]) -> Reading:
     backend: Any = x.ctx.backend
     reading: Reading = backend._begin_read(x.lease, x.offset, x.nbytes)
@@ -106,6 +142,16 @@ def test_a_device_that_is_lost_while_a_read_waits() -> None:
         wait(backend._device, reading.promise)
     with pytest.raises(gpu.DeviceLost):
         ctx.zeros(1, f32)
+
+
+def test_a_device_that_is_lost_when_a_read_has_arrived() -> None:
+    ctx = open_software_context()
+    backend = internals(ctx)
+    reading = start_reading(ctx.zeros((10, 10), f32))
+    wait(ctx.device, reading.promise)
+    ctx.device.destroy()
+    with pytest.raises(gpu.DeviceLost):
+        backend._end_read(reading)
 
 
 def test_a_context_that_is_closed_while_a_read_waits() -> None:
@@ -163,6 +209,49 @@ def test_memory_that_runs_out_anywhere(
                 USES[use](ctx, x)
             assert isinstance(caught.value, MemoryError)
         np.testing.assert_array_equal(matmul.matmul_nn(x, x).numpy(), 4 * np.eye(3))
+
+
+LIMITED = """
+import resource
+import numpy as np
+import kerngen.runtime as gpu
+from kerngen.runtime import f32
+from kerngen_kernels import elementwise
+ctx = gpu.open(adapter="software")
+x = ctx.vector([-1.0, 1.0], f32)
+elementwise.relu(x).numpy()
+with open("/proc/self/statm") as file:
+    now = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (now + 2**29, now + 2**29))
+held = []
+try:
+    while len(held) < 100:
+        held.append(ctx.zeros(2**24, f32))
+except gpu.OutOfMemoryError as error:
+    print("Drop tensors" in str(error), len(held) > 1)
+more = len(held)
+del held[:]
+held = [ctx.zeros(2**24, f32) for _ in range(more - 1)]
+print(elementwise.relu(x).numpy())
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory so")
+def test_a_process_that_may_have_no_more_memory() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "True True\n[0. 1.]\n", done.stderr
+
+
+@pytest.mark.parametrize("kind", ["GPUOutOfMemoryError", "GPUValidationError"])
+def test_memory_that_runs_out_in_any_class_of_the_library(kind: str) -> None:
+    """As lavapipe under a limit of address space says it."""
+    wgpu: Any = import_module("wgpu")
+    text = "Validation Error\n\nCaused by:\n  In wgpuDeviceCreateBuffer\n    Not enough memory left."
+    error = translate(getattr(wgpu, kind)(text), "to try")
+    assert type(error) is gpu.OutOfMemoryError
 
 
 def test_an_adapter_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:

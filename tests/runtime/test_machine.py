@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
@@ -18,11 +21,14 @@ quick = settings(
 
 
 @pytest.fixture
-def machine(ctx: Context) -> type[Machine]:
+def machine(ctx: Context) -> Iterator[type[Machine]]:
     """The machine, on the adapter of `ctx` and a device of its own."""
     features = list(ctx.device.features)
     Machine.device = ctx.device.adapter.request_device_sync(required_features=features)
-    return Machine
+    gc.collect()
+    gc.freeze()  # the machine collects often, and other tests have left much
+    yield Machine
+    gc.unfreeze()
 
 
 def test_sequences_agree_with_numpy(machine: type[Machine]) -> None:
@@ -32,4 +38,9 @@ def test_sequences_agree_with_numpy(machine: type[Machine]) -> None:
 @pytest.mark.nightly
 def test_long_sequences_agree_with_numpy(machine: type[Machine]) -> None:
     long = settings(quick, max_examples=2000, stateful_step_count=100, database=None)
-    run_state_machine_as_test(machine, settings=long)
+    before = gc.get_threshold()
+    gc.set_threshold(50, 2, 2)  # at any point, nearly
+    try:
+        run_state_machine_as_test(machine, settings=long)
+    finally:
+        gc.set_threshold(*before)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,23 +12,39 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.runtime import f32
-from kerngen_kernels import elementwise
+from kerngen_kernels import elementwise, indexing, optim
 
 NO_TENSOR: Any = np.ones(3, np.float32)
+NO_DEVICE: Any = "gpu"
 NO_CONTEXT: Any = 3
 NO_ELEMENT: Any = np.float32
 
 
 def test_an_array_is_no_tensor() -> None:
-    with pytest.raises(gpu.DtypeError, match=r"'x' is a ndarray.*ctx\.vector\(x, f32"):
+    with pytest.raises(
+        gpu.DtypeError, match=r"'x' is a numpy.ndarray.*ctx\.vector\(x, f32"
+    ):
         elementwise.relu(NO_TENSOR)
 
 
 def test_a_number_is_no_context(ctx: gpu.Context) -> None:
     with pytest.raises(
-        gpu.ContextError, match=r"relu \(dsl/elementwise.kern:\d+\): ctx is a int"
+        gpu.ContextError, match=r"relu \(dsl/elementwise.kern:\d+\): ctx is an int"
     ):
         elementwise.relu(ctx.zeros(3, f32), ctx=NO_CONTEXT)
+
+
+def test_a_wrong_calls_traceback_ends_at_the_call(ctx: gpu.Context) -> None:
+    with pytest.raises(gpu.ShapeError) as caught:
+        elementwise.add(ctx.zeros(3, f32), ctx.zeros(2, f32))
+    assert [entry.name for entry in caught.traceback][1:] == ["add", "launch"]
+
+
+def test_the_name_of_an_adapter_is_no_device() -> None:
+    with pytest.raises(
+        gpu.ArgumentError, match=r"got 'gpu'; .* open\(adapter=\.\.\.\)"
+    ):
+        gpu.open(NO_DEVICE)
 
 
 def test_a_numpy_dtype_is_no_element_type(ctx: gpu.Context) -> None:
@@ -48,6 +67,33 @@ def test_contexts_that_look_alike_are_told_apart() -> None:
     assert text.count("Context(") == 1
 
 
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_what_a_device_holds_is_not_copied(
+    how: Callable[[object], object], ctx: gpu.Context
+) -> None:
+    for value in (ctx.zeros(3, f32), ctx):
+        with pytest.raises(gpu.DtypeError, match="lies on its device: it can't be"):
+            how(value)
+
+
+def test_functions_of_kernels_are_sent_by_name() -> None:
+    assert pickle.loads(pickle.dumps(elementwise.relu)) is elementwise.relu
+
+
+def test_a_list_that_holds_itself(ctx: gpu.Context) -> None:
+    values: list[Any] = []
+    values.append(values)
+    with pytest.raises(gpu.ShapeError, match="it holds itself"):
+        ctx.vector(values, f32)
+
+
+def test_no_host_has_so_much_memory() -> None:
+    with gpu.open(adapter="reference") as reference:
+        for length in (2**50, 2**70):
+            with pytest.raises(gpu.OutOfMemoryError, match="no room for"):
+                reference.zeros(length, f32)
+
+
 def test_a_number_too_large_is_told_by_the_name_of_its_argument(
     ctx: gpu.Context,
 ) -> None:
@@ -57,3 +103,34 @@ def test_a_number_too_large_is_told_by_the_name_of_its_argument(
         match=r"^scale \(dsl/.*:\d+\): scalar argument 'alpha' is 1e\+300; f32 holds",
     ):
         elementwise.scale(x, alpha=1e300)
+
+
+def test_a_tensor_of_another_library_is_told_apart() -> None:
+    foreign: Any = type("Tensor", (), {"__module__": "torch"})()
+    with pytest.raises(gpu.DtypeError, match=r"is a torch\.Tensor; expected a tensor"):
+        elementwise.relu(foreign)
+
+
+def test_one_tensor_is_no_out_of_several(ctx: gpu.Context) -> None:
+    x: Any = ctx.zeros(3, f32)
+    with pytest.raises(gpu.DtypeError, match=r"tuple of 2, .* \(activated, y\)"):
+        elementwise.swish_mul(x, x, out=x)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([1.0, 2.0], "is a list; expected an array, which is changed in place"),
+        (np.broadcast_to(1.0, 2), "is read-only"),
+        (np.ones(2, np.int64), "has dtype int64, and is changed in place"),
+    ],
+)
+def test_a_reference_changes_arrays_alone(given: Any, message: str) -> None:
+    with pytest.raises(gpu.DtypeError, match=f"sgd .*argument 'param' {message}"):
+        optim.sgd_reference(given, np.ones(2), lr=0.1)
+
+
+@pytest.mark.parametrize("ids", [np.ones(3), None, ["a"]])
+def test_a_reference_takes_integers_for_integers(ids: Any) -> None:
+    with pytest.raises(gpu.DtypeError, match=r"argument 'ids' has dtype .*; expected"):
+        indexing.one_hot_reference(ids, columns=3)

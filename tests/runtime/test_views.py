@@ -112,6 +112,7 @@ def test_rows_and_reshape_share_memory(ctx: Context) -> None:
     assert x[5:3].shape == (0, 5)
     assert x.rows(1, 2).shape == (1, 5)
     assert x.reshape(60).reshape((3, 4, 5)).reshape([60]).shape == (60,)
+    assert x.reshape(-1, 30).reshape(3, 4, 5).shape == (3, 4, 5)
 
 
 def test_a_view_keeps_its_memory(ctx: Context) -> None:
@@ -146,6 +147,8 @@ WRONG_VIEWS: tuple[Callable[[Any], object], ...] = (
     lambda t: t.reshape((-1, 5)),
     lambda t: t.reshape((-2, -6)),
     lambda t: t.reshape(("3", "4")),
+    lambda t: t.reshape("3", "4"),
+    lambda t: t.reshape(3, (4,)),
 )
 
 

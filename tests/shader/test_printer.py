@@ -14,6 +14,7 @@ import kerngen.runtime as gpu
 from kerngen.runtime import kernel as k
 from kerngen.runtime import u32
 from kerngen.runtime.struct import UniformStruct
+from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 from kerngen.shader.printer import expression, print_module
 
@@ -73,12 +74,12 @@ def run(ctx: gpu.Context, folder: Path, trees: list[t.Expr]) -> list[int]:
     """Let the adapter compute the printed text of each tree."""
     out = t.Ident("y")
     body = tuple(t.Assign(out[i], tree) for i, tree in enumerate(trees))
-    module = t.Module(
+    module = wgsl.Module(
         ("Expressions.",),
         (
-            t.Buffer(1, "storage, read", "x", "array<u32>"),
-            t.Buffer(2, "storage, read_write", "y", "array<u32>"),
-            t.EntryPoint(1, (), body),
+            wgsl.Buffer(1, "storage, read", "x", "array<u32>"),
+            wgsl.Buffer(2, "storage, read_write", "y", "array<u32>"),
+            wgsl.EntryPoint(1, (), body),
         ),
     )
     (folder / "expressions.wgsl").write_text(print_module(module), encoding="utf-8")

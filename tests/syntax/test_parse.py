@@ -244,7 +244,6 @@ def test_uses_and_schedules_may_be_commented() -> None:
     ("text", "value"),
     [
         ("1", 1),
-        ("007", 7),
         ("1.0", 1.0),
         ("1e-8", 1e-8),
         ("2E3", 2e3),

@@ -152,6 +152,8 @@ def test_open_brackets_without_end() -> None:
 def test_a_number_of_many_digits() -> None:
     assert codes_of(value("9" * MANY)) == ["KG0119"]
     assert codes_of(f"schedule k {{ gemm tile({'9' * MANY}) }}") == ["KG0119"]
+    for text in ("0" * MANY, "0" + "1" * MANY, "1_" + "2" * MANY):
+        assert codes_of(value(text)) == ["KG0115"]
 
 
 def test_many_errors_are_all_reported() -> None:

@@ -91,27 +91,69 @@ def test_guards_hold_around_what_was_tuned() -> None:
         Winner("c", {"m": 16, "n": 4096}, None, plain, 2e-3, 2e-3),
         Winner("c", {"m": 1024, "n": 4096}, BEST, large, 4e-3, 1e-3),
     ]
-    text = write_winners(
+    written = write_winners(
         winners, kernel="product", used="product.kern", whole=True, about={"On": "it"}
     )
-    assert text == (
-        """//! Schedules found by 'kerngen tune'.
+    assert written.text == TUNED
+
+
+TUNED = """//! Schedules found by 'kerngen tune'.
 //!
 //! On: it
 
 use "product.kern";
 
-// m = 1, n = 4096: 1 ms, before 2 ms.
+// product, m = 1, n = 4096: 1 ms, before 2 ms.
 schedule product when m == 1 and n >= 2048 and n <= 8192 { gemv }
 
 // product, m = 16, n = 4096: 2 ms; nothing was faster.
 
-// m = 1024, n = 4096: 1 ms, before 4 ms.
-schedule product when m >= 512 and m <= 2048 and n >= 2048 and n <= 8192 """
-        """and adapter.workgroup_bytes >= 33000 and adapter.invocations >= 512 """
-        """{ gemm tile(64, 64, 16) micro(4, 4) pad(2) }
+// product, m = 1024, n = 4096: 1 ms, before 4 ms.
+schedule product when
+    m >= 512
+    and m <= 2048
+    and n >= 2048
+    and n <= 8192
+    and adapter.workgroup_bytes >= 33000
+    and adapter.invocations >= 512
+{
+    gemm tile(64, 64, 16) micro(4, 4) pad(2)
+}
 """
-    )
+
+
+def test_what_earlier_runs_found_of_other_sizes_and_kernels_stays() -> None:
+    """Only what is found anew is replaced; nothing else of the file is lost."""
+    plain = scheduled()
+
+    def written(kernel: str, m: int, date: str, present: str) -> str:
+        winner = Winner("c", {"m": m}, Candidate("gemv"), plain, 2e-3, 1e-3)
+        about = {"Adapter": "One", "Date": date}
+        return write_winners(
+            [winner],
+            kernel=kernel,
+            used=f"{kernel}.kern",
+            whole=True,
+            about=about,
+            present=present,
+        ).text
+
+    first = written("product", 16, "Monday", "")
+    assert "Kept" not in first
+    text = written("product", 64, "Tuesday", first)
+    text = written("other", 16, "Wednesday", text)
+    again = written("product", 16, "Thursday", text)
+    assert again.count("// product, m = 16: ") == 1
+    for line in (
+        *("//! Date: Thursday", "//! Kept from Wednesday: One"),
+        *("//! Kept from Monday: One", 'use "product.kern";', 'use "other.kern";'),
+        *("// product, m = 64: 1 ms, before 2 ms.", "// other, m = 16: 1 ms, be"),
+    ):
+        assert line in again, line
+    places = [again.index(f"// {at}:") for at in ("product, m = 16", "other, m = 16")]
+    assert places == sorted(places)
+    mine = again.replace("\n\n// other", "\n\n// My own remark.\n\n// other")
+    assert "// My own remark.\n" in written("product", 16, "Friday", mine)
 
 
 def test_cells_meet_at_the_mean_and_end_at_a_factor_of_two() -> None:
@@ -122,7 +164,7 @@ def test_cells_meet_at_the_mean_and_end_at_a_factor_of_two() -> None:
     ]
     text = write_winners(
         winners, kernel="product", used="product.kern", whole=True, about={}
-    )
+    ).text
     assert "when m >= 50 and m <= 141 and n == 15 " in text
     assert "when m >= 142 and m <= 400 and n == 15 " in text
     assert "when m >= 1000 and m <= 4000 and n == 15 " in text
@@ -136,6 +178,6 @@ def test_a_name_is_no_need_and_without_dims_there_are_no_sizes() -> None:
     left = replace(winner, candidate=None)
     text = write_winners(
         [winner, left], kernel="product", used="product.kern", whole=True, about={}
-    )
-    assert "// 1 ms, before 2 ms.\nschedule product { gemv }\n" in text
+    ).text
+    assert "// product: 1 ms, before 2 ms.\nschedule product { gemv }\n" in text
     assert "// product: 2 ms; nothing was faster.\n" in text

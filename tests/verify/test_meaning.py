@@ -19,6 +19,7 @@ from kerngen.runtime.ranges import derive
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
 from kerngen.syntax.parser import parse
+from kerngen.verify import number
 from kerngen.verify.contents import flat
 from kerngen.verify.evaluate import Contents
 from kerngen.verify.meaning import Call, Subject
@@ -124,3 +125,12 @@ def test_the_oracles_agree() -> None:
 def test_the_oracles_agree_on_many(seed: int) -> None:
     seen = agree(seed, count=200)
     assert seen["unknown"] + seen["looser"] < 0.02 * seen["cells"]
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_an_open_choice_covers_both_numbers(answer: bool) -> None:
+    exact, rough = number.real(0.0), number.settle(np.array(1e17 + 3e10), np.array(1e9))
+    chosen = number.choose(number.unsure_where(answer, True), rough, exact)
+    for each in (exact, rough):
+        apart = np.abs(chosen.value - each.value)
+        assert apart + each.error <= chosen.error

@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import json
+import re
+from base64 import b85decode
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
+from zlib import decompress
 
+import numpy as np
 import pytest
 from click import testing
 from click.testing import CliRunner
+from numpy.typing import NDArray
 from rich.console import Console
 
+import kerngen
+import kerngen.runtime as gpu
 from kerngen.cli import main
 from kerngen.compiler import CompiledModule, Compiler
+from kerngen.ir.memory import Leaf
+from kerngen.ir.types import Scalar
 from kerngen.runtime import launch
-from kerngen.verify import campaign
-from kerngen.verify.campaign import OVERLAPS, Result, Verdict
-from kerngen.verify.fault import Tally
+from kerngen.syntax.library import Library
+from kerngen.verify import campaign, trial
+from kerngen.verify.effort import SPENT, Effort, StopError
+from kerngen.verify.fault import Fault as Wrong
+from kerngen.verify.fault import Tally, WrongError
+from kerngen.verify.plain import PERIOD
 from kerngen.verify.repeat import kernel
 from kerngen.verify.report import table_of
+from kerngen.verify.result import OVERLAPS, Result
+from kerngen.verify.snippet import array_text
+from kerngen.verify.trial import Given, Trial
 from tests.docs.blocks import blocks_of
 from tests.numeric.test_guards import FAULTS, FAULTY, Fault
 from tests.project.tree import ROOT
@@ -49,7 +65,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def no_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make no large calls: they take a second each."""
-    monkeypatch.setattr(campaign, "large_call", nothing)
+    monkeypatch.setattr(campaign, "large_sizes", nothing)
 
 
 @pytest.fixture
@@ -62,7 +78,10 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Plant:
         def faulty(self: Compiler, source: str) -> CompiledModule:
             compiled = compile_file(self, source)
             files = compiled.files
-            (name,) = (n for n in files if n.endswith(f".{fault.shader}.wgsl"))
+            names = [n for n in files if n.endswith(f".{fault.shader}.wgsl")]
+            if source.endswith("t.kern") and not names:
+                return compiled
+            (name,) = names
             comment, blank, code = files[name].decode().partition("\n\n")
             assert code.count(fault.right) == 1
             code = code.replace(fault.right, fault.wrong)
@@ -180,9 +199,7 @@ def test_a_narrow_table_keeps_names_whole() -> None:
     """They are what is given to `--kernel` and `--schedule`."""
     name = "gemm_tile32x64x16_micro8x4"
     subject: Any = None
-    row = Result(
-        "a.kern", name, "y", name, "edge", Verdict.HELD, Tally(cases=1), subject
-    )
+    row = Result("a.kern", name, "y", name, "edge", subject, tally=Tally(cases=1))
     console = Console(width=60)
     with console.capture() as printed:
         console.print(table_of([row]))
@@ -223,7 +240,222 @@ def test_the_page_shows_what_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Plant
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    blocks = {each.language: each.text for each in blocks_of(PAGE)}
+    blocks = {each.language: each.text for each in reversed([*blocks_of(PAGE)])}
     Path("kernels.kern").write_text(blocks["rust"], encoding="utf-8")
     plant(Fault("", "scale.map.edge", "0.3 * ", "0.0 * ", ""))
     assert blocks["text"].rstrip() in run("kernels.kern").output
+
+
+@pytest.mark.usefixtures("no_large")
+def test_one_kernel_is_named_behind_its_file(source: Path) -> None:
+    rows = found(f"{source.name}:copy", "--examples", "1")
+    assert {row["kernel"] for row in rows} == {"copy"}
+    assert run(f"{source.name}:copi").output.endswith("Did you mean 'copy'?\n")
+    assert run(f"{source.name}:copy", "--kernel", "scaled").exit_code == 2
+
+
+@pytest.mark.usefixtures("no_large")
+@pytest.mark.parametrize("calls", [0, 3])
+def test_ctrl_c_keeps_what_was_found(
+    source: Path, monkeypatch: pytest.MonkeyPatch, calls: int
+) -> None:
+    check, made = Trial.check, count()
+
+    def interrupted(self: Trial, given: Given) -> None:
+        if next(made) == calls:
+            raise KeyboardInterrupt
+        check(self, given)
+
+    monkeypatch.setattr(Trial, "check", interrupted)
+    result = run(f"{source.name}:copy", "--examples", "2", "--json")
+    data = json.loads(result.stdout)
+    assert result.exit_code == 130
+    assert not data["finished"]
+    assert [row["calls"] for row in data["results"]] == ([2, 1] if calls else [0])
+    assert data["results"][-1]["why"].endswith("interrupted")
+    assert re.search(r"^Interrupted: \d of 3 ways were run", result.stderr)
+
+
+@pytest.mark.usefixtures("no_large")
+def test_a_budget_says_what_it_left_out(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = [f"{source.name}:copy", "--schedule", "edge", "--examples", "3", "--json"]
+    assert json.loads(run(*asked).stdout)["finished"]
+
+    def spent(self: Effort, left: int) -> Effort:
+        del left
+        return replace(self, soon=0.0)
+
+    monkeypatch.setattr(Effort, "shared", spent)
+    result = run(*asked, "--budget", "60")
+    data = json.loads(result.stdout)
+    (row,) = data["results"]
+    assert (result.exit_code, data["finished"], row["calls"]) == (0, False, 1)
+    assert (row["verdict"], row["why"]) == ("held", f"but not all: {SPENT}")
+
+
+def test_a_budget_says_that_there_was_no_large_call(source: Path) -> None:
+    asked = f"{source.name}:copy", "--schedule", "edge", "--examples", "1"
+    result = run(*asked, "--budget", "4", "--json")
+    data = json.loads(result.stdout)
+    assert [row["why"] for row in data["results"]] == [f"but no large call: {SPENT}"]
+    assert not data["finished"]
+
+
+@pytest.mark.usefixtures("no_large")
+def test_forced_colours_show_no_progress_in_a_pipe(source: Path) -> None:
+    colours = CliRunner(env={"FORCE_COLOR": "1"})
+    asked = f"{source.name}:copy", "--schedule", "edge", "--examples", "1"
+    result = colours.invoke(main, ["verify", *asked])
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_a_call_is_repeated_among_the_files_of_its_command(tmp_path: Path) -> None:
+    """Hidden files are no sources: their schedules do not count."""
+    file, hidden = tmp_path / "faulty.kern", tmp_path / ".hidden" / "tuned.kern"
+    file.write_text(FAULTY, encoding="utf-8")
+    hidden.parent.mkdir()
+    tuned = 'use "../faulty.kern";\nschedule few_nn { gemv rows(4) }\n'
+    hidden.write_text(tuned, encoding="utf-8")
+    with (
+        pytest.raises(ValueError, match="there are c gemv_rows2 "),
+        kernel(str(file), "few_nn", "gone", sources=str(tmp_path)),
+    ):
+        pass
+
+
+@pytest.mark.usefixtures("no_large")
+@pytest.mark.parametrize("end", [StopError, KeyboardInterrupt])
+def test_a_fault_that_was_found_outlasts_what_ends_the_search(
+    source: Path, monkeypatch: pytest.MonkeyPatch, end: type[BaseException]
+) -> None:
+    made = count()
+
+    def wrong(self: Trial, given: Given) -> None:
+        del self, given
+        raise end if next(made) == 1 else WrongError(Wrong("value", "it is wrong"))
+
+    monkeypatch.setattr(Trial, "check", wrong)
+    result = run(f"{source.name}:copy", "--schedule", "edge", "--json")
+    (row,) = json.loads(result.stdout)["results"]
+    assert row["verdict"] == "wrong"
+    assert row["counterexample"]["text"] == "it is wrong"
+
+
+@pytest.mark.usefixtures("no_large")
+def test_a_fault_that_does_not_show_each_time_is_told(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = count()
+
+    def wrong(self: Trial, given: Given) -> None:
+        del self, given
+        if next(made) == 0:
+            raise WrongError(Wrong("bits", "it is wrong", place=(0,)))
+
+    monkeypatch.setattr(Trial, "check", wrong)
+    result = run(f"{source.name}:copy", "--schedule", "edge")
+    assert result.exit_code == 1
+    assert "The same call also went right" in result.output
+
+
+@pytest.mark.usefixtures("no_large")
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (gpu.FeatureError("The adapter has no f16."), 1, "Nothing was run on the"),
+        (gpu.ValidationError("no such shader"), 1, "wrong: faulty.kern: copy, y map"),
+        (ZeroDivisionError("by zero"), 1, "the call raises ZeroDivisionError: by zero"),
+        (gpu.DeviceLost("gone"), 1, "The device is lost: gone"),
+    ],
+)
+def test_what_calls_raise_is_told(
+    source: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    status: int,
+    said: str,
+) -> None:
+    def raising(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(trial, "launch", raising)
+    result = run(f"{source.name}:copy", "--schedule", "map", "--examples", "2")
+    assert (result.exit_code, said in result.output) == (status, True)
+
+
+@pytest.mark.usefixtures("no_large")
+def test_another_device_takes_the_place_of_one_that_is_lost(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, made = trial.launch, count()
+
+    def losing(ctx: gpu.Context, *rest: Any) -> Any:
+        if next(made) == 2:
+            ctx.device.destroy()
+        return call(ctx, *rest)
+
+    monkeypatch.setattr(trial, "launch", losing)
+    first, *others = found(f"{source.name}:copy", "--examples", "3")
+    assert (first["verdict"], first["counterexample"]["kind"]) == ("wrong", "lost")
+    assert {row["verdict"] for row in others} == {"held"}
+
+
+def test_halves_that_share_a_word_are_copied_by_words(tmp_path: Path) -> None:
+    """The runtime's own copies touch the padding of the tensors that they make."""
+    file = tmp_path / "halves.kern"
+    file.write_text("kernel f(mut x: f16[n], y: f16[n]) { x[i] = y[i]; }", "utf-8")
+    x, y = np.zeros(1, np.float16), np.ones(1, np.float16)
+    with kernel(str(file), "f", "x map edge", arrangement="together") as call:
+        assert call(x, y) == [y]
+
+
+def test_long_arrays_are_written_short(source: Path) -> None:
+    source.write_text("struct P { a: f32, @size(16) b: i32, c: f32[3] }", "utf-8")
+    record = kerngen.load(source).P.DTYPE
+    library = Library.of_text(source.read_text("utf-8"), "p.kern")
+    (structure,) = Compiler(library).module("p.kern").structs
+    period = np.arange(PERIOD)
+    uneven = np.r_[np.arange(9000.0), np.nan].astype(np.float32)
+    number = Leaf(Scalar.F32)
+    words: NDArray[Any] = np.zeros(9001, record)
+    repeated: NDArray[Any] = np.zeros(9001, record)
+    for name in ("a", "b"):
+        words[name] = uneven[:-1].max() - np.arange(9001)
+        repeated[name] = np.resize(period, 9001)
+    for array, memory in ((uneven, number), (words, structure), (repeated, structure)):
+        text = array_text(array, memory)
+        made = eval(text, {"np": np, "b85decode": b85decode, "decompress": decompress})
+        got = made[0].view(record).reshape(made[1]) if array.dtype == record else made
+        assert got.tobytes() == array.tobytes()
+        assert len(text) < 0.6 * array.nbytes
+    assert len(array_text(repeated, structure)) < 25 * PERIOD * 2
+
+
+@pytest.mark.nightly
+def test_a_large_call_leaves_room_for_the_zones(tmp_path: Path) -> None:
+    """A tensor of 8 bytes for each element is almost as large as a binding may be."""
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "s.kern").write_text("struct P { x: f32, y: f32 }", "utf-8")
+    text = "kernel f(p: P[n]) -> y: f32[n] { y[i] = p[i].x / p[i].y; }"
+    file = tmp_path / "a" / "b" / "k.kern"
+    file.write_text(f'use "../../s.kern";\n{text}', "utf-8")
+    rows = found(str(file), "--examples", "2")
+    assert {row["verdict"] for row in rows} == {"held"}
+
+
+@pytest.mark.usefixtures("no_large")
+def test_the_program_finds_schedules_in_other_files(source: Path, plant: Plant) -> None:
+    """Those of the folder that was verified count, and no others."""
+    folder = source.parent / "src"
+    (folder / "tuned").mkdir(parents=True)
+    text = "kernel f(x: f32[n]) -> y: f32[n] { y[i] = 3.0 * x[i]; }"
+    (folder / "a.kern").write_text(text, "utf-8")
+    tuned = 'use "../a.kern";\nschedule f { generic }'
+    (folder / "tuned" / "t.kern").write_text(tuned, "utf-8")
+    plant(Fault("", "f.generic", "3.0 * ", "2.0 * ", ""))
+    (row,) = found("src", "--schedule", "generic", "--examples", "3")
+    assert "sources='src'" in row["counterexample"]["code"]
+    with pytest.raises(AssertionError):
+        exec(row["counterexample"]["code"], {})

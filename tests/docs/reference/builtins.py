@@ -7,7 +7,7 @@ from typing import Final
 
 from kerngen.ir.builtin import Accuracy, Builtin, Overload
 from kerngen.ir.builtins_float import FLOAT_ROWS
-from kerngen.ir.builtins_shared import INTEGER_ROWS, SHARED_ROWS
+from kerngen.ir.builtins_shared import EXACT, INTEGER_ROWS, SHARED_ROWS
 from kerngen.ir.geometry import GEOMETRY, Geometry
 from kerngen.ir.types import CASTS, COMPOSITES
 from tests.docs.reference.table import listed, table
@@ -21,7 +21,7 @@ Made from the tables in `kerngen/ir`, which the compiler reads, too.
 
 Names are WGSL's. A function of scalars takes vectors of one width, and works on each component, unless the table says *scalars only*. Types never mix: an integer literal takes the type of its place, all else needs a cast.
 
-**WGSL** is what stands in the shader; where it is another function, kerngen adds its text. **NumPy** is what the reference computes in float64; `ref` and `geometry` are modules of `kerngen.runtime`. **Error** is how far a shader may be off from the exact result: in units of the last place (ulp) of the result, as a number, or as both together. It is what WGSL allows, where nothing else is said; most adapters are much better.
+**WGSL** is what stands in the shader; where it is another function, kerngen adds its text. **NumPy** is what the reference computes in float64; `ref` and `geometry` are modules of `kerngen.runtime`. **Error** is how far a shader may be off from the exact result: in units of the last place (ulp) of the result, as a number, or as both together, and by which chapter of WGSL's specification. What is exact is so by chapter 15.7.4. It is what WGSL allows, where nothing else is said; most adapters are much better.
 
 Casts: {listed(CASTS)}. An f32 that becomes an integer is truncated, and kept inside the integer's range. Constructors: {listed(COMPOSITES)}.
 
@@ -84,6 +84,8 @@ def _error(accuracy: Accuracy) -> str:
         terms.append(f"{factor} ulp")
     if accuracy.absolute:
         terms.append(f"{accuracy.absolute:.3g}")
+    if accuracy == EXACT:
+        return "exact"
     if not terms:
         return accuracy.source
     return f"{' + '.join(terms)} ({accuracy.source})"

@@ -23,7 +23,13 @@ source = "kernels"       # a folder of .kern files
 out = "src/my_kernels"   # the folder of generated files, a Python package
 ```
 
-Exit status: 0 done, 1 your input or a check failed, 2 wrong usage. A terminal gets colours and progress, a pipe plain text. `--json` is for scripts.
+`source` may be one file, too. `out` may lie anywhere, but not be the project's own folder; its name is the package's, so it is refused where Python could not import it, or where it would hide NumPy or a module of the standard library. A pyproject.toml without `[tool.kerngen]` is passed over; one that can't be read is an error, named with its line.
+
+Exit status: 0 done, 1 your input or a check failed, 2 wrong usage, 130 Ctrl-C. A terminal gets colours and progress, a pipe plain text. `--json` is for scripts, `-` is stdin, and `--quiet` leaves errors and changes only. `kerngen` is `python -m kerngen`, too.
+
+A kernel is named by `kernel`, by `file.kernel` where two files have one of that name, or by `FILE.kern:kernel`.
+
+Shells complete commands, options, paths and codes: `eval "$(_KERNGEN_COMPLETE=bash_source kerngen)"` in `~/.bashrc`, the same with `zsh_source` in `~/.zshrc`, or `_KERNGEN_COMPLETE=fish_source kerngen | source` in fish's `config.fish`.
 """
 
 
@@ -38,7 +44,7 @@ BESIDE: Final = {
     "verify": ("a test suite by hypothesis, made for you", "", "yes"),
     "watch": ("`cargo watch`", "what `build` writes, at each save", ""),
     "doctor": ("`brew doctor`", "", "tests all it finds"),
-    "bench": ("`futhark bench`, pytest-benchmark", "with `--json`, `--plot`", "yes"),
+    "bench": ("`futhark bench`, pytest-benchmark", "with `--out`, `--plot`", "yes"),
     "tune": ("`futhark autotune`", "with `--out`, a file of schedules", "yes"),
 }
 """What a command is like elsewhere, what it writes, and whether it runs kernels."""

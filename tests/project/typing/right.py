@@ -53,6 +53,7 @@ assert_type(cube, Tensor3[i32])
 assert_type(anything, Tensor[Any, Any])
 assert_type(m.reshape(6), Vector[f32])
 assert_type(v.reshape((1, 3)), Matrix[f32])
+assert_type(v.reshape(1, -1), Matrix[f32])
 assert_type(m[0:1], Matrix[f32])
 
 assert_type(matmul.matmul_nn(m, m), Matrix[f32])

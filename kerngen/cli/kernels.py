@@ -1,0 +1,97 @@
+"""Kernels by name: `kernel`, `file.kernel`, FILE.kern or FILE.kern:kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import final
+
+import click
+
+from kerngen.cli.paths import shown_path
+from kerngen.cli.project import Selection, SourceFile
+from kerngen.source.similar import suggesting
+from kerngen.syntax.library import SUFFIX
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NamedKernel:
+    """A kernel of a source, which may turn out to be wrong once it is compiled."""
+
+    file: SourceFile
+    name: str
+
+    @property
+    def shown(self) -> str:
+        """The name that no other kernel has."""
+        return f"{self.file.shown}:{self.name}"
+
+    @property
+    def in_file(self) -> str:
+        """The name with that of its file."""
+        return f"{PurePosixPath(self.file.name).stem}.{self.name}"
+
+    def is_called(self, name: str) -> bool:
+        """Whether a user may mean this one."""
+        return name in {self.name, self.in_file}
+
+
+def split_kernel(word: str) -> tuple[Path | None, str]:
+    """
+    Return the file that a word names, if it does, and the kernel, or nothing for any.
+
+    >>> split_kernel("a/b.kern:c"), split_kernel("b.c"), split_kernel("b.kern")[1]
+    ((PosixPath('a/b.kern'), 'c'), (None, 'b.c'), '')
+    """
+    if not word:
+        raise click.UsageError("KERNEL can't be empty.")
+    path, colon, name = word.partition(f"{SUFFIX}:")
+    if colon or word.endswith(SUFFIX):
+        return Path(f"{path}{SUFFIX}" if colon else word), name
+    return None, word
+
+
+def find_kernel(selection: Selection, wanted: str) -> NamedKernel:
+    """Return the one kernel that is called so, or the only one; or say which there are.
+
+    Other kernels, and files that have none of that name, may be wrong.
+    """
+    known = kernels_of(selection)
+    matches = [each for each in known if not wanted or each.is_called(wanted)]
+    if len(matches) == 1:
+        return matches[0]
+    if not known:
+        where = shown_path(selection.chosen)
+        raise click.ClickException(f"There are no kernels in '{where}'.")
+    if matches:
+        which = (
+            f"There are several kernels '{wanted}'" if wanted else "Say which kernel"
+        )
+        shown = ", ".join(each.shown for each in matches)
+        raise click.ClickException(f"{which}: {shown}.")
+    names = [name for each in known for name in (each.name, each.in_file)]
+    where = f" in '{known[0].file.shown}'" if len(selection.files) == 1 else ""
+    sentence = f"There is no kernel '{wanted}'{where}."
+    raise click.ClickException(suggesting(sentence, wanted, names))
+
+
+def find_stage(selection: Selection, wanted: str) -> tuple[NamedKernel, str]:
+    """Return the kernel that is called so, and the stage behind it; no stage is all."""
+    kernel, _, stage = wanted.rpartition(".")
+    known = kernels_of(selection)
+    if any(each.is_called(kernel) for each in known) and not any(
+        each.is_called(wanted) for each in known
+    ):
+        return find_kernel(selection, kernel), stage
+    return find_kernel(selection, wanted), ""
+
+
+def kernels_of(selection: Selection) -> list[NamedKernel]:
+    """Return all kernels, by file and name."""
+    library = selection.library()
+    return [
+        NamedKernel(file, name)
+        for file in selection.files
+        for name in sorted(library.kernels(file.name))
+    ]

@@ -1,0 +1,92 @@
+"""What several commands take, declared once: a name means the same in all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import click
+
+from kerngen.cli.console import be_quiet
+from kerngen.cli.paths import PATH
+from kerngen.cli.sizes import SIZES
+
+Decorator: TypeAlias = Callable[[Callable[..., None]], Callable[..., None]]
+
+
+def _be_quiet(_ctx: click.Context, _option: click.Parameter, value: bool) -> None:
+    if value:
+        be_quiet()
+
+
+src: Final = click.argument("src", required=False, type=PATH)
+
+out_folder: Final = click.option(
+    "--out",
+    metavar="DIR",
+    type=PATH,
+    help="The folder to write to; it becomes a Python package.",
+)
+
+jobs: Final = click.option(
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Compile in at most N processes; by default, one for each core.",
+)
+
+sizes: Final = click.option(
+    "--sizes",
+    type=SIZES,
+    multiple=True,
+    help="Lengths by dim, as m=4096,k=4096,n=4096; repeat it for several.",
+)
+
+quiet: Final = click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    expose_value=False,
+    callback=_be_quiet,
+    help="Print errors and changes only.",
+)
+
+stdin_filename: Final = click.option(
+    "--stdin-filename",
+    metavar="NAME",
+    help="What messages call the text that '-' reads.",
+)
+
+
+def examples(*lines: str) -> str:
+    """Return the end of a command's help: lines as one would type them."""
+    return "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines)))
+
+
+def as_json(what: str) -> Decorator:
+    """Return the flag for scripts: JSON on stdout, and nothing else there."""
+    return click.option("--json", "as_json", is_flag=True, help=f"Print {what}.")
+
+
+def budget(default: float | None, what: str) -> Decorator:
+    """Return the option that says how long a command may take."""
+    shown: dict[str, Any] = {} if default is None else {"show_default": True}
+    return click.option(
+        "--budget",
+        type=click.FloatRange(min=1),
+        callback=_number_of_seconds,
+        default=default,
+        metavar="SECONDS",
+        help=what,
+        **shown,
+    )
+
+
+def _number_of_seconds(
+    ctx: click.Context, param: click.Parameter, value: float | None
+) -> float | None:
+    """Return an option's value, if there is one; NaN, which no bound refuses, is none."""
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("'nan' is no number of seconds.", ctx, param)
+    return value

@@ -1,0 +1,83 @@
+"""The file that `kerngen tune --out` writes, and what stays of what it holds now."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+import click
+
+from kerngen.cli.paths import shown_path
+from kerngen.cli.project import Selection
+from kerngen.syntax.library import SUFFIX
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Present:
+    """A file as it was read: its `data`, None if there is none, and its `text`.
+
+    `gone` are kernels that it scheduled and that are no more; its text lacks them.
+    """
+
+    data: bytes | None = None
+    text: str = ""
+    gone: tuple[str, ...] = ()
+
+    def without_gone(
+        self, selection: Selection, name: str, kernel: str, used: str
+    ) -> Present:
+        """Return what stays, where a file of that name is to schedule a used kernel."""
+        from kerngen.source.diagnostic import CompileError
+        from kerngen.tune.merge import pruned
+
+        library = selection.library()
+
+        def kernels_at(path: str) -> frozenset[str] | None:
+            file = posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+            try:
+                return library.kernels(file)
+            except FileNotFoundError:
+                return None
+            except (OSError, CompileError):  # a build says it better
+                return frozenset()
+
+        text, gone = pruned(self.text, kernel, used, kernels_at)
+        return Present(self.data, text, gone)
+
+    def replace(self, out: Path, text: str) -> None:
+        """Write the file whole; raise `OSError` if somebody saved it since it was read."""
+        from kerngen.output.whole import replace_whole
+
+        if self.data is None:
+            with out.open("x", encoding="utf-8") as stream:
+                stream.write(text)
+        else:
+            replace_whole(out, self.data, text.encode())
+
+
+def read_present(out: Path | None, selection: Selection) -> Present:
+    """Read the file; refuse one that someone wrote, is broken, or no `use` leads from."""
+    from kerngen.format.form import formatted
+    from kerngen.source.reading import decode_source, read_data
+    from kerngen.tune.write import HEADING
+
+    if out is None:
+        return Present()
+    if out.suffix != SUFFIX:
+        raise click.UsageError(f"--out: '{out}' is not a {SUFFIX} file.")
+    if not out.resolve().is_relative_to(selection.base):
+        raise click.UsageError(
+            f"--out: '{out}' is not in '{selection.base}', so no build of it counts "
+            f"its schedules."
+        )
+    if not out.exists():
+        return Present()
+    data = read_data(out)
+    source = decode_source(data, shown_path(out.resolve()))
+    if not source.text.startswith(HEADING):
+        raise click.ClickException(f"'{out}' was not written by 'kerngen tune': left.")
+    formatted(source)  # what it says of other sizes is kept, so it must be readable
+    return Present(data, source.text.replace("\r\n", "\n"))

@@ -1,0 +1,40 @@
+"""Paths that notes and manifests hold: what they name lies in the output, or is refused.
+
+A manifest comes with a repository, and who wrote it may be anybody.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from kerngen.output.errors import OutputError
+
+
+def inside(out: Path, path: str) -> Path:
+    """Return where a file of the output is; raise `OutputError` if that is outside."""
+    if leads_out(path) or through_link(out, path):
+        raise OutputError(f"'{path}' leads out of '{out}', and no build does that.")
+    return out / path
+
+
+def leads_out(path: str) -> bool:
+    """Whether a path, with slashes, is none that leads down from the folder."""
+    parts = set(path.split("/"))
+    return path.startswith("/") or "\\" in path or bool({"", ".", ".."} & parts)
+
+
+def blocked(out: Path, path: str) -> Iterator[Path]:
+    """Yield what is there on the way to a file and is no folder of `out`'s own."""
+    for parent in PurePosixPath(path).parents:
+        folder = out / parent
+        real = folder.is_dir() and not folder.is_symlink()
+        if parent.parts and os.path.lexists(folder) and not real:
+            yield folder
+
+
+def through_link(out: Path, path: str) -> bool:
+    """Whether a folder on the way to a file is a link, to wherever that leads."""
+    folders = PurePosixPath(path).parents
+    return any((out / folder).is_symlink() for folder in folders if folder.parts)

@@ -1,0 +1,33 @@
+"""Which files of a folder are sources, and what they are called."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from kerngen.syntax.library import SUFFIX
+
+
+def origin_of(base: Path) -> Path:
+    """What names are paths inside of: the source folder's own parent, as a rule.
+
+    A folder that is a whole project may be called anything: its name stays out.
+    """
+    return base if (base / "pyproject.toml").is_file() else base.parent
+
+
+def sources_below(folder: Path) -> Iterator[Path]:
+    """Yield every source below a folder, hidden ones left out, in no order.
+
+    Raises `OSError` where a folder can't be read.
+    """
+    for inside, inner, names in os.walk(folder, onerror=_raise):
+        inner[:] = [name for name in inner if not name.startswith(".")]
+        for name in names:
+            if name.endswith(SUFFIX) and not name.startswith("."):
+                yield Path(inside, name)
+
+
+def _raise(error: OSError) -> None:
+    raise error

@@ -1,0 +1,222 @@
+"""The loop of the parser, over the tables that lark makes of the grammar.
+
+lark's own loop makes a tree first, with a place for every rule that was passed through:
+most of the time of a build went there.  This one hands the parts of a rule, with their
+place, to a maker as soon as they are complete, and passes by rules of a single part.
+Which rules take what is lark's to say; see its documentation on 'shaping the tree'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, TypeAlias, cast, final
+
+from lark import Lark, Token
+from lark.lexer import LexerThread
+from lark.parsers.lalr_analysis import Shift
+from lark.utils import TextSlice
+
+END: Final = "$END"
+"""The kind of token that stands behind the last one."""
+
+Make: TypeAlias = Callable[[str, list[Any], int, int], object]
+"""Makes what a rule becomes of its name, its parts, and where it starts and ends."""
+
+_NOWHERE: Final = -1
+
+
+def nothing(_rule: str, _parts: list[Any], _start: int, _end: int) -> None:
+    """Make nothing of any rule: whether a text can be read is all that is asked."""
+
+
+class UnexpectedError(Exception):
+    """A token that the grammar does not have there; None at the end of the text."""
+
+    def __init__(self, token: Token | None, accepts: frozenset[str]) -> None:
+        super().__init__(token)
+        self.token = token
+        self.accepts = accepts
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What a rule does with its parts.
+
+    `kept` are the places of those that it keeps, whether their own parts are taken in
+    their place, and how many parts that were left out stand before each; `left_out`
+    stand behind all.  It may pass on its only part, or all of them as they are; where
+    it has a single symbol, and passes that on, it `is_transparent`.
+    """
+
+    name: str
+    origin: str
+    size: int
+    kept: tuple[tuple[int, bool, int], ...]
+    left_out: int
+    passes_one: bool
+    passes_all: bool
+    is_transparent: bool
+
+    def parts(self, values: list[Any]) -> list[Any]:
+        """Return what it keeps of the values of its symbols."""
+        found: list[Any] = []
+        for place, is_inlined, left_out in self.kept:
+            if left_out:
+                found += [None] * left_out
+            if not is_inlined:
+                found.append(values[place])
+            elif found:
+                found += values[place]
+            else:
+                # A list grows in place: copied for each element, it would take its square.
+                found = values[place]
+        return found + [None] * self.left_out if self.left_out else found
+
+
+@final
+class Tables:
+    """A grammar's states, and what each does with each token and each complete rule."""
+
+    def __init__(self, lark: Lark) -> None:
+        """Take over what lark made; it has no public name for it."""
+        front: Any = lark.parser
+        table = front.parser._parse_table  # noqa: SLF001
+        placeholders = bool(lark.options.maybe_placeholders)
+        rules: dict[object, _Rule] = {}
+
+        def step(action: object, to: Any) -> int | _Rule:
+            if action is Shift:
+                return cast("int", to)
+            if to not in rules:
+                rules[to] = _rule(to, placeholders=placeholders)
+            return rules[to]
+
+        self._lexer = front.lexer
+        self._steps: dict[int, dict[str, int | _Rule]] = {
+            state: {str(name): step(*found) for name, found in actions.items()}
+            for state, actions in table.states.items()
+        }
+        self._after: dict[int, dict[str, int]] = {
+            state: {name: to for name, to in steps.items() if isinstance(to, int)}
+            for state, steps in self._steps.items()
+        }
+        self._starts: dict[str, int] = table.start_states
+        self._ends: dict[str, int] = table.end_states
+        # Mistakes of one kind leave the parser in the same states.
+        self._accepted = lru_cache(maxsize=512)(self._find_accepted)
+
+    def tokens(self, text: str, offset: int = 0) -> Iterator[Token]:
+        """Yield the tokens of a text from an offset on, comments and blanks left out."""
+        rest = TextSlice(text, offset, len(text))
+        thread: Any = LexerThread
+        lexed = thread.from_text(self._lexer, rest).lex(None)
+        return cast("Iterator[Token]", lexed)
+
+    def parse(self, tokens: Iterator[Token], start: str, make: Make) -> object:
+        """Return what is made of all tokens by the rule `start`.
+
+        Raises `UnexpectedError` at the first token that can't be there.
+        """
+        steps, after = self._steps, self._after
+        states, end = [self._starts[start]], self._ends[start]
+        values: list[Any] = []
+        begins: list[int] = []
+        ends: list[int] = []
+        while True:
+            token = next(tokens, None)
+            kind = END if token is None else token.type
+            while not isinstance(step := steps[states[-1]].get(kind), int):
+                if step is None:
+                    raise UnexpectedError(token, self._accepted(tuple(states)))
+                if step.is_transparent:
+                    states.pop()
+                else:
+                    self._reduce(step, states, (values, begins, ends), make)
+                states.append(after[states[-1]][step.origin])
+                if token is None and states[-1] == end:
+                    return values[-1]
+            assert token is not None, "the end is never passed"
+            assert token.start_pos is not None
+            assert token.end_pos is not None
+            states.append(step)
+            values.append(token)
+            begins.append(token.start_pos)
+            ends.append(token.end_pos)
+
+    def _reduce(
+        self,
+        rule: _Rule,
+        states: list[int],
+        stacks: tuple[list[Any], list[int], list[int]],
+        make: Make,
+    ) -> None:
+        """Put what a rule becomes in the place of its parts."""
+        values, begins, ends = stacks
+        parts: list[Any] = []
+        begin = end = _NOWHERE
+        if rule.size:
+            first = len(states) - 1 - rule.size
+            parts = values[first:]
+            begin = next((at for at in begins[first:] if at != _NOWHERE), _NOWHERE)
+            end = next(
+                (at for at in reversed(ends[first:]) if at != _NOWHERE), _NOWHERE
+            )
+            del states[first + 1 :], values[first:], begins[first:], ends[first:]
+        parts = rule.parts(parts)
+        if rule.passes_all:
+            values.append(parts)
+        elif rule.passes_one and len(parts) == 1:
+            values.append(parts[0])
+        else:
+            values.append(make(rule.name, parts, begin, end))
+        begins.append(begin)
+        ends.append(end)
+
+    def _find_accepted(self, states: tuple[int, ...]) -> frozenset[str]:
+        """Return the kinds of tokens that could stand next."""
+        kinds = (kind for kind in self._steps[states[-1]] if kind.isupper())
+        return frozenset(kind for kind in kinds if self._accepts(list(states), kind))
+
+    def _accepts(self, states: list[int], kind: str) -> bool:
+        while not isinstance(step := self._steps[states[-1]].get(kind), int):
+            if step is None:
+                return False
+            del states[len(states) - step.size :]
+            states.append(self._after[states[-1]][step.origin])
+            if kind == END and states[-1] in self._ends.values():
+                return True
+        return True
+
+
+def _rule(rule: Any, *, placeholders: bool) -> _Rule:
+    """Return what lark says of a rule, in the way that its own tree builder reads it."""
+    options = rule.options
+    before = [0] * (len(rule.expansion) + 1)
+    if placeholders and options.empty_indices:
+        # True for each part that was left out, False for each symbol that was not.
+        marks = "".join("1" if empty else "0" for empty in options.empty_indices)
+        before = [len(ones) for ones in marks.split("0")]
+    kept: list[tuple[int, bool, int]] = []
+    left_out = 0
+    for place, symbol in enumerate(rule.expansion):
+        left_out += before[place]
+        if options.keep_all_tokens or not (symbol.is_term and symbol.filter_out):
+            inlined = not symbol.is_term and symbol.name.startswith("_")
+            kept.append((place, inlined, left_out))
+            left_out = 0
+    passes_one = bool(options.expand1 and not rule.alias)
+    return _Rule(
+        name=str(rule.alias or options.template_source or rule.origin.name),
+        origin=str(rule.origin.name),  # lark's own kind of text compares slowly
+        size=len(rule.expansion),
+        kept=tuple(kept),
+        left_out=left_out + before[-1],
+        passes_one=passes_one,
+        passes_all=rule.origin.name.startswith("_"),
+        is_transparent=passes_one
+        and len(rule.expansion) == 1
+        and kept == [(0, False, 0)],
+    )

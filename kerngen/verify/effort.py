@@ -1,0 +1,83 @@
+"""How many calls are made up, from which seed, and for how long."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+import hypothesis
+from hypothesis import HealthCheck, Phase, Verbosity
+
+from kerngen.verify.draw import Drawn, calls
+from kerngen.verify.sizes import Fitting
+
+SPENT: Final = "the budget was spent"
+_UNCHECKED: Final[tuple[HealthCheck, ...]] = (
+    HealthCheck.data_too_large,
+    HealthCheck.filter_too_much,
+    HealthCheck.too_slow,
+    HealthCheck.large_base_example,
+)
+"""What hypothesis would warn of: calls that kernels refuse, and slow adapters."""
+
+
+@final
+class StopError(BaseException):
+    """No more calls are to be made: it ends hypothesis's run from within.
+
+    `why` is empty if the calls that were made say it.
+    """
+
+    def __init__(self, why: str = "") -> None:
+        """Hold a reason."""
+        super().__init__(why)
+        self.why = why
+
+
+@final
+@dataclass(frozen=True)
+class Effort:
+    """How many calls of each way are made up, from which seed, and until when.
+
+    A way that has been called at all ends `soon`, so that there is time for the others.
+    """
+
+    examples: int
+    seed: int
+    deadline: float = float("inf")
+    soon: float = float("inf")
+
+    def shared(self, left: int) -> Effort:
+        """Return what one way may take, if so many are left."""
+        now = time.monotonic()
+        return replace(self, soon=now + (self.deadline - now) / max(left, 1))
+
+    def check(self, cases: int) -> None:
+        """Stop if there is no time left for another call after so many."""
+        now = time.monotonic()
+        if now > self.deadline or (cases and now > self.soon):
+            raise StopError(SPENT)
+
+    def hold(self, what: str, fitting: Fitting, check: Callable[[Drawn], None]) -> None:
+        """Let hypothesis make calls up; it raises what the plainest failing one raises."""
+
+        @hypothesis.seed(zlib.crc32(f"{self.seed} {what}".encode()))
+        @hypothesis.settings(
+            max_examples=self.examples,
+            database=None,
+            deadline=None,
+            derandomize=False,
+            phases=(Phase.generate, Phase.shrink),
+            report_multiple_bugs=False,
+            suppress_health_check=_UNCHECKED,
+            verbosity=Verbosity.quiet,
+            print_blob=False,
+        )
+        @hypothesis.given(calls(fitting))
+        def hold(drawn: Drawn) -> None:
+            check(drawn)
+
+        hold()

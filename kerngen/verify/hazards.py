@@ -1,0 +1,182 @@
+"""Where ordinary arguments lead out of the numbers that f32 holds: what to look at.
+
+That is no fault of a compiler: a kernel may be meant so.  But `exp` of 100, a mean of no
+elements or a difference of squares is what most wrong results come from.  Nothing is held
+to a bound there, so it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.ir.nodes import ReduceKind, Statement
+from kerngen.verify.functions import plain_value
+from kerngen.verify.number import HIGHEST, HIGHEST_HALF, Array, Number
+
+_OPERATORS: Final[Mapping[str, np.ufunc]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+}
+_JOINS: Final[Mapping[str, np.ufunc]] = {"sum": np.add, "prod": np.multiply}
+_WORDS: Final = {"sum": "sum", "prod": "product"}
+_NOWHERE: Final = np.False_
+_LOST: Final = 0.01
+"""The part of a difference that it may be off by before its digits count as lost."""
+_MOSTLY: Final = 0.5
+_MORE: Final = " is not finite in f32"
+_MORE_HALF: Final = " is more than an f16 holds"
+_NONE: Final = " is no number"
+_DIGITS: Final = " keeps no digits: both are rounded"
+
+
+@final
+@dataclass(frozen=True)
+class Hazard:
+    """An operation of a statement, with the least numbers that it was seen to fail for."""
+
+    statement: Statement
+    kind: str
+    text: str
+    magnitude: float
+
+    @property
+    def line(self) -> int:
+        """The statement's line; 0 if it has none."""
+        return self.statement.span.line if self.statement.span else 0
+
+
+@final
+@dataclass
+class Watch:
+    """Collects hazards of one kernel: of each statement one of each kind."""
+
+    found: dict[tuple[int, str], Hazard] = field(
+        default_factory=dict[tuple[int, str], Hazard]
+    )
+    _seen: list[tuple[str, str, float]] = field(
+        default_factory=list[tuple[str, str, float]]
+    )
+
+    def statement(
+        self, statement: Statement, value: Number, *, is_half: bool = False
+    ) -> None:
+        """Keep what was seen in a statement, if its value is the worse for it."""
+        with np.errstate(all="ignore"):
+            lost = not np.isfinite(value.error).all()
+            rough = bool((value.error > _LOST * np.abs(value.value)).any())
+        if is_half:
+            lost = self._half(value) or lost
+        for kind, text, magnitude in self._seen:
+            key = id(statement), kind
+            known = self.found.get(key)
+            if (rough if kind == "cancellation" else lost) and (
+                known is None or magnitude < known.magnitude
+            ):
+                self.found[key] = Hazard(statement, kind, text, magnitude)
+        self._seen.clear()
+
+    def operator(self, op: str, left: Number, right: Number, result: Number) -> None:
+        """Look at an operator on floats."""
+        if op not in _OPERATORS:
+            return
+        raw = _OPERATORS[op](left.value, right.value)
+
+        def shown(a: float, b: float) -> str:
+            return f"{a:.6g} {op} {b:.6g}"
+
+        zero = np.logical_and(op == "/", right.value == 0)
+        self._look((left, right), result, raw, shown, divides=zero)
+        if op in {"+", "-"}:
+            self._cancels((left, right), result, shown)
+
+    def builtin(self, name: str, given: Sequence[Number], result: Number) -> None:
+        """Look at a function of floats."""
+        raw = plain_value(name, [each.value for each in given])
+        if raw is not None:
+
+            def shown(*values: float) -> str:
+                return f"{name}({', '.join(f'{each:.6g}' for each in values)})"
+
+            self._look(given, result, raw, shown)
+
+    def reduction(
+        self, kind: ReduceKind, terms: Number, axes: int, result: Number
+    ) -> None:
+        """Look at a sum or a product of floats."""
+        if kind not in _JOINS:
+            return
+        over = tuple(range(axes))
+        raw = _JOINS[kind].reduce(terms.value, axis=over)
+        error = terms.error.max(over, initial=0.0)
+        most = np.abs(terms.value).max(over, initial=0.0)
+        count = int(np.prod(terms.value.shape[:axes], dtype=np.int64))
+
+        def shown(largest: float) -> str:
+            return f"the {_WORDS[kind]} of {count} terms up to {largest:.6g}"
+
+        self._look([Number(most, error, error)], result, raw, shown)
+
+    def _half(self, value: Number) -> bool:
+        """Note what f16 does not hold; return whether there is any."""
+        over = np.isfinite(value.error) & (np.abs(value.value) > HIGHEST_HALF)
+        self._add("overflow", over, [value], "{:.6g}".format, _MORE_HALF)
+        return bool(over.any())
+
+    def _look(
+        self,
+        given: Sequence[Number],
+        result: Number,
+        raw: Array,
+        shown: Callable[..., str],
+        divides: NDArray[np.bool_] | np.bool_ = _NOWHERE,
+    ) -> None:
+        """Note where known operands give nothing known, by what they give in double."""
+        lost = ~np.isfinite(result.error)
+        for each in given:
+            lost = lost & np.isfinite(each.error)
+        if not lost.any():
+            return
+        over = np.abs(raw) > HIGHEST
+        self._add("division", lost & divides, given, shown, "")
+        self._add("undefined", lost & ~divides & np.isnan(raw), given, shown, _NONE)
+        self._add("overflow", lost & ~divides & over, given, shown, _MORE)
+
+    def _cancels(
+        self, given: Sequence[Number], result: Number, shown: Callable[..., str]
+    ) -> None:
+        """Note a difference of rounded numbers of which no two digits are left.
+
+        Some are nearly equal by chance: it is told if most are.
+        """
+        value, error = np.abs(result.value), result.error
+        lost = np.isfinite(error) & (value > 0) & (error > _LOST * value)
+        for each in given:
+            lost = lost & (each.error > 0) & (np.abs(each.value) > value / _LOST)
+        if np.count_nonzero(lost) > _MOSTLY * lost.size:
+            self._add("cancellation", lost, given, shown, _DIGITS)
+
+    def _add(
+        self,
+        kind: str,
+        where: Array,
+        given: Iterable[Number],
+        shown: Callable[..., str],
+        says: str,
+    ) -> None:
+        """Note the place with the least operands of those where something is so."""
+        if not where.any():
+            return
+        spread = [np.broadcast_to(each.value, where.shape) for each in given]
+        size = np.max([np.abs(each) for each in spread], axis=0)
+        at = np.unravel_index(
+            int(np.argmin(np.where(where, size, np.inf))), where.shape
+        )
+        text = shown(*(float(each[at]) for each in spread)) + says
+        self._seen.append((kind, text, float(size[at])))

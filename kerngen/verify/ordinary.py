@@ -1,0 +1,56 @@
+"""Small calls with ordinary numbers: where do they lead out of those that f32 holds?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from kerngen.runtime import UniformRangeError
+from kerngen.runtime.scalars import check_scalars, prepare
+from kerngen.verify.draw import Drawn
+from kerngen.verify.hazards import Hazard, Watch
+from kerngen.verify.meaning import meaning
+from kerngen.verify.plain import plain_call
+from kerngen.verify.sizes import Fitting
+from kerngen.verify.trial import Given
+
+_KINDS: Final = ("whole", "even", "positive", "close", "unit", "spread")
+"""Kinds of numbers that kernels are written for: none is above 4096."""
+_SEEDS: Final = 8
+
+
+def hazards_of(fitting: Fitting) -> tuple[Hazard, ...]:
+    """Return the operations of a kernel that are not finite, or lose all digits."""
+    watch = Watch()
+    for given in _calls(fitting):
+        lengths = fitting.lengths(given.sizes)
+        assert lengths is not None
+        kernel = fitting.kernel
+        dims = tuple(lengths[dim] for dim in kernel.lengths)
+        try:
+            check_scalars(kernel, dims, prepare(kernel, given.scalars))
+        except UniformRangeError:
+            continue
+        meaning(fitting.subject, lengths, given.arrays, given.scalars, watch)
+    return (*watch.found.values(),)
+
+
+def _calls(fitting: Fitting) -> Iterator[Given]:
+    plain = plain_call(fitting)
+    if plain is None:
+        return
+    count = len(fitting.kernel.inputs)
+    longest = max((length for _, length in plain.sizes), default=1)
+    for kind in _KINDS:
+        for seed in range(_SEEDS):
+            drawn = Drawn(
+                sizes=plain.sizes,
+                scalars=plain.scalars,
+                kinds=((kind, "places"),) * count,
+                bounds=(longest,) * count,
+                seed=seed,
+                arrangement="apart",
+                turn=0,
+            )
+            yield replace(plain, arrays=(*drawn.arrays(fitting),))

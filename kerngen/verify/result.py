@@ -1,0 +1,70 @@
+"""What is found of one way to run a kernel: a verdict, and what goes with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, final
+
+from kerngen.verify.fault import Fault, Tally
+from kerngen.verify.hazards import Hazard
+from kerngen.verify.meaning import Subject
+from kerngen.verify.sizes import Sizes
+from kerngen.verify.trial import Given
+
+REFERENCE: Final = "NumPy reference"
+OVERLAPS: Final = "overlaps refused"
+
+
+class Verdict(Enum):
+    """What became of one way to run a kernel."""
+
+    HELD = "held"
+    WRONG = "wrong"
+    NOT_RUN = "not run"
+    UNCALLED = "no call found"
+
+
+@final
+@dataclass(frozen=True)
+class Counterexample:
+    """The plainest call found that goes wrong, and how; `unsteady` if not each time."""
+
+    given: Given
+    fault: Fault
+    unsteady: bool = False
+
+
+@final
+@dataclass(frozen=True)
+class Result:
+    """What was found of one way to run a kernel; `why` says what was not run, and why.
+
+    It is `cut` if the budget or Ctrl-C ended it early.
+    `large` are the lengths of a call with more workgroups than one dimension holds.
+    `hazards` are where ordinary numbers lead out of f32, as the reference was called.
+    """
+
+    file: str
+    kernel: str
+    stage: str
+    strategy: str
+    variant: str
+    subject: Subject
+    verdict: Verdict = Verdict.HELD
+    tally: Tally = field(default_factory=Tally)
+    why: str = ""
+    cut: bool = False
+    counterexample: Counterexample | None = None
+    large: Sizes = ()
+    hazards: tuple[Hazard, ...] = ()
+
+    @property
+    def schedule(self) -> str:
+        """Stage, strategy and variant."""
+        return " ".join(filter(None, (self.stage, self.strategy, self.variant)))
+
+    @property
+    def on_device(self) -> bool:
+        """Whether it is a way to run the kernel on an adapter."""
+        return self.strategy not in {REFERENCE, OVERLAPS}

@@ -1,0 +1,37 @@
+"""Large files of one shape each: checked in good time, or refused."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from .measure import measured
+from .shapes import SHAPES
+
+SECONDS: Final = 1.0
+"""What checking 64 KiB may take of an idle core that we know."""
+
+SLOWER: Final = 2.0
+"""How much slower the machine of the tests may be, or how busy."""
+
+MANY: Final = {"copies of structs": 8.0}
+"""Shapes of which each character is worth many: a struct is copied value by value."""
+
+MOST_MIB: Final = 500
+SMALL: Final = 2000
+
+
+@pytest.mark.parametrize("size", [SMALL])
+@pytest.mark.parametrize("name", ["kernels", "wrong types", "circles of files"])
+def test_few_shapes_that_are_small(name: str, size: int) -> None:
+    ((_, costs),) = measured([name], ["check"], size)
+    assert (costs["check"].errors > 0) == (name != "kernels")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", SHAPES)
+def test_64_kib_are_checked_within_the_limits(name: str) -> None:
+    ((_, costs),) = measured([name], ["check"])
+    assert costs["check"].seconds < SECONDS * SLOWER * MANY.get(name, 1.0)
+    assert costs["check"].mib < MOST_MIB

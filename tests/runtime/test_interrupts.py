@@ -1,0 +1,116 @@
+"""Ctrl-C at any moment: the context goes on, no lock is kept, no later value is wrong.
+
+What a kernel that was interrupted writes is anybody's guess; all else is as it was.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import FrameType
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+
+import kerngen.runtime as gpu
+from kerngen.runtime import Context, f32
+from kerngen_kernels import elementwise
+from tests.runtime.kernels import ACCUMULATE, CENTRE, launch
+
+pytestmark = pytest.mark.skipif("os.name == 'nt'", reason="Windows has no such timer")
+
+Vector: TypeAlias = gpu.Vector[f32]
+LENGTH = 8
+ONES, RANGE = np.ones(LENGTH), np.arange(LENGTH)
+RESULTS = (RANGE, RANGE + 2, RANGE + 1, ONES, np.zeros(LENGTH))
+"""What an operation may leave in its target, done or not."""
+
+
+def in_a_batch(ctx: Context, target: Vector, x: Vector) -> None:
+    with ctx.batch():
+        launch(ACCUMULATE, target, x, factor=2.0)
+
+
+def timed(ctx: Context, target: Vector, x: Vector) -> None:
+    with ctx.timed():
+        launch(ACCUMULATE, target, x, factor=2.0)
+
+
+OPERATIONS: dict[str, Callable[[Context, Vector, Vector], object]] = {
+    "call": lambda _ctx, target, x: launch(ACCUMULATE, target, x, factor=2.0),
+    "stages": lambda ctx, _target, _x: launch(CENTRE, ctx.vector([1, 3] * 8, f32)),
+    "upload": lambda _ctx, target, _x: target.copy_from(RANGE + 1),
+    "copy": lambda _ctx, target, x: target.copy_from(x),
+    "clear": lambda _ctx, target, _x: target.clear(),
+    "submit": lambda ctx, _target, _x: ctx.submit(),
+    "batch": in_a_batch,
+    "timed": timed,
+}
+
+
+@pytest.fixture(autouse=True)
+def _alarms() -> Iterator[None]:
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    yield
+    signal.signal(signal.SIGALRM, before)
+
+
+def interrupted_after(seconds: float, work: Callable[[], object]) -> bool:
+    """Run what a signal interrupts; return whether it came before the end."""
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        work()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def check(ctx: Context, target: Vector, others: list[Vector]) -> None:
+    """Compare all that was not written; then use all of the context."""
+    for vector in others:
+        np.testing.assert_array_equal(vector.numpy(), ONES)
+    left = target.numpy()
+    assert any(np.array_equal(left, result) for result in RESULTS), left
+    in_a_batch(ctx, target, others[0])
+    np.testing.assert_array_equal(target.numpy(), left + 2)
+    with ctx.timed() as span:
+        relu = elementwise.relu(target)
+    assert span.seconds >= 0
+    target.copy_from(others[0])
+    np.testing.assert_array_equal(relu.numpy(), left + 2)
+    np.testing.assert_array_equal(target.numpy(), ONES)
+
+
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_interrupt_at_any_moment(name: str, ctx: Context) -> None:
+    operation = OPERATIONS[name]
+    device: Any = ctx.device
+    took, interrupts = 0.001, 0
+    rng = random.Random(0)
+    for _ in range(300):
+        with gpu.open(device) as here:
+            target, x, other = (here.vector(a, f32) for a in (RANGE, ONES, ONES))
+
+            def work(
+                here: Context = here, target: Vector = target, x: Vector = x
+            ) -> None:
+                operation(here, target, x)
+
+            start = time.perf_counter()
+            if interrupted_after(rng.uniform(0.01, 1) * took, work):
+                interrupts += 1
+            else:
+                took = max(0.9 * took, time.perf_counter() - start)
+            with ThreadPoolExecutor(1) as thread:  # one that waits for no lock of ours
+                thread.submit(check, here, target, [x, other]).result(60)
+    assert interrupts > 50

@@ -1,0 +1,79 @@
+"""Our loop over lark's tables finds what lark's own loop does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import pytest
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedToken
+
+from kerngen.syntax.lalr import END, Tables, UnexpectedError, nothing
+from kerngen.syntax.parser import grammar_text
+from tests.project.tree import ROOT
+
+FILES: Final = sorted(ROOT.glob("dsl/*.kern"))
+LARK: Final[Any] = Lark(
+    grammar_text(),
+    parser="lalr",
+    lexer="basic",
+    start=["program"],
+    propagate_positions=True,
+    maybe_placeholders=True,
+)
+TABLES: Final = Tables(LARK)
+CUTS: Final = 40
+
+
+def places(tree: Tree[Token]) -> list[tuple[object, ...]]:
+    """Return where lark finds each rule that has a text at all."""
+    return [
+        (node.data, node.meta.start_pos, node.meta.end_pos)
+        for node in tree.iter_subtrees()
+        if not node.meta.empty
+    ]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_the_tree_and_the_place_of_each_rule_are_the_same(file: Path) -> None:
+    found: list[tuple[object, ...]] = []
+
+    def make(rule: str, parts: list[Any], start: int, end: int) -> object:
+        found.append((rule, start, end))
+        return Tree(rule, parts)
+
+    text = file.read_text(encoding="utf-8")
+    expected = LARK.parse(text)
+    assert TABLES.parse(TABLES.tokens(text), "program", make) == expected
+    assert set(places(expected)) <= set(found)
+
+
+def mistake(text: str) -> tuple[int | None, frozenset[str]] | None:
+    """Return where lark finds one, None at the end, and what it would take there."""
+    try:
+        LARK.parse(text)
+    except UnexpectedToken as error:
+        token: Any = error.token
+        return None if token.type == END else token.start_pos, frozenset(error.accepts)
+    return None
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_mistake_is_found_at_the_same_token_which_others_could_replace(
+    file: Path,
+) -> None:
+    random = Random(file.stem)
+    text = file.read_text(encoding="utf-8")
+    tokens = list(TABLES.tokens(text))
+    for _ in range(CUTS):
+        gone = random.choice(tokens)
+        wrong = text[: gone.start_pos] + text[gone.end_pos :][: random.randrange(200)]
+        expected = mistake(wrong)
+        if expected is None:
+            continue
+        with pytest.raises(UnexpectedError) as caught:
+            TABLES.parse(TABLES.tokens(wrong), "program", nothing)
+        token = caught.value.token
+        assert (token and token.start_pos, caught.value.accepts) == expected
