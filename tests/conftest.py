@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,6 +24,9 @@ os.environ.setdefault("LP_NATIVE_VECTOR_WIDTH", "128")
 settings.register_profile("kerngen", deadline=None)
 settings.load_profile("kerngen")
 
+# A shell's background job ignores Ctrl-C, and so would the processes that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 INSTALL_SOFTWARE_ADAPTER = (
     "These tests need a software adapter. Debian and Ubuntu have one: "
     "apt-get install mesa-vulkan-drivers."
@@ -30,6 +34,16 @@ INSTALL_SOFTWARE_ADAPTER = (
 
 EXPECT_ADAPTER = "KERNGEN_EXPECT_ADAPTER"
 """The environment variable that says a part of the name of the adapter to test on."""
+
+
+NIGHTLY_TIMEOUT = 3600
+"""How many seconds a nightly test may take before it counts as hung."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("nightly"):
+            item.add_marker(pytest.mark.timeout(NIGHTLY_TIMEOUT))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -5,6 +5,7 @@ Whatever ended it, each later call says so at once, and says what to do.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from typing import TypeAlias
@@ -42,6 +43,11 @@ def forked() -> Error:
 
 
 def _leave_behind() -> None:
+    """Refuse calls in a forked process, and collect none of its parent's garbage there.
+
+    The end of a device waits for its driver's threads, which the parent alone has.
+    """
+    gc.freeze()
     for backend in alive():
         backend.leave_behind()
 

@@ -274,7 +274,7 @@ def test_a_missing_adapter_says_what_there_is(monkeypatch: pytest.MonkeyPatch) -
 
 
 FORK = """
-import os, sys, warnings
+import gc, os, sys, warnings
 warnings.simplefilter("ignore")
 import faulthandler
 import kerngen.runtime as gpu
@@ -283,8 +283,18 @@ from kerngen_kernels import elementwise
 ctx = gpu.open(adapter="software")
 x = ctx.vector([-1.0, 1.0], f32)
 elementwise.relu(x).numpy()
+gc.disable()
+for _ in range(3):
+    garbage = gpu.open(adapter="software")
+    elementwise.relu(garbage.zeros(9, f32)).numpy()
+    garbage.cycle = garbage
+    dropped = gpu.open(adapter="software")
+    dropped.submit()
+del garbage
 if os.fork() == 0:
     faulthandler.dump_traceback_later(30, exit=True)
+    del dropped
+    gc.collect()
     for use in (
         x.numpy, ctx.submit, lambda: elementwise.relu(x), lambda: ctx.zeros(9999, f32),
         lambda: gpu.open(adapter="software"),
