@@ -87,6 +87,14 @@ def test_every_kernel_is_documented() -> None:
     assert len(rows) == len(ORACLES)
 
 
+@pytest.mark.parametrize("size", [127, 128])
+def test_every_way_finds_sizes(size: int) -> None:
+    """Also a variant for rows of few elements in all, along several dims, all drawn long."""
+    rng = np.random.default_rng(4)
+    for way in WAYS:
+        way.draw(rng, fixed(way.case, size))
+
+
 def hold_to_oracle(ctx: Context, way: Way, how: settings) -> None:
     """Run a kernel one way, at sizes of all kinds, and compare with its oracle."""
     case = way.case

@@ -23,8 +23,11 @@ from .domains import Dims
 from .tolerance import SUMMATIONS, Summation, shader_arithmetic
 
 STEPS = (1, 4, 128)
-MOST = (5000, 4096, 2048, 1024, 512, 128, 32, 16, 8)
-"""Sizes that are multiples of a step and not above a limit suit most variants."""
+MOST = (5000, 4096, 2048, 1024, 512, 128, 32, 16, 8, 4)
+"""Sizes that are multiples of a step and not above a limit suit most variants.
+
+The least suits rows along two dims, of 16 elements in all.
+"""
 
 TRIES = 20
 
