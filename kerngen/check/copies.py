@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
+from kerngen.check.faults_structs import TooMuchCopied
 from kerngen.check.places import find_place, unused_names, value_at
 from kerngen.check.target_parts import TargetSpot
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
@@ -20,16 +21,22 @@ from kerngen.syntax import ast
 if TYPE_CHECKING:
     from kerngen.check.expressions import Expressions
 
+MOST_COPIED: Final = 8192
+"""The values that the copies of a file may move: one of the largest struct does fit."""
+
 
 def copied_parts(
     ex: Expressions, node: ast.Assignment, spot: TargetSpot
-) -> list[tuple[TargetSpot, Expr]]:
+) -> list[tuple[TargetSpot, Expr]] | None:
     """Return what `node` copies: each part of the target, with what it becomes.
 
-    Nothing, if the right side is no place of the target's type.
+    None, if the right side is no place of the target's type.  Nothing, if the file's
+    copies move too much; the first that does is recorded.
     """
     source = find_place(ex, node.value)
     if source is None or source.memory != spot.memory:
+        return None
+    if not _admits(ex, node, spot.memory):
         return []
     levels = list(islice(unused_names(ex), _depth(spot.memory)))
     parts: list[tuple[TargetSpot, Expr]] = []
@@ -43,6 +50,33 @@ def copied_parts(
         place = replace(source, memory=leaf, path=(*source.path, *path))
         parts.append((target, value_at(place)))
     return parts
+
+
+def _admits(ex: Expressions, node: ast.Assignment, memory: MemoryType) -> bool:
+    """Count what a copy moves; return whether all so far is within the limit."""
+    copied = ex.env.copied
+    if copied.values > MOST_COPIED:
+        return False
+    copied.values += _values(memory)
+    if copied.values <= MOST_COPIED:
+        return True
+    ex.env.faults.add(
+        TooMuchCopied(span=node.span, count=copied.values, limit=MOST_COPIED)
+    )
+    return False
+
+
+def _values(memory: MemoryType) -> int:
+    """Return how many statements a copy takes."""
+    match memory:
+        case Leaf():
+            return 1
+        case FixedArray(element=element):
+            return _values(element)
+        case Struct(members=members):
+            return sum(_values(member.type) for member in members)
+        case _:
+            assert_never(memory)
 
 
 def _depth(memory: MemoryType) -> int:

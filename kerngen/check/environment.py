@@ -82,6 +82,14 @@ class CurrentStatement:
 
 
 @final
+@dataclass
+class Copied:
+    """How many values the copies of a file move, as far as it is checked."""
+
+    values: int = 0
+
+
+@final
 @dataclass(frozen=True)
 class Environment:
     """One kernel, function or constant while it is checked.
@@ -90,8 +98,8 @@ class Environment:
     computes, `hosts` the values of hosts so far, and `identifiers` all that the text
     names.  `later` holds the names that a statement further down defines, `indices`
     every index seen so far, `reported` the unknown names that need no second report,
-    `structs` those in sight, `parts` what is written of outputs, and `kinds` those
-    of literals.
+    `structs` those in sight, `parts` what is written of outputs, `kinds` those
+    of literals, and `copied` is of the whole file.
     """
 
     faults: Faults
@@ -111,6 +119,7 @@ class Environment:
     )
     parts: dict[str, Parts] = field(default_factory=dict[str, Parts])
     kinds: Kinds = field(default_factory=Kinds)
+    copied: Copied = field(default_factory=Copied)
 
     def unwritten(
         self,

@@ -340,3 +340,23 @@ class UniformTooDeep(Worded):
     struct: str
     depth: int
     limit: int
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TooMuchCopied(Worded):
+    """Copies of structs that take more statements than a file is made to have."""
+
+    code: ClassVar[str] = "KG0819"
+    rule: ClassVar[str] = "The copies of a file move no more values than the limit."
+    says: ClassVar[str] = (
+        "With this copy, the copies in this file move {count} values, and the limit is "
+        "{limit}."
+    )
+    advice: ClassVar[str] = (
+        "Each value is a statement of a shader. Put fields of one type into an array, "
+        "which counts once, or kernels into another file."
+    )
+
+    count: int
+    limit: int

@@ -10,7 +10,7 @@ from kerngen.check import faults_statements
 from kerngen.check.checked import CheckedFile, ItemKind, KernelHead, UsedModule
 from kerngen.check.constants import check_constants
 from kerngen.check.dead_schedules import report_dead
-from kerngen.check.environment import Environment, Signatures
+from kerngen.check.environment import Copied, Environment, Signatures
 from kerngen.check.faults_names import DuplicateItem
 from kerngen.check.faults_places import MembersNeverWritten
 from kerngen.check.functions import check_functions, check_signatures
@@ -142,10 +142,11 @@ def _check_items(
         item.name.name: KernelHead(Scope(faults, outer), item.name.span)
         for item in kernels
     }
+    copied = Copied()
     checked_kernels = tuple(
         _check_kernel(
             item,
-            _kernel_environment(faults, callable_, item, known),
+            _kernel_environment(faults, callable_, item, known, copied),
             heads[item.name.name].scope,
             known,
             scheduled.get(item.name.name, ()),
@@ -167,11 +168,19 @@ def _check_items(
 
 
 def _kernel_environment(
-    faults: Faults, functions: Signatures, item: ast.KernelItem, structs: Structs
+    faults: Faults,
+    functions: Signatures,
+    item: ast.KernelItem,
+    structs: Structs,
+    copied: Copied,
 ) -> Environment:
-    identifiers = identifiers_in(item.span)
     return Environment(
-        faults, functions, "kernel", identifiers=identifiers, structs=structs
+        faults,
+        functions,
+        "kernel",
+        identifiers=identifiers_in(item.span),
+        structs=structs,
+        copied=copied,
     )
 
 

@@ -186,14 +186,14 @@ class Body:
     ) -> list[tuple[TargetSpot, Expr]]:
         """Return the parts of a struct or an array that another one is copied to."""
         faults = len(self.env.faults)
-        parts = copied_parts(inner, node, spot) if node.op == "=" else []
-        if not parts and not isinstance(
-            node.value, ast.Name | ast.Member | ast.Subscript
-        ):
+        parts = copied_parts(inner, node, spot) if node.op == "=" else None
+        if parts is not None:
+            return parts
+        if not isinstance(node.value, ast.Name | ast.Member | ast.Subscript):
             inner.check(node.value)
-        if not parts and len(self.env.faults) == faults:
+        if len(self.env.faults) == faults:
             report_whole(inner, node, spot)
-        return parts
+        return []
 
     def _mark_written(self, tensor: Tensor, spot: TargetSpot | None) -> None:
         """Remember what is written; after a fault, all of it counts."""

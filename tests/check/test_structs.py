@@ -129,3 +129,29 @@ def test_structs_that_multiply_are_refused_before_they_take_long() -> None:
         f"struct F{n + 1} {{ x: F{n}[100000] }}\n" for n in range(8)
     )
     assert codes_of(large) == ["KG0815"]
+
+
+def copies(fields: str, number: int, kernels: int = 1) -> list[str]:
+    """What is said of kernels that copy a struct so many times each."""
+    kernel = "kernel k# (x: S[n], mut y: S[n]) { " + "y[i] = x[i]; " * number + "}\n"
+    text = "".join(kernel.replace("# ", str(n)) for n in range(kernels))
+    return codes_of(f"struct T {{ v: f32[9] }} struct S {{ {fields} }}\n{text}")
+
+
+def test_copies_are_limited_by_what_they_move() -> None:
+    fields = ", ".join(f"a{n}: f32" for n in range(1022)) + ", t: T"
+    assert copies(fields, 8) == []
+    assert copies(fields, 9) == ["KG0819"]
+    assert copies(fields, 5000) == ["KG0819"]
+    assert copies(fields, 2, kernels=5) == ["KG0819"]
+    assert copies("a: f32[1000], t: T[1000]", 1000) == []
+
+
+def test_beyond_the_limit_copies_are_still_checked() -> None:
+    fields = ", ".join(f"a{n}: f32" for n in range(1000))
+    assert copies(fields, 9) == ["KG0819"]
+    wrong = "kernel w(x: T[n], mut y: S[n]) { y[i] = x[i]; }"
+    text = "y[i] = x[i]; " * 20
+    kernel = f"kernel k(x: S[n], mut y: S[n]) {{ {text} }}"
+    structs = f"struct T {{ a: f32 }} struct S {{ {fields} }}"
+    assert codes_of(f"{structs} {kernel} {wrong}") == ["KG0819", "KG1107"]

@@ -229,6 +229,11 @@ RIGHT: Final[dict[str, Shape]] = {
         "kernel k#(p: S[n]) -> y: S[n] { y[i] = p[i]; }\n",
         f"struct S {{ {_FIELDS[:600].rpartition('a')[0]}}}\n",
     ),
+    "copies of a large struct": _many(
+        "p[i] = q[i];",
+        _IN_STRUCT,
+        "}\n",
+    ),
     "structs in structs": _many(
         "struct S@ { a: S#, b: f32 }\n", "struct S0 { a: f32 }\n"
     ),
