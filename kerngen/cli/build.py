@@ -13,7 +13,7 @@ import click
 from kerngen.cli import options
 from kerngen.cli.compiled import Compiled
 from kerngen.cli.compiling import compile_sources
-from kerngen.cli.console import console_for, print_diff, reporting, say
+from kerngen.cli.console import console_for, print_diff, reporting, say, say_waiting
 from kerngen.cli.paths import shown_path
 from kerngen.cli.project import Selection, SourceFile, choose_out, select
 from kerngen.cli.python_names import rename_notes
@@ -92,6 +92,7 @@ def _build_once(selection: Selection, out: Path, jobs: int | None) -> None:
         out,
         keep=lambda name: name in fresh or not selection.covers(name),
         seen=freshness.seen,
+        waiting=say_waiting,
     )
     if generated:
         stamp_all(out, {one.source: one.entry for one in generated})

@@ -6,10 +6,12 @@ import sys
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
 import click
 
+from kerngen.cli.paths import shown_path
 from kerngen.output.errors import OutputError
 from kerngen.source.cells import clean
 from kerngen.source.diagnostic import CompileError, Diagnostic
@@ -86,6 +88,15 @@ def say(text: str, *, err: bool = False) -> None:
     ctx = click.get_current_context(silent=True)
     if ctx is None or not ctx.meta.get(_QUIET):
         click.echo(text, err=err)
+
+
+def say_waiting(folder: Path) -> None:
+    """Say why nothing happens; a command that Ctrl-Z stopped may hold a folder long."""
+    say(
+        f"Waiting for the folder '{shown_path(folder)}': another kerngen command "
+        f"holds it.",
+        err=True,
+    )
 
 
 def print_diff(diff: str) -> None:

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, final
 import click
 
 from kerngen.cli import options
-from kerngen.cli.console import print_diagnostics, print_diff, reporting, say
+from kerngen.cli.console import (
+    print_diagnostics,
+    print_diff,
+    reporting,
+    say,
+    say_waiting,
+)
 from kerngen.cli.paths import PATH, STDIN, shown_path
 from kerngen.cli.project import (
     UNNAMED,
@@ -130,7 +136,7 @@ class _Run:
 
         result = format_data(read_data(file), shown_path(file))
         if result.changed and self.writing:
-            replace_whole(file, result.before, result.after)
+            replace_whole(file, result.before, result.after, say_waiting)
         self._tell(result)
 
     def format_stdin(self, name: str) -> None:

@@ -9,6 +9,7 @@ from typing import final
 
 import click
 
+from kerngen.cli.console import say_waiting
 from kerngen.cli.paths import shown_path
 from kerngen.cli.project import Selection
 from kerngen.syntax.library import SUFFIX
@@ -55,7 +56,7 @@ class Present:
             with out.open("x", encoding="utf-8") as stream:
                 stream.write(text)
         else:
-            replace_whole(out, self.data, text.encode())
+            replace_whole(out, self.data, text.encode(), say_waiting)
 
 
 def read_present(out: Path | None, selection: Selection) -> Present:

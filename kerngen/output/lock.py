@@ -8,17 +8,26 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from time import monotonic, sleep
+from typing import Final, TypeAlias
 
 _NO_LOCKS: Final = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 """What a file system says that has no locks."""
 
+PATIENCE: Final = 1.0
+"""Seconds that nobody is told of: as a rule another is done by then."""
+
+_PAUSE: Final = 0.02
+
+Waiting: TypeAlias = Callable[[Path], None]
+"""What is called, once, when others have locked a folder for longer than a moment."""
+
 
 @contextmanager
-def locked_folder(folder: Path) -> Generator[None]:
+def locked_folder(folder: Path, waiting: Waiting | None = None) -> Generator[None]:
     """Wait for others that have locked a folder, and keep them out for the block.
 
     Where there are no such locks, as on Windows, two at a time are the user's to avoid.
@@ -26,23 +35,37 @@ def locked_folder(folder: Path) -> Generator[None]:
     if sys.platform == "win32":
         yield
         return
-    with _lock(folder):
+    with _lock(folder, waiting):
         yield
 
 
-def _lock(folder: Path) -> ExitStack:
+def _lock(folder: Path, waiting: Waiting | None) -> ExitStack:
     """Lock what is there once it is ours; what is returned unlocks it."""
-    import fcntl  # noqa: PLC0415 (Windows has none)
-
     with ExitStack() as opened:
         while True:
             handle = os.open(folder, os.O_RDONLY)
             opened.callback(os.close, handle)
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX)
+                _acquire(handle, folder, waiting)
             except OSError as error:
                 if error.errno not in _NO_LOCKS:
                     raise
             # Else it was exchanged for another meanwhile.
             if os.path.samestat(os.fstat(handle), folder.stat()):
                 return opened.pop_all()
+
+
+def _acquire(handle: int, folder: Path, waiting: Waiting | None) -> None:
+    import fcntl  # noqa: PLC0415 (Windows has none)
+
+    deadline = monotonic() + PATIENCE
+    while monotonic() < deadline:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sleep(_PAUSE)
+        else:
+            return
+    if waiting:
+        waiting(folder)
+    fcntl.flock(handle, fcntl.LOCK_EX)

@@ -24,7 +24,7 @@ from kerngen.output.by_exchange import change_by_exchange, rescue
 from kerngen.output.changes import Changes
 from kerngen.output.errors import OutputError
 from kerngen.output.in_place import change_in_place, journal_of, undo
-from kerngen.output.lock import locked_folder
+from kerngen.output.lock import Waiting, locked_folder
 
 _OURS = frozenset(
     {"twin", "new", "old", "journal.json", "journal.draft", "kept.json", "kept.draft"}
@@ -33,10 +33,10 @@ _OURS = frozenset(
 
 
 @contextmanager
-def locked(out: Path) -> Generator[None]:
+def locked(out: Path, waiting: Waiting | None = None) -> Generator[None]:
     """Let one process at a time change `out`, once what a killed one left is undone."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    with locked_folder(out.parent):
+    with locked_folder(out.parent, waiting):
         _clean_up(out)
         yield
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from kerngen.output.lock import locked_folder
+from kerngen.output.lock import Waiting, locked_folder
 
 _DRAFT: Final = ".kerngen.tmp"
 """What the new file is written as: one name, so that what a kill leaves is used again."""
@@ -16,14 +16,16 @@ _DRAFT: Final = ".kerngen.tmp"
 _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
 
 
-def replace_whole(file: Path, before: bytes, after: bytes) -> None:
+def replace_whole(
+    file: Path, before: bytes, after: bytes, waiting: Waiting | None = None
+) -> None:
     """Replace a file's content in one step; mode and owner stay, and a link stays one.
 
     Raises `OSError`, and has changed nothing: also of a file that is read-only, or that
     somebody has saved since its content was read as `before`.
     """
     target = file.resolve()
-    with locked_folder(target.parent):
+    with locked_folder(target.parent, waiting):
         # Replacing a file would not ask whether it may be written.
         with target.open("r+b") as stream:
             if stream.read(len(before) + 1) != before:

@@ -13,6 +13,7 @@ from kerngen.output.changes import Changes
 from kerngen.output.errors import OutputError
 from kerngen.output.files import FileSet, Generated, declare
 from kerngen.output.inside import blocked
+from kerngen.output.lock import Waiting
 from kerngen.output.manifest import Manifest, digest, read_manifest, read_regular
 from kerngen.output.transaction import commit, locked
 
@@ -50,6 +51,7 @@ def write(
     *,
     keep: Callable[[str], bool],
     seen: Manifest | None = None,
+    waiting: Waiting | None = None,
 ) -> Summary:
     """Make `out` hold what was generated, and the files of older sources to `keep`.
 
@@ -62,7 +64,7 @@ def write(
     """
     out = _resolve(out)
     generated = list(generated)
-    with locked(out):
+    with locked(out, waiting):
         old = read_manifest(out)
         _check_overtaken(generated, old, seen or old)
         entries = {name: entry for name, entry in old.sources.items() if keep(name)}

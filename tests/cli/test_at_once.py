@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import random
+import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
 from kerngen.compiler import CompiledModule, Compiler
 from kerngen.format import files as files_of_formatting
+from kerngen.output import lock
+from kerngen.output.lock import locked_folder
 from tests.cli.sample import OUT, SCALE, SOURCE, Run, edit, files
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -50,6 +55,47 @@ def test_a_build_that_another_overtakes_begins_again(
     assert "0 files written" in kerngen("build").output
     assert "1.0" in (OUT / "wgsl" / "scale.scale.map.edge.wgsl").read_text("utf-8")
     kerngen("build", "--check")
+
+
+def test_who_waits_for_another_command_says_so_and_ends_by_ctrl_c() -> None:
+    OUT.parent.mkdir()
+    with locked_folder(OUT.parent):
+        waiting = build()
+        assert waiting.stdout is not None
+        said = waiting.stdout.readline()
+        waiting.send_signal(signal.SIGINT)
+        assert "interrupted" in waiting.communicate(timeout=60)[0]
+    assert "the folder 'gen': another kerngen command holds it" in said
+    assert waiting.returncode == 130
+
+
+@pytest.mark.parametrize(("arguments", "lines"), [((), 1), (("-q",), 0)])
+def test_who_waits_says_so_once_unless_it_is_to_be_quiet(
+    arguments: tuple[str, ...],
+    lines: int,
+    kerngen: Run,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    OUT.parent.mkdir()
+    with ExitStack() as held:
+        held.enter_context(locked_folder(OUT.parent))
+
+        def release_too_late(pause: float) -> None:
+            time.sleep(lock.PATIENCE + pause)
+            held.close()
+
+        monkeypatch.setattr(lock, "sleep", release_too_late)
+        stderr = kerngen("build", *arguments).stderr
+    assert len(stderr.splitlines()) == lines
+
+
+def test_nothing_is_said_where_another_is_done_in_a_moment(tmp_path: Path) -> None:
+    told: list[Path] = []
+    with ExitStack() as held:
+        held.enter_context(locked_folder(tmp_path))
+        Timer(lock.PATIENCE / 4, held.close).start()
+        with locked_folder(tmp_path, told.append):
+            assert told == []
 
 
 @pytest.mark.nightly
