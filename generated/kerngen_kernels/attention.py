@@ -5293,7 +5293,7 @@ def attention_gradient(
         dv[n, g, j, c] = sum[i] weight[n, g, i, j] * dy[n, g, i, c];
     """
     return AttentionGradientOutput(
-        *_ATTENTION_GRADIENT.launch(ctx, (q, k, v, dy), (), out or (None, None, None))
+        *_ATTENTION_GRADIENT.launch(ctx, (q, k, v, dy), (), out)
     )
 
 
@@ -7220,9 +7220,7 @@ def causal_attention_gradient(
         dv[n, g, j, c] = sum[i] weight[n, g, i, j] * dy[n, g, i, c];
     """
     return CausalAttentionGradientOutput(
-        *_CAUSAL_ATTENTION_GRADIENT.launch(
-            ctx, (q, k, v, dy), (), out or (None, None, None)
-        )
+        *_CAUSAL_ATTENTION_GRADIENT.launch(ctx, (q, k, v, dy), (), out)
     )
 
 

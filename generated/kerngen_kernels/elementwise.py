@@ -4016,4 +4016,4 @@ def swish_mul(
         activated[i] = gate[i] * sigmoid(gate[i]);
         y[i] = activated[i] * x[i];
     """
-    return SwishMulOutput(*_SWISH_MUL.launch(ctx, (gate, x), (), out or (None, None)))
+    return SwishMulOutput(*_SWISH_MUL.launch(ctx, (gate, x), (), out))

@@ -2548,9 +2548,7 @@ def layernorm_parameter_gradients(
         dbias[j] = sum[i] dy[i, j];
     """
     return LayernormParameterGradientsOutput(
-        *_LAYERNORM_PARAMETER_GRADIENTS.launch(
-            ctx, (x, dy), (eps,), out or (None, None)
-        )
+        *_LAYERNORM_PARAMETER_GRADIENTS.launch(ctx, (x, dy), (eps,), out)
     )
 
 
@@ -5793,6 +5791,4 @@ def batch_statistics(
         let d[i, k, p] = x[i, k, p] - mean[k];
         variance[k] = sum[i, p] d[i, k, p] * d[i, k, p] / f32(max(b * n, 1));
     """
-    return BatchStatisticsOutput(
-        *_BATCH_STATISTICS.launch(ctx, (x,), (), out or (None, None))
-    )
+    return BatchStatisticsOutput(*_BATCH_STATISTICS.launch(ctx, (x,), (), out))

@@ -84,8 +84,8 @@ def _launch(kernel: Kernel, names: KernelNames) -> str:
             pass
         case 1:
             arguments.append("(out,)")
-        case count:
-            arguments.append(f"out or {tuple_text(['None'] * count)}")
+        case _:
+            arguments.append("out")
     return f"{names.description}.launch({', '.join(arguments)})"
 
 

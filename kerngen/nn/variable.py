@@ -132,6 +132,10 @@ class Variable:
         """Submit what is recorded and return the only element."""
         return float(self.tensor.item())
 
+    def __bool__(self) -> bool:
+        """Refuse, as its tensor does."""
+        return bool(self.tensor)
+
     def __repr__(self) -> str:
         """Say what it is."""
         role = "parameter" if self.gradient is not None else "variable"

@@ -76,9 +76,8 @@ def check_arguments(
     _check_count(kernel, "tensors", len(kernel.inputs), len(tensors))
     for spec, tensor in zip(kernel.inputs, tensors, strict=True):
         _check_tensor(kernel, ctx, spec, tensor, f"argument '{spec.name}'")
-    if out:
-        _check_count(kernel, "out tensors", len(kernel.outputs), len(out))
-    for spec, tensor in zip(kernel.outputs, out, strict=False):
+    _check_count(kernel, "out tensors", len(kernel.outputs), len(out))
+    for spec, tensor in zip(kernel.outputs, out, strict=True):
         if tensor is not None:
             _check_tensor(kernel, ctx, spec, tensor, f"out '{spec.name}'")
 
@@ -116,14 +115,13 @@ def _kind_of(value: object) -> str:
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
-def one_for_several(kernel: Kernel, out: object) -> DtypeError | None:
-    """Return the error of an `out=` that is a tensor where several outputs are."""
-    if not is_tensor(out):
-        return None
+def not_several(kernel: Kernel, out: object) -> DtypeError:
+    """Return the error of an `out=` that is no tuple where several outputs are."""
     names = ", ".join(spec.name for spec in kernel.outputs)
+    given = "one tensor" if is_tensor(out) else _kind_of(out)
     return DtypeError(
-        f"{kernel.place}: out is one tensor; expected a tuple of {len(kernel.outputs)}, "
-        f"in the order of the outputs: ({names})."
+        f"{kernel.place}: out is {given}; expected a tuple of {len(kernel.outputs)} "
+        f"tensors, in the order of the outputs: ({names})."
     )
 
 
@@ -208,8 +206,6 @@ def check_out(
     kernel: Kernel, signature: Signature, out: Sequence[Tensor[Any, Any] | None]
 ) -> None:
     """Refuse `out=` tensors of another shape or element type."""
-    if not out:
-        return
     for spec, shape, tensor in zip(kernel.outputs, signature.outputs, out, strict=True):
         if tensor is None:
             continue

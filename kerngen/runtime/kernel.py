@@ -15,7 +15,7 @@ from kerngen.runtime.checks import (
     array_shape,
     find_context,
     not_a_context,
-    one_for_several,
+    not_several,
     resolve_lengths,
 )
 from kerngen.runtime.errors import Error, StateError
@@ -372,15 +372,19 @@ class Kernel:
         ctx: Context | None,
         tensors: tuple[Tensor[Any, Any], ...],
         scalars: tuple[Any, ...],
-        out: tuple[Tensor[Any, Any] | None, ...] = (),
+        out: tuple[Tensor[Any, Any] | None, ...] | None = None,
     ) -> tuple[Tensor[Any, Any], ...]:
         """Check the arguments, record the kernel and return its outputs.
 
-        `out` has one entry per output.  Raises the classes of `kerngen.runtime.errors`,
+        `out` has one entry per output, or is None.  Raises the classes of `kerngen.runtime.errors`,
         before anything is recorded.  Their tracebacks end here: it is the call that is
         wrong, not what lies below.
         """
         try:
+            if out is None:
+                out = self.no_out
+            elif not _is_tuple(out):
+                raise not_several(self, out)
             if ctx is None:
                 ctx = find_context(self, tensors)
             try:
@@ -389,5 +393,8 @@ class Kernel:
                 raise not_a_context(self, ctx) from None
             return backend.launch(ctx, self, tensors, scalars, out)
         except Error as error:
-            blamed = one_for_several(self, out) or error
-            raise blamed.with_traceback(None) from error.__cause__
+            raise error.with_traceback(None) from error.__cause__
+
+
+def _is_tuple(out: object) -> bool:
+    return isinstance(out, tuple)

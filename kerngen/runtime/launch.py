@@ -72,7 +72,7 @@ class Launcher:
         out: tuple[AnyTensor | None, ...],
     ) -> tuple[AnyTensor, ...]:
         """Check the arguments, record the kernel and return its outputs."""
-        given = (*tensors, *(out or kernel.no_out))
+        given = (*tensors, *out)
         key: list[object] = [kernel]
         direct = True
         for tensor in given:

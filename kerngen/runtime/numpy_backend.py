@@ -158,7 +158,7 @@ class NumpyBackend:
                     kernel.outputs,
                     signature.outputs,
                     results,
-                    out or (None,) * len(results),
+                    out,
                     strict=True,
                 )
             )

@@ -29,7 +29,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from kerngen.runtime.arrays import Values, as_value, from_memory
 from kerngen.runtime.elements import E, f16, f32, i32, u32
-from kerngen.runtime.errors import ShapeError, not_copied
+from kerngen.runtime.errors import ArgumentError, ShapeError, not_copied
 from kerngen.runtime.shapes import Shape, resolve_shape, round_up
 from kerngen.runtime.struct import Struct
 
@@ -227,6 +227,13 @@ class Tensor(Generic[E, R]):
     def clear(self) -> None:
         """Overwrite the elements with zeros."""
         self.ctx.backend.clear(self.lease, self.offset, self.nbytes)
+
+    def __bool__(self) -> NoReturn:
+        """Refuse: an empty tensor, zeros and none at all are different questions."""
+        raise ArgumentError(
+            "A tensor is neither true nor false. Ask 'tensor is not None', or for its "
+            "elements: 'tensor.numpy().any()', 'tensor.item()', 'tensor.size'."
+        )
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied, which would lose the device."""

@@ -80,7 +80,7 @@ def test_several_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result == ("total", "copy")
     assert (result.total, result.copy) == result
     module.several("x", "t", out=module.SeveralOutput("p", "q"))
-    assert [call[3] for call in recorder.calls] == [(None, None), ("p", "q")]
+    assert [call[3] for call in recorder.calls] == [None, ("p", "q")]
 
 
 def test_no_output(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,11 @@ def test_gradients_are_written_anew_or_added(trainer: Trainer) -> None:
     np.testing.assert_array_equal(trainer.gradients["w"].numpy(), 2 * once)
 
 
+def test_a_variable_is_neither_true_nor_false(trainer: Trainer) -> None:
+    with pytest.raises(gpu.ArgumentError, match="'tensor is not None'"):
+        bool(trainer.parameters["unused"])
+
+
 def test_a_parameter_without_influence_has_no_gradient(trainer: Trainer) -> None:
     trainer.gradients["unused"].copy_from([7.0, 7.0])
     trainer.backward(loss_of(trainer), accumulate=True)

@@ -355,12 +355,11 @@ LOOKUP = replace(
 def launch(
     kernel: Kernel,
     *tensors: Any,
-    out: tuple[Any, ...] = (),
+    out: tuple[Any, ...] | None = None,
     ctx: Any = None,
     **scalars: Any,
 ) -> tuple[Any, ...]:
     """Launch as a generated binding would, whose arguments no type checker saw."""
-    out = out or (None,) * len(kernel.outputs)
     ordered = tuple(scalars[spec.name] for spec in kernel.scalars)
     return kernel.launch(ctx, tensors, ordered, out)
 

@@ -111,10 +111,40 @@ def test_a_tensor_of_another_library_is_told_apart() -> None:
         elementwise.relu(foreign)
 
 
+@pytest.mark.parametrize(
+    ("out", "kind"), [(5, "an int"), (0, "an int"), ([], "a list"), ("xy", "a str")]
+)
+def test_what_is_no_tuple_is_no_out_of_several(
+    out: Any, kind: str, ctx: gpu.Context
+) -> None:
+    x = ctx.zeros(3, f32)
+    message = (
+        rf"^swish_mul \(.*: out is {kind}; expected a tuple of 2 .* \(activated, y\)"
+    )
+    with pytest.raises(gpu.DtypeError, match=message):
+        elementwise.swish_mul(x, x, out=out)
+
+
 def test_one_tensor_is_no_out_of_several(ctx: gpu.Context) -> None:
     x: Any = ctx.zeros(3, f32)
-    with pytest.raises(gpu.DtypeError, match=r"tuple of 2, .* \(activated, y\)"):
+    with pytest.raises(
+        gpu.DtypeError, match="out is one tensor; expected a tuple of 2"
+    ):
         elementwise.swish_mul(x, x, out=x)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_out_of_several_has_one_tensor_for_each(count: int, ctx: gpu.Context) -> None:
+    x = ctx.zeros(3, f32)
+    out: Any = (x,) * count
+    with pytest.raises(gpu.ShapeError, match=f"expected 2 out tensors, got {count}"):
+        elementwise.swish_mul(x, x, out=out)
+
+
+def test_a_tensor_is_neither_true_nor_false(ctx: gpu.Context) -> None:
+    for tensor in (ctx.zeros(3, f32), ctx.zeros(1, f32), ctx.zeros(0, f32)):
+        with pytest.raises(gpu.ArgumentError, match="'tensor is not None'"):
+            bool(tensor)
 
 
 @pytest.mark.parametrize(
