@@ -21,12 +21,13 @@ from kerngen.syntax.library import SUFFIX
 
 if TYPE_CHECKING:
     from watchfiles import Change
+    from watchfiles.main import FileChange
 
 _States: TypeAlias = dict[Path, tuple[int, int]]
 """When each source was saved, and how long it is."""
 
 _LOOK_AFTER: Final = 1000
-"""Milliseconds until a save is noticed that fell between the first build and the watch."""
+"""Milliseconds until a save is noticed that the system did not tell of."""
 
 
 @click.command(
@@ -96,24 +97,32 @@ class _Session:
 
         A switch of branches may take it away and bring another of its name.
         """
-        from watchfiles import watch as watch_files
-
         folder = _identity(self.base)
         if folder is None:
             return
-        watched = watch_files(
-            self.base,
-            watch_filter=self._is_source,
-            rust_timeout=_LOOK_AFTER,
-            yield_on_timeout=True,
-        )
-        for number, changes in enumerate(watched):
-            if changes:
-                yield [self._told(path) for path in sorted({p for _, p in changes})]
-            elif number == 0 and self._missed():
-                yield ["saved during the build"]
+        for changes in self._looks():
+            if paths := {Path(path) for _, path in changes} or self._unnoticed():
+                yield [self._told(path) for path in sorted(paths)]
             if _identity(self.base) != folder:
                 return
+
+    def _looks(self) -> Iterator[set[FileChange]]:
+        """Yield what the system tells of changes, and nothing when a look is due."""
+        from watchfiles import watch as watch_files
+
+        try:
+            yield from watch_files(
+                self.base,
+                watch_filter=self._is_source,
+                rust_timeout=_LOOK_AFTER,
+                yield_on_timeout=True,
+            )
+        except (OSError, RuntimeError) as error:  # a user may have few watches only
+            why = str(error).partition(". about")[0]
+            click.echo(f"note: {why}. Files are looked at every second instead.")
+            while True:
+                sleep(_LOOK_AFTER / 1000)
+                yield set()
 
     def _is_source(self, _change: Change, path: str) -> bool:
         """Whether a path is one that a build reads: no output, no editor's own file."""
@@ -121,17 +130,21 @@ class _Session:
         inside = file.relative_to(self.base).parts
         return file.suffix == SUFFIX and not any(p.startswith(".") for p in inside)
 
-    def _told(self, path: str) -> str:
+    def _told(self, file: Path) -> str:
         """Say what happened to a source; an editor may replace one to change it."""
-        file = Path(path)
         change = "changed" if file in self.states else "added"
         return f"{shown_path(file)} {change if file.exists() else 'deleted'}"
 
-    def _missed(self) -> bool:
+    def _unnoticed(self) -> set[Path]:
+        """Return which sources are others than before the last build.
+
+        They were saved during the first one, or where the system tells of no changes.
+        """
         try:
-            return _states(select(self.src)) != self.states
+            now = _states(select(self.src))
         except (click.ClickException, OSError):
-            return False
+            return set()
+        return {file for file, _ in now.items() ^ self.states.items()}
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:

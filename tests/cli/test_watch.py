@@ -9,7 +9,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from queue import Queue
+from queue import Empty, Queue
 from threading import Thread
 
 import pytest
@@ -55,7 +55,10 @@ class Running:
         """Return the lines up to one that has the wanted words."""
         lines: list[str] = []
         while not lines or wanted not in lines[-1]:
-            lines.append(self.lines.get(timeout=PATIENCE))
+            try:
+                lines.append(self.lines.get(timeout=PATIENCE))
+            except Empty:
+                pytest.fail(f"{PATIENCE} s without '{wanted}', after {lines}")
         return lines
 
     def interrupt(self) -> int:
@@ -136,6 +139,25 @@ def test_a_folder_that_comes_back_is_watched_again(source: Path) -> None:
         watch.until("written")
         assert "3.0" in Path("gen/kernels/scale.py").read_text("utf-8")
         assert watch.interrupt() == 0
+
+
+def test_without_the_systems_watches_files_are_looked_at(source: Path) -> None:
+    with run("-c", NO_WATCHES) as watch:
+        watch.until("OS file watch limit reached. Files are looked at every second")
+        save_as_editors_do(source, SOURCE.format("3.0"))
+        watch.until("dsl/scale.kern changed")
+        watch.until("written")
+        assert watch.interrupt() == 0
+
+
+NO_WATCHES = """
+import watchfiles.main
+from kerngen.cli import main
+def limited(*_):
+    raise OSError('OS file watch limit reached. about ["dsl"] (Error {})')
+watchfiles.main.RustNotify = limited
+main(["watch"], prog_name="kerngen")
+"""
 
 
 def test_ctrl_c_ends_it_during_a_build(source: Path) -> None:
