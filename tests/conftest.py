@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import kerngen.runtime as gpu
+from tests.surroundings import settle
+from tests.watchdog import Watchdog
 from tests.without_triton import hide_triton
 
+settle()
 hide_triton()
 
 # Mesa's software adapter compiles what the tests run once: optimising takes longer than
@@ -21,11 +24,10 @@ os.environ.setdefault("GALLIVM_PERF", "nopt")
 os.environ.setdefault("LP_NATIVE_VECTOR_WIDTH", "128")
 
 # A test says what is right; how long it takes is for benchmarks.
-settings.register_profile("kerngen", deadline=None)
+settings.register_profile(
+    "kerngen", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("kerngen")
-
-# A shell's background job ignores Ctrl-C, and so would the processes that tests interrupt.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 
 INSTALL_SOFTWARE_ADAPTER = (
     "These tests need a software adapter. Debian and Ubuntu have one: "
@@ -38,6 +40,21 @@ EXPECT_ADAPTER = "KERNGEN_EXPECT_ADAPTER"
 
 NIGHTLY_TIMEOUT = 3600
 """How many seconds a nightly test may take before it counts as hung."""
+
+MARGIN = 300
+"""How many seconds later all of the run counts as hung."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let processes that run tests side by side be watched, and be ended with theirs."""
+    if sys.platform == "win32":
+        return  # it has no sessions
+    if hasattr(config, "workerinput"):
+        os.setsid()
+    elif getattr(config.option, "dist", "no") != "no":
+        is_quick = config.option.markexpr == "not nightly"
+        limit = float(config.getini("timeout")) if is_quick else NIGHTLY_TIMEOUT
+        config.pluginmanager.register(Watchdog(limit + MARGIN))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +12,7 @@ import pytest
 from kerngen.explain.pages import GROUPS, codes, page
 from kerngen.explain.site import documents
 from tests.cli.sample import WRONG, Run, edit
+from tests.cli.terminal import on_a_terminal
 from tests.project.tree import ROOT
 
 CENTRE = """\
@@ -75,15 +73,7 @@ def test_pages_as_json(kerngen: Run) -> None:
 
 
 def test_a_terminal_gets_no_markdown() -> None:
-    command = [sys.executable, "-m", "kerngen.cli", "explain", "KG0108"]
-    master, terminal = pty.openpty()
-    done = subprocess.run(
-        command, stdout=terminal, env={**os.environ, "TERM": "xterm"}, check=True
-    )
-    os.close(terminal)
-    shown = os.read(master, 10_000).decode()
-    os.close(master)
-    assert done.returncode == 0
+    shown = on_a_terminal(sys.executable, "-m", "kerngen.cli", "explain", "KG0108")
     assert "\x1b[" in shown
     assert "Comparisons are not chained." in shown
     assert "\x1b[1;31merror[KG0108]\x1b[0m" in shown

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import random
 import shlex
 import signal
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.sample import OUT, SCALE, SOURCE, TOTAL, WRONG, edit, files
+from tests.cli.terminal import on_a_terminal
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -105,36 +105,15 @@ def test_a_projects_folder_may_be_called_anything(folder: str, tmp_path: Path) -
     assert "from scale.kern (" in (project / "made" / "scale.py").read_text("utf-8")
 
 
-def on_a_terminal(*arguments: str, **environment: str) -> str:
-    """What the command prints on a terminal."""
-    ours, theirs = pty.openpty()
-    subprocess.run(
-        [*KERNGEN, *arguments],
-        check=False,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "TERM": "xterm-256color", **environment},
-    )
-    os.close(theirs)
-    text = b""
-    try:
-        while chunk := os.read(ours, 4096):
-            text += chunk
-    except OSError:  # Linux's way to say that the other end is closed
-        pass
-    os.close(ours)
-    return text.decode()
-
-
 def test_colours_on_a_terminal_and_plain_text_in_a_pipe() -> None:
     edit(SOURCE / "wrong.kern", WRONG)
-    assert "\x1b[1;31merror" in on_a_terminal("check")
-    assert "\x1b[1;31m" not in on_a_terminal("check", NO_COLOR="1")
+    assert "\x1b[1;31merror" in on_a_terminal(*KERNGEN, "check")
+    assert "\x1b[1;31m" not in on_a_terminal(*KERNGEN, "check", NO_COLOR="1")
     assert "\x1b" not in run("check", code=1)
 
 
 def test_progress_on_a_terminal_only() -> None:
-    assert "Compiling" in on_a_terminal("build")
+    assert "Compiling" in on_a_terminal(*KERNGEN, "build")
     forced = {"FORCE_COLOR": "1"}
     assert "Compiling" not in run("build", "--out", "other", environment=forced)
 

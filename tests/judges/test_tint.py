@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from kerngen.compiler import compile_text
 from kerngen.runtime import Context
 from tests.fuzz.hostile import PATHS, program, programs
-from tests.judges.tint import ENABLE, refused
+from tests.judges import tint
+from tests.judges.tint import ENABLE, Tint, refused
 from tests.language.cases import CASES
 from tests.language.halves import HALVES
 
@@ -92,3 +94,14 @@ def test_the_judge_must_be_told_of_subgroups_and_then_knows_them(
     shader.write_text(f"{ENABLE}{SUBGROUPS}", encoding="utf-8")
     (message,) = refused([shader]).values()
     assert "'subgroupAdd' must only be called from uniform control flow" in message
+
+
+def test_one_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tint, "PATIENCE", 0.2)
+    judge = Tint()
+    try:
+        judge._process.send_signal(signal.SIGSTOP)
+        with pytest.raises(AssertionError, match="hung"):
+            judge.refuses(NOT_UNIFORM)
+    finally:
+        judge.close()

@@ -13,11 +13,14 @@ import sys
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
+from threading import Timer
 from typing import Final
 
 ANSWER: Final = "tint: "
 ENABLE: Final = "enable subgroups;\n"
 """The line that Tint requires of a shader with subgroups, and that naga refuses."""
+PATIENCE: Final = 120
+"""Seconds until a Dawn that does not answer is ended; it takes milliseconds."""
 
 
 class Tint:
@@ -42,22 +45,27 @@ class Tint:
             shader = f"{ENABLE}{shader}"
         # pydawn hands over as many bytes as there are characters.
         shader += " " * (len(shader.encode()) - len(shader))
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{json.dumps(shader)}\n")
-        self._process.stdin.flush()
-        while not (line := self._process.stdout.readline()).startswith(ANSWER):
-            assert line, "Dawn did not start, or stopped."
-        message: str | None = json.loads(line.removeprefix(ANSWER))
+        end = Timer(PATIENCE, self._process.kill)
+        end.start()
+        try:
+            message: str | None = json.loads(self._answer_to(json.dumps(shader)))
+        finally:
+            end.cancel()
         return message or ""
 
-    def close(self) -> None:
-        """Stop the process."""
+    def _answer_to(self, line: str) -> str:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.stdout.close()
-        self._process.wait()
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+        while not (line := self._process.stdout.readline()).startswith(ANSWER):
+            assert line, f"Dawn did not start, or stopped, or hung for {PATIENCE} s."
+        return line.removeprefix(ANSWER)
+
+    def close(self) -> None:
+        """Stop the process, whatever it does."""
+        with self._process:
+            self._process.kill()
 
 
 def refused(shaders: Iterable[Path]) -> dict[str, str]:
