@@ -31,6 +31,7 @@ from kerngen.runtime import (
 )
 from kerngen.runtime.context import check_context
 from kerngen.runtime.gpu import GPUBuffer
+from kerngen.runtime.kinds import kind_of
 from kerngen.runtime.scalars import check_number
 from kerngen.runtime.shapes import Shape
 from kerngen.runtime.tensor import is_tensor
@@ -265,7 +266,7 @@ class Batch:
     def _value(self, operation: str, name: str, buffer: object) -> Value:
         if not isinstance(buffer, BatchBuffer):
             raise DtypeError(
-                f"{operation}: {name} is a {type(buffer).__name__}; expected a buffer of "
+                f"{operation}: {name} is {kind_of(buffer)}; expected a buffer of "
                 f"the batch, as batch.upload(array) and the operations return them."
             )
         value = self._values.get(buffer)

@@ -209,7 +209,7 @@ class UnknownMember(Worded):
 
     code: ClassVar[str] = "KG0208"
     rule: ClassVar[str] = "A member is a component of a vector."
-    says: ClassVar[str] = "A '{type}' has no component '{member}'."
+    says: ClassVar[str] = "'{type}' has no component '{member}'."
     advice: ClassVar[str] = "Its components are {components}."
 
     type: str

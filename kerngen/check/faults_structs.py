@@ -187,7 +187,7 @@ class AlignTooSmall(Worded):
     code: ClassVar[str] = "KG0811"
     rule: ClassVar[str] = "'@align' does not lower the alignment of a type."
     says: ClassVar[str] = (
-        "A '{type}' starts at a multiple of {natural} bytes, which '@align({value})' "
+        "'{type}' starts at a multiple of {natural} bytes, which '@align({value})' "
         "can't lower."
     )
     advice: ClassVar[str] = (
@@ -207,7 +207,7 @@ class SizeTooSmall(Worded):
     code: ClassVar[str] = "KG0812"
     rule: ClassVar[str] = "'@size' reserves at least what the type takes."
     says: ClassVar[str] = (
-        "A '{type}' takes {natural} bytes, more than the {value} of '@size({value})'."
+        "'{type}' takes {natural} bytes, more than the {value} of '@size({value})'."
     )
     advice: ClassVar[str] = "Write '@size({natural})' or more, or leave it out."
 

@@ -223,7 +223,7 @@ class VectorDefault(Worded):
 
     code: ClassVar[str] = "KG0312"
     rule: ClassVar[str] = "A vector's default is written like a call of its type."
-    says: ClassVar[str] = "The default of a '{type}' gives all its components."
+    says: ClassVar[str] = "The default of '{type}' gives all its components."
     advice: ClassVar[str] = "Write '{example}'."
 
     type: str

@@ -117,10 +117,10 @@ def _member(ex: Expressions, spot: TargetSpot, member: ast.TargetMember) -> _Ste
                 return "Write one component at a time, or the whole vector."
             if type_ is None:
                 listed = ", ".join(f"'{letter}'" for letter in "xyzw"[: vector.width])
-                return f"A '{vector.spelling}' has the components {listed}."
+                return f"'{vector.spelling}' has the components {listed}."
             return replace(spot, component=letters)
         case _:
-            return f"A '{spot.memory.spelling}' is written as a whole."
+            return f"'{spot.memory.spelling}' is written as a whole."
 
 
 def _element(ex: Expressions, spot: TargetSpot, member: ast.TargetMember) -> _Step:
@@ -134,7 +134,7 @@ def _element(ex: Expressions, spot: TargetSpot, member: ast.TargetMember) -> _St
         case Leaf(type=Vector()):
             return "A component is written by its letter: '.x = ...'."
         case Leaf() | Struct():
-            return f"A '{spot.memory.spelling}' is written as a whole."
+            return f"'{spot.memory.spelling}' is written as a whole."
         case _:
             assert_never(spot.memory)
     for subscript in member.subscripts:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from kerngen.nn.errors import GraphError
 from kerngen.runtime import DtypeError, Tensor, f32
+from kerngen.runtime.kinds import kind_of
 from kerngen.runtime.tensor import is_tensor
 
 AnyTensor: TypeAlias = Tensor[f32, Any]
@@ -175,7 +176,7 @@ def check_tensor(value: object) -> None:
     """Refuse what is no tensor of f32."""
     if not is_tensor(value):
         raise DtypeError(
-            f"Expected a Variable or a Tensor, got a {type(value).__name__}. Make a "
+            f"Expected a Variable or a Tensor, got {kind_of(value)}. Make a "
             f"tensor by ctx.tensor(array, f32)."
         )
     if value.element is not f32:

@@ -16,6 +16,7 @@ from kerngen.runtime.belonging import of_another_context
 from kerngen.runtime.elements import Element, Leaf
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError
 from kerngen.runtime.fields import is_leaf
+from kerngen.runtime.kinds import kind_of
 from kerngen.runtime.ranges import (
     LONGEST,
     check_gathers,
@@ -64,7 +65,7 @@ def find_context(kernel: Kernel, tensors: Sequence[object]) -> Context:
 def not_a_context(kernel: Kernel, value: object) -> ContextError:
     """Return the error of a `ctx=` that is none."""
     return ContextError(
-        f"{kernel.place}: ctx is {_kind_of(value)}; expected a context, as "
+        f"{kernel.place}: ctx is {kind_of(value)}; expected a context, as "
         f"kerngen.runtime.open() returns it."
     )
 
@@ -102,23 +103,15 @@ def _not_a_tensor(
     rank = len(spec.axes)
     maker = _MAKERS[rank] if rank < len(_MAKERS) else "tensor"
     return DtypeError(
-        f"{kernel.place}: {role} is {_kind_of(value)}; expected a tensor. "
+        f"{kernel.place}: {role} is {kind_of(value)}; expected a tensor. "
         f"Make one by ctx.{maker}({spec.name}, {spec.element.__name__})."
     )
-
-
-def _kind_of(value: object) -> str:
-    """Return `a list`, or `a torch.Tensor`: other libraries have tensors, too."""
-    kind = type(value)
-    root = kind.__module__.partition(".")[0]
-    name = kind.__name__ if root == "builtins" else f"{root}.{kind.__name__}"
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def not_several(kernel: Kernel, out: object) -> DtypeError:
     """Return the error of an `out=` that is no tuple where several outputs are."""
     names = ", ".join(spec.name for spec in kernel.outputs)
-    given = "one tensor" if is_tensor(out) else _kind_of(out)
+    given = "one tensor" if is_tensor(out) else kind_of(out)
     return DtypeError(
         f"{kernel.place}: out is {given}; expected a tuple of {len(kernel.outputs)} "
         f"tensors, in the order of the outputs: ({names})."
@@ -174,7 +167,7 @@ def array_shape(kernel: Kernel, spec: TensorSpec, array: ArrayLike) -> Shape:
     if rank < 0 or shape[rank:] != element.shape:
         raise ShapeError(
             f"{role} has shape {shape}; expected it to end in {element.shape}, the "
-            f"shape of a {element.__name__}."
+            f"shape of {element.__name__}."
         )
     return shape[:rank]
 
@@ -183,7 +176,7 @@ def _check_changeable(role: str, array: ArrayLike, element: type[Element]) -> No
     """Refuse what a reference can't change in place."""
     if not isinstance(array, np.ndarray):
         raise DtypeError(
-            f"{role} is {_kind_of(array)}; expected an array, which is changed in place."
+            f"{role} is {kind_of(array)}; expected an array, which is changed in place."
         )
     if not array.flags.writeable:
         raise DtypeError(f"{role} is read-only, and is changed in place: pass a copy.")

@@ -28,6 +28,7 @@ from kerngen.runtime.belonging import of_another_context
 from kerngen.runtime.choices import Choice, KernelFunction, all_dims, kernel_of
 from kerngen.runtime.elements import E, Element, check_element
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError, not_copied
+from kerngen.runtime.kinds import kind_of
 from kerngen.runtime.shapes import normalise_shape
 from kerngen.runtime.tensor import (
     Matrix,
@@ -391,6 +392,6 @@ def check_context(owner: str, value: object) -> Context:
     if isinstance(value, Context):
         return value
     raise ContextError(
-        f"{owner}: expected a context, as kerngen.runtime.open() returns it, got a "
-        f"{type(value).__name__}."
+        f"{owner}: expected a context, as kerngen.runtime.open() returns it, got "
+        f"{kind_of(value)}."
     )

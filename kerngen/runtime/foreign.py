@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.runtime.errors import DtypeError, Error, ShapeError
+from kerngen.runtime.kinds import kind_of
 
 
 def as_array(values: object) -> NDArray[Any]:
@@ -18,14 +19,14 @@ def as_array(values: object) -> NDArray[Any]:
         ShapeError: If they form no array, because rows differ in length.
         DtypeError: If the library that they come from refuses, or some are masked.
     """
-    kind = type(values).__name__
+    kind = kind_of(values)
     try:
         hidden = _hides(values)
     except RecursionError:
-        raise ShapeError(f"A {kind} forms no array: it holds itself.") from None
+        raise ShapeError(f"No array can be made of {kind}: it holds itself.") from None
     if hidden:
         raise DtypeError(
-            f"Elements of the {kind} are masked, and a tensor has no mask: they would "
+            f"Elements of {kind} are masked, and a tensor has no mask: they would "
             f"count. Say what they are first, by array.filled(...)."
         )
     try:
@@ -34,12 +35,13 @@ def as_array(values: object) -> NDArray[Any]:
         raise
     except ValueError as error:
         raise ShapeError(
-            f"A {kind} forms no array; expected rows of one length. NumPy says: {error}"
+            f"No array can be made of {kind}; expected rows of one length. NumPy says: "
+            f"{error}"
         ) from error
     except (RuntimeError, TypeError) as error:
         reason = str(error).rstrip(".")
         raise DtypeError(
-            f"A {kind} does not convert to an array: {reason}. Of a PyTorch tensor, give "
+            f"No array can be made of {kind}: {reason}. Of a PyTorch tensor, give "
             f"tensor.detach().cpu(), and .float() of that where it is bfloat16."
         ) from error
 

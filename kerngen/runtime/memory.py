@@ -26,6 +26,7 @@ from kerngen.runtime.gpu import (
     GPUBuffer,
     translate,
 )
+from kerngen.runtime.kinds import kind_of
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.pool import Pool
 from kerngen.runtime.shaders import BindGroups
@@ -133,9 +134,7 @@ class Memory:
 
     def _check_foreign(self, buffer: GPUBuffer, end: int) -> None:
         if not (hasattr(buffer, "usage") and hasattr(buffer, "map_state")):
-            raise DtypeError(
-                f"wrap: expected a wgpu.GPUBuffer, got a {type(buffer).__name__}."
-            )
+            raise DtypeError(f"wrap: expected a wgpu.GPUBuffer, got {kind_of(buffer)}.")
         if getattr(buffer, "_device", self._device) is not self._device:
             raise ContextError("wrap: the buffer belongs to another device.")
         if not buffer.usage & STORAGE:

@@ -25,6 +25,7 @@ from kerngen.runtime.elements import Element
 from kerngen.runtime.endings import closed
 from kerngen.runtime.errors import ContextError, OutOfMemoryError
 from kerngen.runtime.gpu import GPUBuffer, GPUDevice
+from kerngen.runtime.kinds import kind_of
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.pool import Pool
 from kerngen.runtime.profile import Event, Profile, within_profile
@@ -84,7 +85,7 @@ class NumpyBackend:
         """Refuse: there is no device."""
         raise ContextError(
             f"wrap: the reference context has no device that could use {nbytes} bytes "
-            f"at {offset} of a {type(buffer).__name__}."
+            f"at {offset} of {kind_of(buffer)}."
         )
 
     def hand_out(self, lease: Lease[Bytes]) -> GPUBuffer:

@@ -21,6 +21,7 @@ from kerngen.runtime.codec import Codec, Readable, Writable, struct_dtype
 from kerngen.runtime.elements import Element, spaced
 from kerngen.runtime.errors import DtypeError, ShapeError, UniformRangeError
 from kerngen.runtime.fields import Field, is_leaf
+from kerngen.runtime.kinds import kind_of
 from kerngen.runtime.records import conform
 from kerngen.runtime.shapes import Shape
 from kerngen.runtime.values import Misfit, normalise, not_a, of_number
@@ -225,8 +226,8 @@ class Struct(UniformStruct, Element):
         for item in cast("Iterable[object]", items):
             if not isinstance(item, cls.value_class):
                 raise DtypeError(
-                    f"Expected instances of {cls.value_class.__name__}, got a "
-                    f"{type(item).__name__}."
+                    f"Expected instances of {cls.value_class.__name__}, got "
+                    f"{kind_of(item)}."
                 )
             data += cls._encoded(item)
         return np.frombuffer(data, cls.DTYPE)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kerngen.runtime.bits import widen
 from kerngen.runtime.elements import Number
 from kerngen.runtime.errors import DtypeError, ShapeError, UniformRangeError
+from kerngen.runtime.kinds import with_article
 from kerngen.runtime.shapes import Shape
 
 One: TypeAlias = Callable[[Any], object]
@@ -152,4 +153,6 @@ def not_a(wanted: type, value: object) -> Misfit:
     if actual == expected:
         actual = f"{type(value).__module__}.{actual}"
         expected = f"{wanted.__module__}.{expected}"
-    return Misfit(DtypeError, f"{_shown(value)} ({actual})", f"expected a {expected}")
+    return Misfit(
+        DtypeError, f"{_shown(value)} ({actual})", f"expected {with_article(expected)}"
+    )

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from kerngen.runtime import DtypeError, ShapeError, f32
 from kerngen.runtime.arrays import to_memory
 from kerngen.runtime.foreign import as_array
+from kerngen.runtime.kinds import kind_of
 from kerngen.train.arena import Array
 
 GROUPS: Final = ("parameters", "m", "v")
@@ -119,8 +120,8 @@ def as_parameters(arrays: Mapping[str, ArrayLike]) -> dict[str, Array]:
 def _check_mapping(where: str, value: object) -> None:
     if not isinstance(value, Mapping):
         raise DtypeError(
-            f"{where}: expected a mapping from names to arrays, got a "
-            f"{type(value).__name__}."
+            f"{where}: expected a mapping from names to arrays, got "
+            f"{kind_of(value)}."
         )
 
 

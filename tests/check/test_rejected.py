@@ -23,6 +23,8 @@ from .libraries import cases_in, module_of, name_of
 FOLDER = Path(__file__).parent.parent / "cases" / "reject"
 CASES = cases_in(FOLDER)
 
+_WRONG_ARTICLE = re.compile(r"\b([Aa] '([aeo]|[fi]\d|i[^\d])|[Aa]n '(u32|[^aeiouf']))")
+
 # Their wrong programs are with the tests of the stages that find them.
 ELSEWHERE = {m.__name__ for m in (reading, faults, habits, schedule_faults)}
 
@@ -63,5 +65,6 @@ def test_wording_follows_the_rules() -> None:
             assert not fault.hint or fault.hint.endswith((".", "?"))
             assert fault.rule.endswith(".")
             assert not fault.label.endswith(".")
+            assert not _WRONG_ARTICLE.search(fault.headline + fault.hint + fault.label)
             assert "`" not in fault.headline + fault.hint + fault.label
             assert "{" not in fault.headline or "'" in fault.headline

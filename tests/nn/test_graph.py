@@ -240,12 +240,12 @@ MISUSE: list[tuple[Callable[[Trainer], object], type[Exception], str]] = [
     (
         lambda t: nn.parameter(wrong(np.zeros(3)), t.ctx.zeros(3, f32)),
         gpu.DtypeError,
-        "got a ndarray",
+        "got a numpy.ndarray",
     ),
     (
         lambda t: t.backward(wrong(None)),
         gpu.DtypeError,
-        "Expected a Variable or a Tensor, got a NoneType",
+        "Expected a Variable or a Tensor, got None",
     ),
     (
         lambda t: nn.linear(t.ctx.zeros((2, 5), f32), t.parameters["w"]),
@@ -324,7 +324,7 @@ MISUSE: list[tuple[Callable[[Trainer], object], type[Exception], str]] = [
     (
         lambda _: nn.relu(wrong(np.zeros(3))),
         gpu.DtypeError,
-        "Expected a Variable or a Tensor, got a ndarray",
+        "Expected a Variable or a Tensor, got a numpy.ndarray",
     ),
     (
         lambda t: nn.relu(wrong(t.ctx.zeros(3, u32))),

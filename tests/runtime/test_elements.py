@@ -279,9 +279,9 @@ def test_records_that_differ_are_refused(
 def test_instances_of_another_struct_are_refused(any_ctx: Context) -> None:
     wrong: Any = any_ctx
     for items, message in (
-        ([particle(), 3], "Expected instances of Particle, got a int."),
-        ([particle(), None], "got a NoneType"),
-        ([Cluster((particle(),) * 2, AXES, particle())], "got a Cluster"),
+        ([particle(), 3], "Expected instances of Particle, got an int."),
+        ([particle(), None], "got None"),
+        ([Cluster((particle(),) * 2, AXES, particle())], "got a tests.Cluster"),
     ):
         with pytest.raises(DtypeError, match=message):
             wrong.vector(items, Particle)

@@ -22,21 +22,21 @@ REFUSED: Mapping[str, tuple[Any, type[Exception], str]] = {
     "ragged": (
         [[1, 2], [3]],
         ShapeError,
-        r"A list forms no array; .*one length.*\(2,\)",
+        r"No array can be made of a list; .*one length.*\(2,\)",
     ),
     "parameter": (
         torch.nn.Parameter(torch.ones(2, 2)),
         DtypeError,
-        r"A Parameter does not convert .*tensor\.detach\(\)\.cpu\(\)",
+        r"No array can be made of a torch.Parameter: .*tensor\.detach\(\)\.cpu\(\)",
     ),
     "bfloat16": (
         torch.ones(2, 2, dtype=torch.bfloat16),
         DtypeError,
         r"BFloat16\. Of a PyTorch tensor, .*\.float\(\) .* bfloat16",
     ),
-    "masked": (MASKED, DtypeError, r"the MaskedArray are masked.*array\.filled\("),
-    "masked rows": ([*MASKED], DtypeError, "of the list are masked"),
-    "a masked number": ([[1.0, np.ma.masked]], DtypeError, "of the list are masked"),
+    "masked": (MASKED, DtypeError, r"a numpy.MaskedArray are masked.*array\.filled\("),
+    "masked rows": ([*MASKED], DtypeError, "of a list are masked"),
+    "a masked number": ([[1.0, np.ma.masked]], DtypeError, "of a list are masked"),
 }
 
 Use = Callable[[Context, Any], object]

@@ -52,7 +52,9 @@ def test_a_handle_of_another_batch(ctx: Context) -> None:
 def test_what_is_no_handle(ctx: Context) -> None:
     batch = Batch(ctx)
     array: Any = np.ones(3)
-    with pytest.raises(DtypeError, match=r"relu: 'x' is a ndarray; .*batch\.upload"):
+    with pytest.raises(
+        DtypeError, match=r"relu: 'x' is a numpy.ndarray; .*batch\.upload"
+    ):
         batch.relu(array)
     none: Any = None
     with pytest.raises(DtypeError, match="read: the argument is a NoneType"):
@@ -150,7 +152,9 @@ def test_buffers_that_cannot_be_imported(ctx: Context) -> None:
         batch.import_buffer(small)
     with pytest.raises(ValidationError, match="lacks the usage STORAGE"):
         batch.import_buffer(vertices, 4)
-    with pytest.raises(DtypeError, match=r"expected a wgpu\.GPUBuffer, got a ndarray"):
+    with pytest.raises(
+        DtypeError, match=r"expected a wgpu\.GPUBuffer, got a numpy.ndarray"
+    ):
         batch.import_buffer(np.ones(3), 3)
     with pytest.raises(DtypeError, match=r"the tensor has u32 elements; .* with f32"):
         batch.import_buffer(ctx.zeros(3, u32))
