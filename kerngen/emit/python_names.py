@@ -16,13 +16,13 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import final
 
 from kerngen.emit.imports import IMPORTABLE, STRUCT_IMPORTS
 from kerngen.emit.usage import used_constants, used_functions
 from kerngen.ir.memory import FixedArray, MemoryType, Struct, structs_in
 from kerngen.ir.nodes import Function, Kernel, Module, Reduce, Role
+from kerngen.ir.once import once
 from kerngen.ir.walk import walk
 from kerngen.layout.rules import Space
 from kerngen.layout.struct import (
@@ -230,7 +230,7 @@ def _class_like(name: str) -> str:
     return name if name.isidentifier() else f"V{name}"
 
 
-@cache
+@once
 def member_names(struct: Struct) -> dict[str, str]:
     """Name a struct's members, as its class and its dtype do."""
     return _field_names(struct_layout(struct))

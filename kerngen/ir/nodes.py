@@ -504,7 +504,7 @@ class Schedule:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Kernel:
     """One kernel, fully typed.
 

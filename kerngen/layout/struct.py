@@ -6,16 +6,15 @@ all printed from a `StructLayout`: the one source of every offset.
 
 from __future__ import annotations
 
-from functools import cache
-
 from kerngen.ir.memory import Leaf, Member, Struct
 from kerngen.ir.nodes import Kernel
+from kerngen.ir.once import once
 from kerngen.ir.types import Scalar
 from kerngen.layout.rules import Space
 from kerngen.layout.types import StructLayout, lay_out, place
 
 
-@cache
+@once
 def uniform_layout(kernel: Kernel) -> StructLayout:
     """Lay out a kernel's uniform struct: dims, value parameters, hosts, in that order.
 

@@ -12,6 +12,7 @@ from functools import cache, cached_property
 from typing import TypeAlias, assert_never, final
 
 from kerngen.ir.memory import FixedArray, Leaf, Member, MemoryType, Struct
+from kerngen.ir.once import once
 from kerngen.ir.types import Matrix, Scalar, Vector, scalar_of
 from kerngen.layout.rules import (
     RULES,
@@ -150,21 +151,25 @@ class StructLayout:
 Laid: TypeAlias = LeafLayout | ArrayLayout | ColumnsLayout | StructLayout
 
 
-@cache
 def lay_out(type_: MemoryType, space: Space) -> Laid:
     """Return a type as it lies in a buffer of that address space."""
     match type_:
         case Leaf():
-            if space is Space.UNIFORM and _needs_columns(type_):
-                return _columns(type_)
-            footprint = leaf_footprint(type_)
-            return LeafLayout(type_, footprint.align, footprint.size)
+            return _leaf(type_, space)
         case FixedArray(element=element, length=length):
             return _array(lay_out(element, space), length, space)
         case Struct():
             return _struct(type_, space)
         case _:
             assert_never(type_)
+
+
+@cache
+def _leaf(leaf: Leaf, space: Space) -> Laid:
+    if space is Space.UNIFORM and _needs_columns(leaf):
+        return _columns(leaf)
+    footprint = leaf_footprint(leaf)
+    return LeafLayout(leaf, footprint.align, footprint.size)
 
 
 def _needs_columns(leaf: Leaf) -> bool:
@@ -223,6 +228,7 @@ def _vec4(scalar: Scalar) -> Laid:
     return lay_out(Leaf(Vector(scalar, 4)), Space.UNIFORM)
 
 
+@once
 def _struct(struct: Struct, space: Space) -> StructLayout:
     """Lay out a struct of the program.
 

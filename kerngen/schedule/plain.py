@@ -7,7 +7,6 @@ component of a parameter is a number like any other.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
 from kerngen.ir.nodes import (
     Expr,
@@ -18,6 +17,7 @@ from kerngen.ir.nodes import (
     LocalValue,
     UniformValue,
 )
+from kerngen.ir.once import once
 from kerngen.ir.operators import is_composite
 from kerngen.ir.stages import Define, Stage, Write
 from kerngen.ir.types import Scalar
@@ -26,7 +26,7 @@ from kerngen.ir.walk import children, walk
 WITH_VECTORS = "the stage computes with vectors, matrices or structs"
 
 
-@cache
+@once
 def is_plain(stage: Stage) -> bool:
     """Whether every element of every value is a scalar of its own."""
     for step in stage.steps:

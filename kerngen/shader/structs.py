@@ -8,9 +8,9 @@ realised by the padding in front of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import assert_never, final
 
+from kerngen.ir.once import once
 from kerngen.layout.types import (
     ArrayLayout,
     ColumnsLayout,
@@ -75,7 +75,7 @@ class StructDeclarations:
         )
 
 
-@cache
+@once
 def members_of(laid: StructLayout) -> dict[str, str]:
     """Return what each field of a struct is called in WGSL."""
     return member_names(field.name for field in laid.fields)

@@ -1,0 +1,34 @@
+"""What is found out about an object once, wherever it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar, cast
+
+_KEPT = "_found_once"
+
+_Of = TypeVar("_Of")
+_More = ParamSpec("_More")
+_Result = TypeVar("_Result")
+
+
+def once(
+    find: Callable[Concatenate[_Of, _More], _Result],
+) -> Callable[Concatenate[_Of, _More], _Result]:
+    """Keep what a function returns for an object, in the object itself.
+
+    It is a cached property that another module has.  `functools.cache` would keep every
+    object for ever, and give one the result of its equal, whose docs may be others: docs
+    and places are not compared.
+    """
+
+    @wraps(find)
+    def ask(of: _Of, /, *more: _More.args, **named: _More.kwargs) -> _Result:
+        kept = vars(of).setdefault(_KEPT, {})
+        key = (find, *more, *named.items())
+        if key not in kept:
+            kept[key] = find(of, *more, **named)
+        return cast("_Result", kept[key])
+
+    return ask
