@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, final
@@ -51,6 +52,12 @@ _DRIVERS: Final = (
     _Variable("NVIDIA_DRIVER_CAPABILITIES", "which drivers a container is given"),
 )
 
+_OF_A_LOGIN: Final = "XDG_RUNTIME_DIR"
+_WITHOUT_LOGIN: Final = (
+    "a driver may call that an error, which does no harm; "
+    "'export XDG_RUNTIME_DIR=/tmp' ends it"
+)
+
 
 def variables(environment: Mapping[str, str]) -> dict[str, str | None]:
     """Return kerngen's own variables, and those of drivers that are set."""
@@ -82,3 +89,5 @@ def _findings(environment: Mapping[str, str]) -> Iterator[Finding]:
     for each in _DRIVERS:
         if each.name in environment:
             yield Finding(f"{each.name}={environment[each.name]}: {each.meaning}")
+    if sys.platform == "linux" and not environment.get(_OF_A_LOGIN):
+        yield Finding(f"{_OF_A_LOGIN} is not set: {_WITHOUT_LOGIN}")

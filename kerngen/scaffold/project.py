@@ -17,6 +17,7 @@ SOURCE: Final = "dsl"
 _FILES: Final[Mapping[str, str]] = {
     "pyproject.toml": "pyproject.toml.txt",
     "README.md": "README.md.txt",
+    ".gitattributes": "gitattributes.txt",
     ".gitignore": "gitignore.txt",
     ".github/workflows/test.yml": "test.yml.txt",
     f"{SOURCE}/layers.kern": "layers.kern.txt",

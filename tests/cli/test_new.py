@@ -132,6 +132,25 @@ def test_it_is_a_repository_where_there_is_none(
     assert not Path("second/.git").exists()
 
 
+def test_git_keeps_the_ends_of_lines_and_knows_what_is_generated(made: Path) -> None:
+    module, source = "generated/my_layers/layers.py", "dsl/layers.kern"
+    told = ("git", "check-attr", "eol", "linguist-generated", "--", module, source)
+    assert subprocess.check_output(told, cwd=made, text=True).splitlines() == [
+        f"{module}: eol: lf",
+        f"{module}: linguist-generated: set",
+        f"{source}: eol: lf",
+        f"{source}: linguist-generated: unspecified",
+    ]
+
+
+def test_the_page_lists_every_file(made: Path) -> None:
+    page = (ROOT / "docs" / "new.md").read_text("utf-8")
+    listed = re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)
+    generated, written = "generated/", files(made).keys()
+    own = {path for path in written if not path.startswith((generated, ".git/"))}
+    assert own - {"README.md"} == {path for path in listed if path[-1] != "/"}
+
+
 def test_a_folder_with_something_in_it_is_left_as_it_is(
     kerngen: Run, tmp_path: Path
 ) -> None:

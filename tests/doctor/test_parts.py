@@ -133,6 +133,27 @@ def test_values_of_variables(name: str, value: str, status: Status) -> None:
 
 
 @pytest.mark.parametrize(
+    ("platform", "environment", "told"),
+    [
+        ("linux", {}, True),
+        ("linux", {"XDG_RUNTIME_DIR": ""}, True),
+        ("linux", {"XDG_RUNTIME_DIR": "/run/user/1000"}, False),
+        ("win32", {}, False),
+    ],
+)
+def test_what_drivers_miss_outside_of_a_login_is_told(
+    platform: str,
+    environment: dict[str, str],
+    told: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    section = variables.section(environment)
+    assert section.status is Status.OK
+    assert told is any("XDG_RUNTIME_DIR" in each.text for each in section.findings)
+
+
+@pytest.mark.parametrize(
     ("installed", "wanted"),
     [
         ("0.32.0", ">=0.32"),
