@@ -16,7 +16,8 @@ from kerngen.output.changes import (
     write_files,
     write_note,
 )
-from kerngen.output.inside import inside
+from kerngen.output.errors import OutputError
+from kerngen.output.inside import blocked, leads_out
 
 
 def journal_of(staging: Path) -> Path:
@@ -62,15 +63,32 @@ def undo(out: Path, staging: Path) -> None:
         return
     added: list[str] = json.loads(journal.read_text("utf-8"))
     for path in added:
-        inside(out, path).unlink(missing_ok=True)
+        _place(path, out, staging).unlink(missing_ok=True)
     remove_empty_folders(added, out)
     for saved in (staging / "old").rglob("*"):
-        target = inside(out, saved.relative_to(staging / "old").as_posix())
+        path = saved.relative_to(staging / "old").as_posix()
+        target = _place(path, out, staging)
         # What wasn't reached is left alone: it may be what can't be written.
         if saved.is_file() and not _same_content(saved, target):
             target.parent.mkdir(parents=True, exist_ok=True)
             saved.replace(target)
     journal.unlink()
+
+
+def _place(path: str, out: Path, staging: Path) -> Path:
+    """Return where a file lies; raise `OutputError` if the way there leads elsewhere."""
+    if leads_out(path):
+        raise OutputError(
+            f"'{staging}' names '{path}', which leads out of '{out}', so no build has "
+            f"left it behind: delete that folder."
+        )
+    for obstacle in blocked(out, path):
+        raise OutputError(
+            f"A build was cut short, and the old files of '{out}' can't be put back: "
+            f"'{obstacle}' is a link or a file now. Move it; or delete '{staging}', and "
+            f"build without them."
+        )
+    return out / path
 
 
 def _same_content(saved: Path, target: Path) -> bool:

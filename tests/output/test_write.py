@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -283,9 +284,39 @@ def test_a_prepared_staging_folder_reaches_nothing_outside(
     for path, text in notes.items():
         (staging / path).parent.mkdir(parents=True, exist_ok=True)
         (staging / path).write_text(text, encoding="utf-8")
-    with pytest.raises(OutputError, match=f"leads out of '{out}'"):
+    with pytest.raises(OutputError, match=r"leads out of|is a link or a file now"):
         write([B], out, keep=none)
     assert theirs.read_bytes() == A.files["a.py"]
+
+
+@pytest.mark.parametrize("advice", ["move it", "delete the folder"])
+@pytest.mark.parametrize("obstacle", ["link", "file"])
+def test_what_keeps_old_files_from_coming_back_is_told_and_can_be_mended(
+    obstacle: str, advice: str, tmp_path: Path, out: Path
+) -> None:
+    """A build of B was killed when it had replaced one file of A's, and written one."""
+    write([A], out, keep=none)
+    staging = out.with_name(f".{out.name}.kerngen")
+    write_files(
+        {"old/wgsl/a.k.wgsl": b"shader\n", "journal.json": b'["b.py"]'}, staging
+    )
+    (out / "b.py").write_bytes(B.files["sub/b.py"])
+    shutil.rmtree(out / "wgsl")
+    if obstacle == "link":
+        (out / "wgsl").symlink_to(tmp_path)
+    else:
+        (out / "wgsl").write_text("mine", encoding="utf-8")
+    for _ in range(2):
+        with pytest.raises(OutputError, match=f"'{out / 'wgsl'}' is a link or a file"):
+            write([B], out, keep=none)
+    if advice == "move it":
+        (out / "wgsl").rename(tmp_path / "moved")
+    else:
+        shutil.rmtree(staging)
+    write([B], out, keep=none)
+    assert files(out) >= PACKAGE | {"sub/b.py"}
+    assert (out / "b.py").exists() is (advice == "delete the folder")
+    assert not staging.exists()
 
 
 @pytest.mark.parametrize("path", ["home/a.py", "plain/a.py"])
