@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kerngen.runtime import UniformRangeError
 from kerngen.runtime.scalars import check_scalars, prepare
-from kerngen.verify.draw import Drawn
+from kerngen.verify.contents import leaves
+from kerngen.verify.draw import Drawn, inputs_of
 from kerngen.verify.hazards import Hazard, Watch
 from kerngen.verify.meaning import meaning
 from kerngen.verify.plain import plain_call
@@ -53,4 +57,18 @@ def _calls(fitting: Fitting) -> Iterator[Given]:
                 arrangement="apart",
                 turn=0,
             )
-            yield replace(plain, arrays=(*drawn.arrays(fitting),))
+            arrays = (*drawn.arrays(fitting),)
+            _make_states_positive(fitting, arrays)
+            yield replace(plain, arrays=arrays)
+
+
+def _make_states_positive(fitting: Fitting, arrays: Sequence[NDArray[Any]]) -> None:
+    """Take the signs from what a kernel changes in place.
+
+    It is as a rule a state, such as an optimizer's mean of squares, whose root is safe.
+    """
+    tensors, specs = inputs_of(fitting.subject.kernel), fitting.kernel.inputs
+    for tensor, spec, array in zip(tensors, specs, arrays, strict=True):
+        if spec.access == "update":
+            for _, _, part in leaves(tensor.memory, array):
+                np.abs(part, out=part)

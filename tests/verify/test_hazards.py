@@ -20,6 +20,7 @@ FOUND = {
     "spread": ("cancellation", "998891 - 998891 keeps no digits: both are rounded"),
     "ratio": ("division", "0 / 0"),
     "root": ("undefined", "sqrt(-0.000882784) is no number"),
+    "root_beside_a_state": ("undefined", "sqrt(-0.000643902) is no number"),
     "halves": ("overflow", "85849 is more than an f16 holds"),
     "powers": (
         "overflow",
