@@ -2,6 +2,9 @@
 #
 # All are quick when there is nothing to do.
 
+# Nobody is there to be asked: what would wait for an answer fails.
+exec </dev/null
+
 VENV=.venv
 DRIVER=mesa-vulkan-drivers
 
@@ -34,11 +37,17 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
 }
 
+# apt-get as a script needs it: it asks nothing, tries again, and waits five minutes for
+# another that holds the lock, as on machines that have just started.
+apt_get() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 \
+        -o Acquire::Retries=3 -o Acquire::http::Timeout=60 "$@"
+}
+
 install_package() {
     say "Installing $* from the distribution ..."
-    as_root apt-get update -qq >&2
-    as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    apt_get update >&2 || say "Not all lists of packages could be updated."
+    apt_get install -y --no-install-recommends "$@" >/dev/null
 }
 
 # A virtual environment in $VENV, on Debian also where python3-venv is missing.
@@ -71,7 +80,7 @@ install_project() {
 
 # Vulkan and EGL complain about a missing run-time folder, on every start.
 quiet_drivers() {
-    if [ -z "${XDG_RUNTIME_DIR:-}" ]; then
+    if [ ! -d "${XDG_RUNTIME_DIR:-}" ]; then
         XDG_RUNTIME_DIR=$(mktemp -d)
         export XDG_RUNTIME_DIR
         trap 'rm -rf "$XDG_RUNTIME_DIR"' EXIT

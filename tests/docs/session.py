@@ -75,7 +75,10 @@ class Session:
             config: Any = Config()
             config.HistoryManager.enabled = False
             shell: Any = InteractiveShell  # half of it has no annotations
-            self.shell = shell.instance(config=config, user_ns=self.values)
+            own = str(self.folder / ".ipython")  # not in the user's home
+            self.shell = shell.instance(
+                config=config, ipython_dir=own, user_ns=self.values
+            )
         self.print_of(lambda: self.shell.run_cell(text).raise_error())
 
     def run_and_fail(self, text: str, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,7 +99,7 @@ def test_the_judge_must_be_told_of_subgroups_and_then_knows_them(
 
 def test_one_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tint, "PATIENCE", 0.2)
-    judge = Tint()
+    judge: Any = Tint()
     try:
         judge._process.send_signal(signal.SIGSTOP)
         with pytest.raises(AssertionError, match="hung"):
