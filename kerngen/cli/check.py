@@ -104,6 +104,7 @@ def _diagnostics(part: _Part) -> list[Diagnostic]:
 
 def _hints(part: _Part) -> Iterator[str]:
     """Yield what could be better in files that have no faults."""
+    from kerngen.check.overlaps import find_overlaps
     from kerngen.cli.layout_data import hints
     from kerngen.cli.layout_text import hint_text
 
@@ -113,6 +114,9 @@ def _hints(part: _Part) -> Iterator[str]:
         yield from (f"hint: {note}." for note in rename_notes(file, items))
         for unused in _unused(part, file.name):
             yield f"hint: {unused.text}{_at(unused.span)}"
+        for kernel in module.kernels:
+            for overlap in find_overlaps(kernel):
+                yield f"hint: {overlap.text}{_at(overlap.span)}"
         for better in hints(module):
             yield f"hint: {hint_text(better)}{_at(better.struct.span)}"
 

@@ -173,6 +173,18 @@ def test_what_python_calls_otherwise_is_said(kerngen: Run) -> None:
     assert "class S_" in module.read_text("utf-8")
 
 
+def test_check_tells_where_two_files_schedule_the_same_calls(kerngen: Run) -> None:
+    own = f"{SCALE}schedule scale when n == 4 {{ map }}\n"
+    edit(SOURCE / "scale.kern", own)
+    for name, size in (("a", 4), ("b", 8), ("c", 4)):
+        schedule = f"schedule scale when n == {size} {{ map }}\n"
+        edit(SOURCE / f"{name}.kern", f'use "scale.kern";\n{schedule}')
+    assert kerngen("check").output == (
+        "hint: 'dsl/a.kern' has a schedule of 'scale' for the same calls, which counts "
+        "where it fits.\n --> dsl/c.kern:2:30\n\n5 files checked: no errors.\n"
+    )
+
+
 def test_show_of_an_unknown_kernel_suggests_one(kerngen: Run) -> None:
     output = kerngen("show", "scael", code=1).output
     assert "There is no kernel 'scael'. Did you mean 'scale'?" in output
