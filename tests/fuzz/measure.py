@@ -5,12 +5,13 @@ Names of shapes may be given, and `--size`.  Each is measured in a process of it
 
 from __future__ import annotations
 
-import multiprocessing
 import resource
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from io import StringIO
+from multiprocessing import get_context
 from typing import Final, TypeAlias, final
 
 import click
@@ -97,18 +98,18 @@ def _measure(job: tuple[str, str, int]) -> Cost:
 
 
 def measured(
-    names: Iterable[str], works: Iterable[str] = WORKS, size: int = SIZE
+    names: Iterable[str], works: Collection[str] = WORKS, size: int = SIZE
 ) -> Iterator[tuple[str, dict[str, Cost]]]:
     """Yield what each work on each shape took."""
-    # What forks has never held a device: one that is let go of in a child may crash it.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    chosen = tuple(works)
-    with context.Pool(1, maxtasksperchild=1) as pool:
-        for name in names:
-            jobs = [(name, work, size) for work in chosen]
-            costs = pool.map(_measure, jobs, chunksize=1)
-            yield name, dict(zip(chosen, costs, strict=True))
+    for name in names:
+        jobs = {work: (name, work, size) for work in works}
+        yield name, {work: _apart(job) for work, job in jobs.items()}
+
+
+def _apart(job: tuple[str, str, int]) -> Cost:
+    """Measure in a process of its own; it raises, should memory end it."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(_measure, job).result()
 
 
 @click.command()

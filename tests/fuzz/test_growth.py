@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from .campaign import ended_after
-from .oracle import Oracle
+from .oracle import SECONDS, Oracle
 
 FORMS: dict[str, Callable[[int], str]] = {
     "wrong statements": lambda n: f"kernel k() {{ {'#;' * n} }}",
@@ -75,6 +75,6 @@ def test_nothing_is_done_twice_at_each_level(form: str) -> None:
     for _ in range(40):
         expr = form.format(expr)
     text = f"kernel k(h: vec3f, x: f32[n]) -> y: vec3f[n] {{ y[i] = {expr}; }}"
-    with ended_after(1.0):
+    with ended_after(SECONDS):
         ended = Oracle().examine(f"fn f(x: vec3f) -> vec3f {{ x }} {text}".encode())
     assert ended == "output"
