@@ -16,9 +16,6 @@ from kerngen.output import by_exchange
 from kerngen.output.files import Generated, declare
 from tests.output import interrupt
 
-# One process runs them all: they share what `run` finds.
-pytestmark = pytest.mark.xdist_group("atomic")
-
 MINE = {"notes/mine.txt": "mine"}
 
 

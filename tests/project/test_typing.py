@@ -22,9 +22,6 @@ import pytest
 
 from tests.project.tree import ROOT
 
-# One process runs them all: they share the wheel and its environment.
-pytestmark = pytest.mark.xdist_group("typing")
-
 PROGRAMS = Path(__file__).parent / "typing"
 FILES = ("right.py", "wrong.py")
 
