@@ -15,13 +15,14 @@ from kerngen.check import (
     faults_types,
 )
 from kerngen.schedule import faults as faults_lowering
-from kerngen.source import reading
+from kerngen.source import reading, together
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.syntax import faults as faults_syntax
 from kerngen.syntax import faults_uses, habits
 
 _MODULES = (
     reading,
+    together,
     faults_uses,
     faults_syntax,
     habits,

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, final
 import click
 
 from kerngen.cli import options
+from kerngen.cli.clashes import clashing_files
 from kerngen.cli.console import MOST_SHOWN, print_diagnostics, progress, reporting, say
 from kerngen.cli.paths import PATH
 from kerngen.cli.project import Selection, refuse_stdin_among_files, select_or_read
 from kerngen.cli.python_names import rename_notes, renamed_items
-from kerngen.output.files import refuse_clashes
 from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.source.worded import counted
 
@@ -85,7 +85,7 @@ class _Part:
 
 
 def _diagnostics(part: _Part) -> list[Diagnostic]:
-    """Return all faults; raise `OutputError` if the files can't be built together."""
+    """Return all faults; where there are none, those of files side by side."""
     files, compiler = part.selection.files, part.compiler
     asked = {source.name for source in files}
     faults = Faults()
@@ -97,9 +97,7 @@ def _diagnostics(part: _Part) -> list[Diagnostic]:
             # Whether a schedule fits turns out where its kernel is compiled.
             for tuned in set(part.library.tuned_by(source.name)) - asked:
                 compiler.check(tuned)
-    if not faults:
-        refuse_clashes(paths)
-    return list(faults)
+    return list(faults) or [*clashing_files(part.library, paths)]
 
 
 def _hints(part: _Part) -> Iterator[str]:

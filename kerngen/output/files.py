@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import final
 
+from kerngen.output.clashes import find_clashes, modules
 from kerngen.output.errors import OutputError
 from kerngen.output.manifest import Entry, Manifest, digest
 
@@ -57,58 +57,14 @@ def declare(generated: Iterable[Generated], kept: Mapping[str, Entry]) -> FileSe
     """
     built = list(generated)
     entries = dict(kept) | {one.source: one.entry for one in built}
-    refuse_clashes({source: entry.files for source, entry in entries.items()})
+    for clash in find_clashes({name: entry.files for name, entry in entries.items()}):
+        raise OutputError(f"{clash.why}. {clash.remedy}.")
     content = {path: data for one in built for path, data in one.files.items()}
     package = dict(_package_files(entries.values()))
     manifest = Manifest(
         entries, {path: digest(content) for path, content in package.items()}
     )
     return FileSet(manifest, {**content, **package, Manifest.NAME: manifest.to_bytes()})
-
-
-def refuse_clashes(paths: Mapping[str, Iterable[str]]) -> None:
-    """Refuse sources whose files, each source's by path, can't be in one folder.
-
-    Raises `OutputError` for two sources of one module, a module beside a package of its
-    name, one in the place of a package's own, and names that differ in case only.
-    """
-    owners: dict[PurePosixPath, str] = {}
-    for source, files in sorted(paths.items()):
-        for module in _modules(files):
-            if module.name == "__init__.py":
-                raise OutputError(
-                    f"'{source}' can't be named so: it would become '{module}', which "
-                    f"makes a package of its folder. Rename the file."
-                )
-            if module in owners:
-                raise OutputError(
-                    f"'{owners[module]}' and '{source}' both generate '{module}': "
-                    f"rename one of them."
-                )
-            owners[module] = source
-    _refuse_alike(paths)
-    for module, source in owners.items():
-        for folder in module.parents:
-            if other := owners.get(
-                folder.with_suffix(".py") if folder.parts else folder
-            ):
-                raise OutputError(
-                    f"'{other}' generates a module where '{source}' needs the package "
-                    f"'{folder}': rename the file or the folder."
-                )
-
-
-def _refuse_alike(paths: Mapping[str, Iterable[str]]) -> None:
-    """Refuse files whose names differ in case only: not every disk tells them apart."""
-    seen: dict[str, str] = {}
-    for source, files in sorted(paths.items()):
-        for path in sorted(files):
-            other = seen.setdefault(path.casefold(), path)
-            if other != path:
-                raise OutputError(
-                    f"'{source}' generates '{path}' beside '{other}', which some file "
-                    f"systems take for the same: rename a kernel or a file."
-                )
 
 
 def _package_files(entries: Iterable[Entry]) -> Iterator[tuple[str, bytes]]:
@@ -118,13 +74,9 @@ def _package_files(entries: Iterable[Entry]) -> Iterator[tuple[str, bytes]]:
     folders = {
         folder
         for entry in entries
-        for path in _modules(entry.files)
+        for path in modules(entry.files)
         for folder in path.parents
         if folder.parts
     }
     for folder in sorted(folders):
         yield f"{folder}/__init__.py", PACKAGE_INIT
-
-
-def _modules(files: Iterable[str]) -> Iterator[PurePosixPath]:
-    return (PurePosixPath(path) for path in files if path.endswith(".py"))

@@ -173,6 +173,22 @@ def test_what_python_calls_otherwise_is_said(kerngen: Run) -> None:
     assert "class S_" in module.read_text("utf-8")
 
 
+def test_check_has_a_code_for_files_of_one_module(kerngen: Run) -> None:
+    edit(SOURCE / "a_b.kern", SCALE)
+    edit(SOURCE / "a-b.kern", SCALE)
+    edit(SOURCE / "deep.kern", SCALE)
+    edit(SOURCE / "__init__.kern", SCALE)
+    found = json.loads(kerngen("check", "--json", code=1).stdout)
+    assert {each["code"] for each in found} == {"KG0010"}
+    places = [[each["path"], *(o["path"] for o in each["related"])] for each in found]
+    assert places == [
+        ["dsl/__init__.kern"],
+        ["dsl/a_b.kern", "dsl/a-b.kern"],
+        ["dsl/deep/total.kern", "dsl/deep.kern"],
+    ]
+    assert "KG0010" not in kerngen("build", code=1).output
+
+
 def test_check_tells_where_two_files_schedule_the_same_calls(kerngen: Run) -> None:
     own = f"{SCALE}schedule scale when n == 4 {{ map }}\n"
     edit(SOURCE / "scale.kern", own)

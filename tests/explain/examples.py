@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from kerngen.cli.clashes import clashing_files
 from kerngen.compiler import Compiler
 from kerngen.explain.page import Page
 from kerngen.source.diagnostic import CompileError, Diagnostic
@@ -105,8 +106,17 @@ def main_file(section: str) -> str:
 
 def compile_example(section: str, folder: Path) -> None:
     """Compile an example; raise `CompileError` if it is wrong."""
-    library = library_of(section, folder)
-    Compiler(library, formatted=False).compile(main_file(section))
+    library, main = library_of(section, folder), main_file(section)
+    compiler = Compiler(library, formatted=False)
+    compiler.compile(main)
+    names = {main, *(block.file for block in blocks(section))}
+    paths = {name: _placed(name, compiler.check(name)) for name in names}
+    if clashing := [*clashing_files(library, paths)]:
+        raise CompileError(clashing)
+
+
+def _placed(name: str, files: tuple[str, ...]) -> list[str]:
+    return [f"{PurePosixPath(name).parent / file}" for file in files]
 
 
 def faults_of(section: str, folder: Path) -> tuple[Diagnostic, ...]:

@@ -203,7 +203,7 @@ def test_refuses_two_sources_for_one_module(out: Path) -> None:
 def test_refuses_files_that_differ_in_case_only(out: Path) -> None:
     alike = Generated("dsl/b.kern", "1", {"b.py": b"", "wgsl/b.F.wgsl": b""})
     other = Generated("dsl/c.kern", "1", {"c.py": b"", "wgsl/b.f.wgsl": b""})
-    with pytest.raises(OutputError, match="rename a kernel"):
+    with pytest.raises(OutputError, match="Rename a kernel"):
         write([alike, other], out, keep=none)
     assert not out.exists()
 

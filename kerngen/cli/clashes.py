@@ -1,0 +1,30 @@
+"""Files that can't be built together, as diagnostics of their sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from kerngen.output.clashes import find_clashes
+from kerngen.source.text import Span
+from kerngen.source.together import ClashingFiles
+
+if TYPE_CHECKING:
+    from kerngen.syntax.library import Library
+
+
+def clashing_files(
+    library: Library, paths: Mapping[str, Iterable[str]]
+) -> Iterator[ClashingFiles]:
+    """Yield a fault for each source whose generated files are in another's way."""
+
+    def start(name: str) -> Span:
+        return Span(library.source(name), 0, 0)
+
+    for clash in find_clashes(paths):
+        yield ClashingFiles(
+            span=start(clash.source),
+            why=clash.why,
+            remedy=clash.remedy,
+            other=start(clash.other) if clash.other else None,
+        )
