@@ -155,7 +155,7 @@ def lay_out(type_: MemoryType, space: Space) -> Laid:
     """Return a type as it lies in a buffer of that address space."""
     match type_:
         case Leaf():
-            return _leaf(type_, space)
+            return lay_out_leaf(type_, space)
         case FixedArray(element=element, length=length):
             return _array(lay_out(element, space), length, space)
         case Struct():
@@ -165,7 +165,8 @@ def lay_out(type_: MemoryType, space: Space) -> Laid:
 
 
 @cache
-def _leaf(leaf: Leaf, space: Space) -> Laid:
+def lay_out_leaf(leaf: Leaf, space: Space) -> Laid:
+    """Return a number, a vector or a matrix as it lies in such a buffer."""
     if space is Space.UNIFORM and _needs_columns(leaf):
         return _columns(leaf)
     footprint = leaf_footprint(leaf)

@@ -43,7 +43,8 @@ def test_what_was_compiled_is_let_go_of() -> None:
     made = compile_text(
         PROGRAM.replace("weigh", "measure"), "other.kern", formatted=False
     )
-    left = [ref(made.module.kernels[0]), ref(made.module.structs[0])]
+    kernel, struct = ref(made.module.kernels[0]), ref(made.module.structs[0])
     del made
     gc.collect()
-    assert [each() for each in left] == [None, None]
+    assert kernel() is None
+    assert struct() is None
