@@ -33,10 +33,8 @@ class _Bare(ast.NodeTransformer):
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and _is_text(
-            node.body[0]
-        ):
-            del node.body[0]
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            node.body = [each for each in node.body if not _is_text(each)]
         return node
 
 
