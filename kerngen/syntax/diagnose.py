@@ -39,6 +39,9 @@ _LIKE_A_NUMBER = re.compile(
 
 _IN_A_NUMBER = re.compile(r"[\w.]|(?<=[0-9][eE])[+-](?=[0-9])")
 
+_ITEM_NEXT = re.compile(r"[ \t]+(fn|kernel)\b")
+"""What stands behind `def` in `def kernel f(...)`."""
+
 _DIRECTIVE = re.compile(r"#\s*(\w+)")
 
 _NAMED_AFTER = {":": "a type", ".": "a member", "@": "an attribute"}
@@ -223,6 +226,8 @@ def _foreign_word(mistake: Mistake) -> Diagnostic | None:
         if in_parentheses or (in_value and not in_brackets):
             instead = inside.get(lexeme.text, instead)
         if instead:
+            if item := _ITEM_NEXT.match(mistake.source.text, lexeme.end):
+                instead = f"'{item[1]}' alone"
             span = mistake.lexeme_span(lexeme)
             return habits.ForeignSpelling(span=span, found=lexeme.text, instead=instead)
     return None
