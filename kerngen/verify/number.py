@@ -29,6 +29,8 @@ TINY: Final = 2.0**-126
 """The least normal number; what is smaller may be flushed to zero."""
 HIGHEST: Final = 3.4028234663852886e38
 DIVISION_ULPS: Final = 2.5
+LARGEST_DIVISOR: Final = 2.0**126
+"""WGSL says nothing of larger ones, whose reciprocals may be flushed to zero."""
 HALF_ULP: Final = 2.0**-10
 HALF_TINY: Final = 2.0**-14
 HIGHEST_HALF: Final = 65504.0
@@ -223,11 +225,12 @@ def multiply(left: Number, right: Number) -> Number:
 
 
 def divide(left: Number, right: Number) -> Number:
-    """Divide; whatever a divisor that may be 0 gives is left open."""
+    """Divide; whatever a divisor gives that may be 0, or too large, is left open."""
     a, b, da, db = left.value, right.value, left.error, right.error
-    least = np.abs(b) - db
+    least, most = np.abs(b) - db, np.abs(b) + db
     quotient = a / b
-    error = np.where(least < TINY, np.inf, (da + np.abs(quotient) * db) / least)
+    undefined = (least < TINY) | (most > LARGEST_DIVISOR)
+    error = np.where(undefined, np.inf, (da + np.abs(quotient) * db) / least)
     return inexact(quotient, error, DIVISION_ULPS)
 
 

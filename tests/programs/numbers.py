@@ -128,11 +128,13 @@ def multiply(left: Real, right: Real) -> Real:
 
 
 def divide(left: Real, right: Real) -> Real:
-    """Divide; whatever a divisor that may be 0 gives is left open."""
+    """Divide; whatever a divisor gives that may be 0, or above 2^126, is left open."""
     (a, da, _), (b, db, _) = left, right
     least = abs(b) - db
     if least < TINY:
         raise UndecidedError("division by zero")
+    if abs(b) + db > 2.0**126:
+        raise UndecidedError("division by what has no normal reciprocal")
     quotient = a / b
     return inexact(quotient, (da + abs(quotient) * db) / least, DIVISION_ULPS)
 

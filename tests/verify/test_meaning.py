@@ -134,3 +134,17 @@ def test_an_open_choice_covers_both_numbers(answer: bool) -> None:
     for each in (exact, rough):
         apart = np.abs(chosen.value - each.value)
         assert apart + each.error <= chosen.error
+
+
+def test_a_quotient_may_come_by_the_reciprocal() -> None:
+    """WGSL lets an adapter multiply by 1 / y, and flush that where it is subnormal."""
+    rng = np.random.default_rng(6)
+    x, y = np.float32(2.0) ** rng.uniform(-126, 127.9, (2, 1000)).astype(np.float32)
+    reciprocal = 1 / y
+    reciprocal[reciprocal < number.TINY] = 0
+    with np.errstate(all="ignore"):
+        given = (x * reciprocal).astype(np.float64)
+        bound = number.divide(number.real(x), number.real(y))
+        good = np.abs(given - bound.value) <= bound.error
+    assert (good | np.isinf(bound.error)).all()
+    assert np.isfinite(bound.error).mean() > 0.7
