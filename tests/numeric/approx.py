@@ -33,13 +33,15 @@ class Arithmetic:
 
     `functions` is the accuracy of the functions, `depth` the number of additions on the
     longest path of a sum of so many terms.  `dropped`, where set, is a term that each
-    sum leaves out: a planted fault.
+    sum leaves out: a planted fault.  `errs`, where set, plays the errors out: each
+    result is off by as much as it may, up or down by chance, and carries no bound.
     """
 
     dtype: type[np.floating[Any]]
     functions: Mapping[np.ufunc, Accuracy]
     depth: Callable[[int], int]
     dropped: int | None = None
+    errs: np.random.Generator | None = None
 
     @property
     def unit(self) -> float:
@@ -68,7 +70,15 @@ class Arithmetic:
     def flushed(self, value: Array, error: Array) -> Approx:
         """Add what a flush to zero costs where the computed value may be subnormal."""
         subnormal = (np.abs(value) - error < self.tiny) & ((value != 0) | (error > 0))
-        return Approx(self, value, error + self.tiny * subnormal)
+        return self._met(value, error + self.tiny * subnormal)
+
+    def _met(self, value: Array, error: Array) -> Approx:
+        """The exact value with its bound, or one that is that far off with none."""
+        if self.errs is None:
+            return Approx(self, value, error)
+        # Not quite as far: doubles are rounded, too.
+        signs = self.errs.choice((-0.9999, 0.9999), np.shape(value))
+        return Approx(self, value + signs * error, np.zeros(np.shape(value)))
 
     def rounded(self, value: Array, error: Array, accuracy: Accuracy) -> Approx:
         """Add the error of one operation to the `error` that its operands bring."""

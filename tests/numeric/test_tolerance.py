@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from .cases import Arrays
+from .cases import Arrays, Case, standard_kernels
 from .domains import like_size
 from .oracles import ORACLES
 from .tolerance import (
@@ -116,6 +117,21 @@ def test_real_sums_keep_within_the_bound(order: str, terms: int) -> None:
         oracle = ORACLES["reduction"]["sum"]
         (right,) = expect(oracle, shader_arithmetic(depth), {"x": array}, {})
         right.check(_add_up(array, order), order)
+
+
+@pytest.mark.parametrize("case", standard_kernels(), ids=str)
+def test_errors_that_are_played_out_keep_within_the_bound(case: Case) -> None:
+    """Whatever each operation makes of what it may be off by, up or down."""
+    arithmetic = shader_arithmetic(SERIAL.depth)
+    for seed, size in enumerate((1, 2, 3, 5, 16)):
+        rng = np.random.default_rng(seed)
+        scalars = case.scalars(rng)
+        dims = case.domain.fit(dict.fromkeys(case.kernel.dims, size))
+        arrays = case.arrays(rng, dims)
+        right = expect(case.oracle, arithmetic, arrays, scalars)
+        off = expect(case.oracle, replace(arithmetic, errs=rng), arrays, scalars)
+        for want, got in zip(right, off, strict=True):
+            want.check(got.value, str(case))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
