@@ -308,7 +308,7 @@ def test_a_batch_makes_other_threads_wait(ctx: Context) -> None:
         launch(ACCUMULATE, x, y, factor=1.0)
         order.append("other")
 
-    thread = threading.Thread(target=other)
+    thread = threading.Thread(target=other, daemon=True)
     thread.start()
     ctx.submit()
     before = ctx.counters.snapshot()
@@ -319,6 +319,6 @@ def test_a_batch_makes_other_threads_wait(ctx: Context) -> None:
         thread.join(0.05)
         order.append("batch")
     assert (ctx.counters - before).submits == 1
-    thread.join()
+    thread.join(60)
     assert order == ["batch", "other"]
     np.testing.assert_array_equal(x.numpy(), np.full(16, 4))

@@ -167,11 +167,11 @@ def test_a_profile_of_the_reference_waits_for_other_threads(
     monkeypatch.setattr("kerngen.runtime.numpy_backend.check_scalars", slow)
     with gpu.open(adapter="reference") as ctx:
         x = ctx.vector(np.ones(10), f32)
-        thread = Thread(target=elementwise.relu, args=(x,))
+        thread = Thread(target=elementwise.relu, args=(x,), daemon=True)
         with ctx.profile() as profile:
             thread.start()
-            assert began.wait(10)
-        thread.join()
+            assert began.wait(60)
+        thread.join(60)
     assert [each.kernel for each in profile.events] == ["relu"]
 
 

@@ -61,7 +61,7 @@ def test_threads_with_contexts_of_their_own_compile_once() -> None:
 
         def work(_: int) -> int:
             with gpu.open(device=owner.device) as ctx:
-                barrier.wait()
+                barrier.wait(60)
                 return compiled(ctx)[0]
 
         with ThreadPoolExecutor(4) as pool:
