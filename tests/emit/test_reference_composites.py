@@ -135,7 +135,7 @@ def test_arrays_of_other_components_are_refused() -> None:
     p = np.zeros(3, module.Body.DTYPE)
     for shape in ((3, 3, 2), (3,), (), (3, 6)):
         with pytest.raises(
-            gpu.ShapeError, match=r"^f \(.*\): argument 'm' .* of a mat2x3f\.$"
+            gpu.ShapeError, match=r"^f \(.*\): argument 'm' .* of mat2x3f\.$"
         ):
             module.f_reference(p, np.zeros(shape, np.float32), np.zeros((3, 4)))
     with pytest.raises(gpu.ShapeError, match=r"expected \(n=3\)|expected \(n=3,\)"):

@@ -281,7 +281,7 @@ def test_instances_of_another_struct_are_refused(any_ctx: Context) -> None:
     for items, message in (
         ([particle(), 3], "Expected instances of Particle, got an int."),
         ([particle(), None], "got None"),
-        ([Cluster((particle(),) * 2, AXES, particle())], "got a tests.Cluster"),
+        ([Cluster((particle(),) * 2, AXES, particle())], "got a runtime.Cluster"),
     ):
         with pytest.raises(DtypeError, match=message):
             wrong.vector(items, Particle)
