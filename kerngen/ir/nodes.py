@@ -428,7 +428,7 @@ class Host:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Function:
     """One of the user's functions: lets in order, then the value."""
 

@@ -53,7 +53,6 @@ from kerngen.schedule.composites import (
 )
 from kerngen.schedule.identities import accumulate, identity
 from kerngen.schedule.loads import lower_load
-from kerngen.schedule.plain import is_plain_function
 from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
@@ -272,7 +271,7 @@ class Lowerer:
     def _function_call(self, expr: FunctionCall) -> Value:
         parts = [(self.lower(a), a.type) for a in expr.arguments]
         wide, arguments = self.together(*parts)
-        if wide and not is_plain_function(expr.function, self.shader.task.functions):
+        if wide and expr.function not in self.shader.task.plain_functions:
             name = self._function(expr.function, 1)
             return self._element_by_element(
                 expr, parts, lambda given: t.call(name, *given)

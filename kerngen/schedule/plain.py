@@ -6,7 +6,7 @@ component of a parameter is a number like any other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 from kerngen.ir.nodes import (
     Expr,
@@ -48,20 +48,26 @@ def _is_plain(expr: Expr) -> bool:
     return all(map(_is_plain, parts))
 
 
-def is_plain_function(name: str, functions: Mapping[str, Function]) -> bool:
-    """Whether a function of scalars computes with scalars alone, those it calls too."""
-    called = {name}
-    waiting = [name]
-    while waiting:
-        function = functions[waiting.pop()]
-        values = [*(value for _, value in function.lets), function.body]
-        for expr in (node for value in values for node in walk(value)):
-            if is_composite(expr.type):
-                return False
-            if isinstance(expr, FunctionCall) and expr.function not in called:
-                called.add(expr.function)
-                waiting.append(expr.function)
-    return True
+def plain_functions(functions: Iterable[Function]) -> frozenset[str]:
+    """Return those that compute with scalars alone, as do all that they call.
+
+    Callees stand before callers.
+    """
+    plain: set[str] = set()
+    for function in functions:
+        own, called = _of_function(function)
+        if own and called <= plain:
+            plain.add(function.name)
+    return frozenset(plain)
+
+
+@once
+def _of_function(function: Function) -> tuple[bool, frozenset[str]]:
+    """Return whether a function itself has scalars alone, and what it calls."""
+    values = [*(value for _, value in function.lets), function.body]
+    nodes = [node for value in values for node in walk(value)]
+    called = (node.function for node in nodes if isinstance(node, FunctionCall))
+    return not any(is_composite(node.type) for node in nodes), frozenset(called)
 
 
 def _varies(expr: Expr) -> bool:

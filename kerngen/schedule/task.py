@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import takewhile
 from math import prod
 from typing import final
@@ -11,7 +12,7 @@ from typing import final
 from kerngen.ir.nodes import Expr, Extent, Function, Index, Kernel, Reduce
 from kerngen.ir.stages import Stage, StagedKernel
 from kerngen.layout.types import StructLayout
-from kerngen.schedule.plain import is_plain
+from kerngen.schedule.plain import is_plain, plain_functions
 
 Options = dict[str, tuple[int, ...]]
 """A schedule's options by name: `tile` -> (128, 64, 16)."""
@@ -40,6 +41,11 @@ class Task:
     def kernel(self) -> Kernel:
         """The kernel that the stage belongs to."""
         return self.staged.kernel
+
+    @cached_property
+    def plain_functions(self) -> frozenset[str]:
+        """The functions that compute with scalars alone."""
+        return plain_functions(self.functions.values())
 
     @property
     def following(self) -> tuple[Stage, ...]:
