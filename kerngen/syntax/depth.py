@@ -25,6 +25,12 @@ LIMIT: Final = 128
 LONGEST_CHAIN: Final = 240
 """How deep it nests where each operator is a level: pyright reads 256."""
 
+MOST_CALLS: Final = 180
+"""How deep it nests where each factor is a level: matrices are multiplied by calls.
+
+Python reads 200 parentheses in one another.
+"""
+
 MOST_INDICES: Final = 16
 """How many indices are at one place, or axes: Python nests at most 20 loops."""
 
@@ -81,6 +87,7 @@ class _Place:
 
     node: object
     nesting: int = 0
+    calls: int = 0
     height: int = 0
     chain: ast.Expr | None = None
     indices: int = 0
@@ -99,9 +106,13 @@ class _Place:
             return None
         if self.nesting > LIMIT:
             return NestedTooDeep(span=self.node.span, limit=LIMIT)
-        if self.height > LONGEST_CHAIN:
-            whole = self.chain or self.node
-            return LongChain(span=whole.span, limit=LONGEST_CHAIN)
+        for depth, limit in (
+            (self.calls, MOST_CALLS),
+            (self.height, LONGEST_CHAIN),
+        ):
+            if depth > limit:
+                whole = self.chain or self.node
+                return LongChain(span=whole.span, limit=limit)
         return None
 
     def below(self) -> Iterator[_Place]:
@@ -109,14 +120,16 @@ class _Place:
         node = self.node
         indices = self.indices + len(_introduced(node))
         for child in _children(node):
-            nesting, height, chain = self.nesting, self.height, None
+            nesting, calls, height, chain = self.nesting, self.calls, self.height, None
             if isinstance(child, ast.Expr):
                 height += 1
                 if isinstance(node, ast.Expr) and continues(node, child):
                     chain = self.chain or node
+                    calls += isinstance(node, ast.Binary) and node.op == "*"
                 else:
                     nesting += 1
-            yield _Place(child, nesting, height, chain, indices)
+                    calls += 1
+            yield _Place(child, nesting, calls, height, chain, indices)
 
 
 def _introduced(node: object) -> tuple[Span, ...]:

@@ -41,6 +41,21 @@ def test_a_long_chain_is_not_deep() -> None:
     assert codes_of(function + kernel(f"f({value}) + sum[j] ({reduced})")) == []
 
 
+@pytest.mark.parametrize("matrix", ["mat4x4f", "mat2x2h"])
+@pytest.mark.parametrize(("nested", "factors"), [(0, 179), (60, 119), (120, 59)])
+def test_matrices_are_multiplied_as_deep_as_python_reads_calls(
+    matrix: str, nested: int, factors: int
+) -> None:
+    head = f"kernel k(x: {matrix}[n]) -> y: {matrix}[n]"
+
+    def product(length: int) -> str:
+        chain = " * ".join(["x[i]"] * length)
+        return f"{head} {{ y[i] = {'transpose(' * nested}{chain}{')' * nested}; }}\n"
+
+    assert codes_of(product(factors)) == []
+    assert codes_of(product(factors + 10)) == ["KG0134"]
+
+
 def test_functions_beyond_the_limit_are_one_fault() -> None:
     assert codes_of(chain(MOST_NESTED) + kernel("g0(x[i])")) == ["KG0216"]
 

@@ -182,7 +182,7 @@ RIGHT: Final[dict[str, Shape]] = {
     "30 stages by rows": _rows(28),
     "sums of 200 numbers": _body(f"y[i] = {'1.0 + ' * 200}h;\n"),
     "sums of 200 terms": _body(f"y[i] = {'x[i] + ' * 200}h;\n"),
-    "products of 200 factors": _body(f"y[i] = {'x[i] * ' * 200}h;\n"),
+    "products of 170 factors": _body(f"y[i] = {'x[i] * ' * 170}h;\n"),
     "conditions": _body(
         f"y[i] = if {'x[i] < h and ' * 80}true {{ h }} else {{ h }};\n"
     ),
