@@ -67,20 +67,24 @@ _NOT_FOR_VALUES = (
 
 @final
 class Namer:
-    """Hands out names that are free in one scope; a taken one gets a `_`, then more."""
+    """Hands out names that are free in one scope: `x`, then `x_`, `x_2`, `x_3`."""
 
     def __init__(self, reserved: Iterable[str]) -> None:
         self._taken = set(reserved)
+        self._again: dict[str, int] = {}
 
     def claim(self, wanted: str) -> str:
         """Return `wanted` or the nearest free name, and take it."""
         name = wanted.lstrip("_")
         if not name[:1].isalpha():
             name = f"value{name}"
-        while name in self._taken:
-            name += "_"
-        self._taken.add(name)
-        return name
+        free, again = name, self._again.get(name, 0)
+        while free in self._taken:
+            again += 1
+            free = f"{name}_{again if again > 1 else ''}"
+        self._again[name] = again
+        self._taken.add(free)
+        return free
 
 
 def unlike_enumerants(wanted: str) -> str:

@@ -19,7 +19,9 @@ def test_a_free_name_stays() -> None:
 
 def test_a_taken_name_is_told_apart() -> None:
     namer = value_namer()
-    assert [namer.claim("x") for _ in range(3)] == ["x", "x_", "x__"]
+    assert namer.claim("x_2") == "x_2"
+    names = [namer.claim("x") for _ in range(4)]
+    assert names == ["x", "x_", "x_3", "x_4"]
 
 
 def test_what_wgsl_reserves_or_predeclares_is_renamed() -> None:

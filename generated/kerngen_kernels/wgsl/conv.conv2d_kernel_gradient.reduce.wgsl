@@ -97,16 +97,16 @@ fn main(
             let n = term2 / u.t / u.p;
             let i = term2 / u.t % u.p;
             let j = term2 % u.t;
-            let x_at__ = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
-            term2_ = dy[(((n * u.o + f) * u.p + i) * u.t + j) >> 2u] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at__.w]), vec4<bool>(on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
+            let x_at_2 = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+            term2_ = dy[(((n * u.o + f) * u.p + i) * u.t + j) >> 2u] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_2.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_2.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_2.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_2.w]), vec4<bool>(on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
         }
         var term3_ = vec4f(0.0);
         if (term3 < u.b * u.p * u.t) {
             let n = term3 / u.t / u.p;
             let i = term3 / u.t % u.p;
             let j = term3 % u.t;
-            let x_at___ = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
-            term3_ = dy[(((n * u.o + f) * u.p + i) * u.t + j) >> 2u] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at___.w]), vec4<bool>(on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
+            let x_at_3 = vec4u(clamp((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(0), vec4i(i32(u.w) - 1)));
+            term3_ = dy[(((n * u.o + f) * u.p + i) * u.t + j) >> 2u] * select(vec4f(0.0), vec4f(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_3.x], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_3.y], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_3.z], x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + x_at_3.w]), vec4<bool>(on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h))) & on_axis4((vec4i(i32(j)) + vec4i(0, 1, 2, 3)) * u.step + i32(v) * u.skip - u.edge, vec4i(i32(u.w))));
         }
         dk_sum += term_ + term1_ + (term2_ + term3_);
     }

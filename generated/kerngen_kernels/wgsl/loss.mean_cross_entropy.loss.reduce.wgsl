@@ -57,21 +57,21 @@ fn main(
         let term = log(total[i >> 2u]) - (vec4f(logits[logits_at.x * u.n + logits_at_.x], logits[logits_at.y * u.n + logits_at_.y], logits[logits_at.z * u.n + logits_at_.z], logits[logits_at.w * u.n + logits_at_.w]) - top[i >> 2u]);
         var term1 = vec4f(0.0);
         if (i1 < u.m) {
-            let logits_at__ = vec4u(i1) + vec4u(0u, 1u, 2u, 3u);
-            let logits_at___ = min(labels[i1 >> 2u], vec4u(u.n - 1u));
-            term1 = log(total[i1 >> 2u]) - (vec4f(logits[logits_at__.x * u.n + logits_at___.x], logits[logits_at__.y * u.n + logits_at___.y], logits[logits_at__.z * u.n + logits_at___.z], logits[logits_at__.w * u.n + logits_at___.w]) - top[i1 >> 2u]);
+            let logits_at_2 = vec4u(i1) + vec4u(0u, 1u, 2u, 3u);
+            let logits_at_3 = min(labels[i1 >> 2u], vec4u(u.n - 1u));
+            term1 = log(total[i1 >> 2u]) - (vec4f(logits[logits_at_2.x * u.n + logits_at_3.x], logits[logits_at_2.y * u.n + logits_at_3.y], logits[logits_at_2.z * u.n + logits_at_3.z], logits[logits_at_2.w * u.n + logits_at_3.w]) - top[i1 >> 2u]);
         }
         var term2 = vec4f(0.0);
         if (i2 < u.m) {
-            let logits_at____ = vec4u(i2) + vec4u(0u, 1u, 2u, 3u);
-            let logits_at_____ = min(labels[i2 >> 2u], vec4u(u.n - 1u));
-            term2 = log(total[i2 >> 2u]) - (vec4f(logits[logits_at____.x * u.n + logits_at_____.x], logits[logits_at____.y * u.n + logits_at_____.y], logits[logits_at____.z * u.n + logits_at_____.z], logits[logits_at____.w * u.n + logits_at_____.w]) - top[i2 >> 2u]);
+            let logits_at_4 = vec4u(i2) + vec4u(0u, 1u, 2u, 3u);
+            let logits_at_5 = min(labels[i2 >> 2u], vec4u(u.n - 1u));
+            term2 = log(total[i2 >> 2u]) - (vec4f(logits[logits_at_4.x * u.n + logits_at_5.x], logits[logits_at_4.y * u.n + logits_at_5.y], logits[logits_at_4.z * u.n + logits_at_5.z], logits[logits_at_4.w * u.n + logits_at_5.w]) - top[i2 >> 2u]);
         }
         var term3 = vec4f(0.0);
         if (i3 < u.m) {
-            let logits_at______ = vec4u(i3) + vec4u(0u, 1u, 2u, 3u);
-            let logits_at_______ = min(labels[i3 >> 2u], vec4u(u.n - 1u));
-            term3 = log(total[i3 >> 2u]) - (vec4f(logits[logits_at______.x * u.n + logits_at_______.x], logits[logits_at______.y * u.n + logits_at_______.y], logits[logits_at______.z * u.n + logits_at_______.z], logits[logits_at______.w * u.n + logits_at_______.w]) - top[i3 >> 2u]);
+            let logits_at_6 = vec4u(i3) + vec4u(0u, 1u, 2u, 3u);
+            let logits_at_7 = min(labels[i3 >> 2u], vec4u(u.n - 1u));
+            term3 = log(total[i3 >> 2u]) - (vec4f(logits[logits_at_6.x * u.n + logits_at_7.x], logits[logits_at_6.y * u.n + logits_at_7.y], logits[logits_at_6.z * u.n + logits_at_7.z], logits[logits_at_6.w * u.n + logits_at_7.w]) - top[i3 >> 2u]);
         }
         loss_sum += term + term1 + (term2 + term3);
     }

@@ -17,8 +17,8 @@ struct CumsumRowsUniform {
 var<workgroup> partial: array<f32, 256>;
 
 // The sum over the 256 lanes of a row, in a fixed order.
-fn row_sum(part__: f32, lane: u32) -> f32 {
-    partial[lane] = part__;
+fn row_sum(part_4: f32, lane: u32) -> f32 {
+    partial[lane] = part_4;
     workgroupBarrier();
     if (lane < 64u) {
         partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);

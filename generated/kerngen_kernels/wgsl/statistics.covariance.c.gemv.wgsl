@@ -40,10 +40,10 @@ fn main(
             let right_3 = d[(i + 3u) * (u.n >> 2u) + (q >> 2u)];
             let d_at = vec4u(i) + vec4u(0u, 1u, 2u, 3u);
             let d_at_ = d_at.x * u.n + p;
-            let d_at__ = d_at.y * u.n + p;
-            let d_at___ = d_at.z * u.n + p;
-            let d_at____ = d_at.w * u.n + p;
-            let left = vec4f(d[d_at_ >> 2u][d_at_ & 3u], d[d_at__ >> 2u][d_at__ & 3u], d[d_at___ >> 2u][d_at___ & 3u], d[d_at____ >> 2u][d_at____ & 3u]);
+            let d_at_2 = d_at.y * u.n + p;
+            let d_at_3 = d_at.z * u.n + p;
+            let d_at_4 = d_at.w * u.n + p;
+            let left = vec4f(d[d_at_ >> 2u][d_at_ & 3u], d[d_at_2 >> 2u][d_at_2 & 3u], d[d_at_3 >> 2u][d_at_3 & 3u], d[d_at_4 >> 2u][d_at_4 & 3u]);
             c_sum += left.x * right_0;
             c_sum += left.y * right_1;
             c_sum += left.z * right_2;
@@ -51,8 +51,8 @@ fn main(
         }
         for (var i = in_fours + (part * 16u + slice); i < u.m; i += count * 16u) {
             let right = d[i * (u.n >> 2u) + (q >> 2u)];
-            let d_at_____ = i * u.n + p;
-            c_sum += d[d_at_____ >> 2u][d_at_____ & 3u] * right;
+            let d_at_5 = i * u.n + p;
+            c_sum += d[d_at_5 >> 2u][d_at_5 & 3u] * right;
         }
     }
     partial[lane] = c_sum;
