@@ -42,7 +42,8 @@ class Watchdog:
 
     def pytest_testnodedown(self, node: Any) -> None:
         """End what a process has left running."""
-        _kill(self._workers.pop(node.gateway.id), signal.SIGKILL)
+        if worker := self._workers.pop(node.gateway.id, 0):  # it may be told twice
+            _kill(worker, signal.SIGKILL)
 
     def pytest_keyboard_interrupt(self) -> None:
         """End all processes, which no terminal's Ctrl-C reaches."""
@@ -74,7 +75,7 @@ class Watchdog:
         os._exit(1)
 
     def _kill(self, how: signal.Signals) -> None:
-        for worker in self._workers.values():
+        for worker in tuple(self._workers.values()):
             _kill(worker, how)
 
 

@@ -355,7 +355,7 @@ class TooMuchCopied(Worded):
     )
     advice: ClassVar[str] = (
         "Each value is a statement of a shader. Put fields of one type into an array, "
-        "which counts once, or kernels into another file."
+        "which counts as one element, or kernels into another file."
     )
 
     count: int

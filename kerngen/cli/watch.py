@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter, sleep, strftime
@@ -15,7 +16,7 @@ from kerngen.cli import options
 from kerngen.cli.build import build_sources
 from kerngen.cli.console import reporting
 from kerngen.cli.paths import shown_path
-from kerngen.cli.project import Selection, choose_out, select
+from kerngen.cli.project import choose_out, select
 from kerngen.cli.settings import find_project
 from kerngen.syntax.library import SUFFIX
 
@@ -72,9 +73,8 @@ class _Session:
         start = perf_counter()
         try:
             with reporting(sys.stdout):
-                selection = select(self.src)
-                self.states = _states(selection)
-                build_sources(selection, self.out, jobs)
+                self.states = self._states()
+                build_sources(select(self.src), self.out, jobs)
         except click.ClickException as error:
             click.echo(f"error: {error.format_message()}")
         except click.exceptions.Exit:
@@ -124,7 +124,7 @@ class _Session:
                 sleep(_LOOK_AFTER / 1000)
                 yield set()
 
-    def _is_source(self, _change: Change, path: str) -> bool:
+    def _is_source(self, _change: Change | None, path: str) -> bool:
         """Whether a path is one that a build reads: no output, no editor's own file."""
         file = Path(path)
         inside = file.relative_to(self.base).parts
@@ -140,11 +140,17 @@ class _Session:
 
         They were saved during the first one, or where the system tells of no changes.
         """
-        try:
-            now = _states(select(self.src))
-        except (click.ClickException, OSError):
-            return set()
-        return {file for file, _ in now.items() ^ self.states.items()}
+        return {file for file, _ in self._states().items() ^ self.states.items()}
+
+    def _states(self) -> _States:
+        """Return all that a build may read; a file that goes meanwhile is left out."""
+        found: _States = {}
+        for file in self.base.rglob(f"*{SUFFIX}"):
+            with suppress(OSError):
+                stat = file.stat()
+                if self._is_source(None, str(file)):
+                    found[file] = stat.st_mtime_ns, stat.st_size
+        return found
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
@@ -153,8 +159,3 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return stat.st_dev, stat.st_ino
-
-
-def _states(selection: Selection) -> _States:
-    stats = {file.file: file.file.stat() for file in selection.files}
-    return {file: (stat.st_mtime_ns, stat.st_size) for file, stat in stats.items()}

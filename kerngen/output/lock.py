@@ -23,7 +23,7 @@ PATIENCE: Final = 1.0
 _PAUSE: Final = 0.02
 
 Waiting: TypeAlias = Callable[[Path], None]
-"""What is called, once, when others have locked a folder for longer than a moment."""
+"""What is called when others have locked a folder for longer than a moment."""
 
 
 @contextmanager

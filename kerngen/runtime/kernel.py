@@ -376,9 +376,9 @@ class Kernel:
     ) -> tuple[Tensor[Any, Any], ...]:
         """Check the arguments, record the kernel and return its outputs.
 
-        `out` has one entry per output, or is None.  Raises the classes of `kerngen.runtime.errors`,
-        before anything is recorded.  Their tracebacks end here: it is the call that is
-        wrong, not what lies below.
+        `out` has one entry per output, or is None.  Raises the classes of
+        `kerngen.runtime.errors`, before anything is recorded.  Their tracebacks end here:
+        it is the call that is wrong, not what lies below.
         """
         try:
             if out is None:

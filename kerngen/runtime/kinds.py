@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-_BEGIN_WITH_Y: Final = ("uni", "use", "uu")
+_BEGINS_WITH_Y: Final = re.compile(r"uni|use|uu|u\d")
 """How words begin that have a vowel in writing alone."""
 
 
@@ -22,5 +23,5 @@ def kind_of(value: object) -> str:
 def with_article(name: str) -> str:
     """Return `a list`, or `an int`."""
     word = name.lower()
-    begins_with_vowel = word[0] in "aeiou" and not word.startswith(_BEGIN_WITH_Y)
+    begins_with_vowel = word[0] in "aeiou" and not _BEGINS_WITH_Y.match(word)
     return f"{'an' if begins_with_vowel else 'a'} {name}"

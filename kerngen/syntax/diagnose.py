@@ -39,7 +39,7 @@ _LIKE_A_NUMBER = re.compile(
 
 _IN_A_NUMBER = re.compile(r"[\w.]|(?<=[0-9][eE])[+-](?=[0-9])")
 
-_ITEM_NEXT = re.compile(r"[ \t]+(fn|kernel)\b")
+_ITEM_NEXT = re.compile(r"[ \t]+(fn|kernel|struct|const)\b")
 """What stands behind `def` in `def kernel f(...)`."""
 
 _DIRECTIVE = re.compile(r"#\s*(\w+)")

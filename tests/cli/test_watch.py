@@ -142,21 +142,32 @@ def test_a_folder_that_comes_back_is_watched_again(source: Path) -> None:
 
 
 def test_without_the_systems_watches_files_are_looked_at(source: Path) -> None:
-    with run("-c", NO_WATCHES) as watch:
+    """Also those that the one which is built uses."""
+    used = source.with_name("used.kern")
+    used.write_text("fn twice(x: f32) -> f32 { 2.0 * x }\n", encoding="utf-8")
+    source.write_text(
+        'use "used.kern";\n'
+        "kernel scale(x: f32[n]) -> y: f32[n] { y[i] = twice(x[i]); }\n",
+        encoding="utf-8",
+    )
+    with run("-c", NO_WATCHES, "dsl/scale.kern") as watch:
         watch.until("OS file watch limit reached. Files are looked at every second")
-        save_as_editors_do(source, SOURCE.format("3.0"))
-        watch.until("dsl/scale.kern changed")
+        save_as_editors_do(used, "fn twice(x: f32) -> f32 { x + x }\n")
+        watch.until("dsl/used.kern changed")
         watch.until("written")
+        source.unlink()
+        watch.until("dsl/scale.kern deleted")
         assert watch.interrupt() == 0
 
 
 NO_WATCHES = """
+import sys
 import watchfiles.main
 from kerngen.cli import main
 def limited(*_):
     raise OSError('OS file watch limit reached. about ["dsl"] (Error {})')
 watchfiles.main.RustNotify = limited
-main(["watch"], prog_name="kerngen")
+main(["watch", *sys.argv[1:]], prog_name="kerngen")
 """
 
 

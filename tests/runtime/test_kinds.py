@@ -28,6 +28,6 @@ def test_a_value_is_called_by_its_type(value: object, name: str) -> None:
 
 
 def test_the_article_is_as_it_is_spoken() -> None:
-    names = ("Arm", "Light", "UniformStruct", "Update")
+    names = ("Arm", "Light", "UniformStruct", "Update", "u32")
     articles = [with_article(name).split()[0] for name in names]
-    assert articles == ["an", "a", "a", "an"]
+    assert articles == ["an", "a", "a", "an", "a"]
