@@ -36,11 +36,19 @@ def copied_parts(
     source = find_place(ex, node.value)
     if source is None or source.memory != spot.memory:
         return None
-    if not _admits(ex, node, spot.memory):
+    copied = ex.env.copied
+    if copied.values > MOST_COPIED:
         return []
     levels = list(islice(unused_names(ex), _depth(spot.memory)))
+    leaves = [*_leaves(spot.memory, levels)]
+    copied.values += len(leaves)
+    if copied.values > MOST_COPIED:
+        ex.env.faults.add(
+            TooMuchCopied(span=node.span, count=copied.values, limit=MOST_COPIED)
+        )
+        return []
     parts: list[tuple[TargetSpot, Expr]] = []
-    for path, indices, leaf in _leaves(spot.memory, levels):
+    for path, indices, leaf in leaves:
         target = replace(
             spot,
             memory=leaf,
@@ -50,33 +58,6 @@ def copied_parts(
         place = replace(source, memory=leaf, path=(*source.path, *path))
         parts.append((target, value_at(place)))
     return parts
-
-
-def _admits(ex: Expressions, node: ast.Assignment, memory: MemoryType) -> bool:
-    """Count what a copy moves; return whether all so far is within the limit."""
-    copied = ex.env.copied
-    if copied.values > MOST_COPIED:
-        return False
-    copied.values += _values(memory)
-    if copied.values <= MOST_COPIED:
-        return True
-    ex.env.faults.add(
-        TooMuchCopied(span=node.span, count=copied.values, limit=MOST_COPIED)
-    )
-    return False
-
-
-def _values(memory: MemoryType) -> int:
-    """Return how many statements a copy takes."""
-    match memory:
-        case Leaf():
-            return 1
-        case FixedArray(element=element):
-            return _values(element)
-        case Struct(members=members):
-            return sum(_values(member.type) for member in members)
-        case _:
-            assert_never(memory)
 
 
 def _depth(memory: MemoryType) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter, sleep, strftime
@@ -18,6 +17,7 @@ from kerngen.cli.console import reporting
 from kerngen.cli.paths import shown_path
 from kerngen.cli.project import choose_out, select
 from kerngen.cli.settings import find_project
+from kerngen.syntax.folder import sources_below
 from kerngen.syntax.library import SUFFIX
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class _Session:
         start = perf_counter()
         try:
             with reporting(sys.stdout):
-                self.states = self._states()
+                self.states = _states(self.base)
                 build_sources(select(self.src), self.out, jobs)
         except click.ClickException as error:
             click.echo(f"error: {error.format_message()}")
@@ -124,7 +124,7 @@ class _Session:
                 sleep(_LOOK_AFTER / 1000)
                 yield set()
 
-    def _is_source(self, _change: Change | None, path: str) -> bool:
+    def _is_source(self, _change: Change, path: str) -> bool:
         """Whether a path is one that a build reads: no output, no editor's own file."""
         file = Path(path)
         inside = file.relative_to(self.base).parts
@@ -140,17 +140,11 @@ class _Session:
 
         They were saved during the first one, or where the system tells of no changes.
         """
-        return {file for file, _ in self._states().items() ^ self.states.items()}
-
-    def _states(self) -> _States:
-        """Return all that a build may read; a file that goes meanwhile is left out."""
-        found: _States = {}
-        for file in self.base.rglob(f"*{SUFFIX}"):
-            with suppress(OSError):
-                stat = file.stat()
-                if self._is_source(None, str(file)):
-                    found[file] = stat.st_mtime_ns, stat.st_size
-        return found
+        try:
+            now = _states(self.base)
+        except OSError:
+            return set()
+        return {file for file, _ in now.items() ^ self.states.items()}
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
@@ -159,3 +153,9 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return stat.st_dev, stat.st_ino
+
+
+def _states(base: Path) -> _States:
+    """Return all that a build may read, not only what it was asked for."""
+    stats = {file: file.stat() for file in sources_below(base)}
+    return {file: (stat.st_mtime_ns, stat.st_size) for file, stat in stats.items()}
