@@ -181,11 +181,7 @@ _ATTENTION = Kernel(
                                         Binding("k"),
                                         Binding("score", writes=True),
                                     ),
-                                    groups=lambda d: d["b"]
-                                    * d["h"]
-                                    * d["s"]
-                                    * ceil_div(d["t"], 1)
-                                    * 1,
+                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
                                     turns=lambda d: ceil_div(d["d"], 512),
                                 ),
                             ),
@@ -200,11 +196,7 @@ _ATTENTION = Kernel(
                                         Binding("k"),
                                         Binding("score", writes=True),
                                     ),
-                                    groups=lambda d: d["b"]
-                                    * d["h"]
-                                    * d["s"]
-                                    * ceil_div(d["t"], 1)
-                                    * 1,
+                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
                                     turns=lambda d: ceil_div(d["d"], 128),
                                 ),
                             ),
@@ -223,7 +215,6 @@ _ATTENTION = Kernel(
                             "aligned",
                             when=lambda d: d["d"] % 16 == 0
                             and d["t"] % 4 == 0
-                            and d["d"] % 4 == 0
                             and d["d"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -270,7 +261,6 @@ _ATTENTION = Kernel(
                             "aligned",
                             when=lambda d: d["d"] % 16 == 0
                             and d["t"] % 4 == 0
-                            and d["d"] % 4 == 0
                             and d["d"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -335,15 +325,11 @@ _ATTENTION = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -380,15 +366,11 @@ _ATTENTION = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -439,9 +421,7 @@ _ATTENTION = Kernel(
                                     "attention.attention.top.rows_lanes1024_subgroups1",
                                     (Binding("score"), Binding("weight", writes=True)),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 16384)
-                                    + ceil_div(d["t"], 16384)
-                                    + ceil_div(d["t"], 16384),
+                                    turns=lambda d: ceil_div(d["t"], 16384) * 3,
                                 ),
                             ),
                         ),
@@ -452,9 +432,7 @@ _ATTENTION = Kernel(
                                     "attention.attention.top.rows_lanes1024_subgroups1.edge",
                                     (Binding("score"), Binding("weight", writes=True)),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 8192)
-                                    + ceil_div(d["t"], 8192)
-                                    + ceil_div(d["t"], 8192),
+                                    turns=lambda d: ceil_div(d["t"], 8192) * 3,
                                 ),
                             ),
                         ),
@@ -477,9 +455,7 @@ _ATTENTION = Kernel(
                                     groups=lambda d: ceil_div(
                                         d["b"] * d["h"] * d["s"], 256
                                     ),
-                                    turns=lambda d: ceil_div(d["t"], 1)
-                                    + ceil_div(d["t"], 1)
-                                    + ceil_div(d["t"], 1),
+                                    turns=lambda d: d["t"] * 3,
                                 ),
                             ),
                         ),
@@ -563,9 +539,7 @@ _ATTENTION = Kernel(
                                     "attention.attention.top.rows",
                                     (Binding("score"), Binding("weight", writes=True)),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 4096)
-                                    + ceil_div(d["t"], 4096)
-                                    + ceil_div(d["t"], 4096),
+                                    turns=lambda d: ceil_div(d["t"], 4096) * 3,
                                 ),
                             ),
                         ),
@@ -613,9 +587,7 @@ _ATTENTION = Kernel(
                                     "attention.attention.top.rows.edge",
                                     (Binding("score"), Binding("weight", writes=True)),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 2048)
-                                    + ceil_div(d["t"], 2048)
-                                    + ceil_div(d["t"], 2048),
+                                    turns=lambda d: ceil_div(d["t"], 2048) * 3,
                                 ),
                             ),
                         ),
@@ -652,15 +624,11 @@ _ATTENTION = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -701,15 +669,11 @@ _ATTENTION = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -808,23 +772,16 @@ _ATTENTION = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["t"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["t"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["e"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.attention.y.gemv.finish",
@@ -867,23 +824,16 @@ _ATTENTION = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["t"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["t"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["e"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.attention.y.gemv.finish",
@@ -925,23 +875,16 @@ _ATTENTION = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["t"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["t"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 16
-                                            ),
+                                    * ceil_div(d["e"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 16,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.attention.y.gemv.finish",
@@ -981,7 +924,6 @@ _ATTENTION = Kernel(
                             "aligned",
                             when=lambda d: d["t"] % 16 == 0
                             and d["e"] % 4 == 0
-                            and d["t"] % 4 == 0
                             and d["t"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -1028,7 +970,6 @@ _ATTENTION = Kernel(
                             "aligned",
                             when=lambda d: d["t"] % 16 == 0
                             and d["e"] % 4 == 0
-                            and d["t"] % 4 == 0
                             and d["t"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -1246,11 +1187,7 @@ _CAUSAL_ATTENTION = Kernel(
                                         Binding("k"),
                                         Binding("product", writes=True),
                                     ),
-                                    groups=lambda d: d["b"]
-                                    * d["h"]
-                                    * d["s"]
-                                    * ceil_div(d["t"], 1)
-                                    * 1,
+                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
                                     turns=lambda d: ceil_div(d["d"], 512),
                                 ),
                             ),
@@ -1265,11 +1202,7 @@ _CAUSAL_ATTENTION = Kernel(
                                         Binding("k"),
                                         Binding("product", writes=True),
                                     ),
-                                    groups=lambda d: d["b"]
-                                    * d["h"]
-                                    * d["s"]
-                                    * ceil_div(d["t"], 1)
-                                    * 1,
+                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
                                     turns=lambda d: ceil_div(d["d"], 128),
                                 ),
                             ),
@@ -1288,7 +1221,6 @@ _CAUSAL_ATTENTION = Kernel(
                             "aligned",
                             when=lambda d: d["d"] % 16 == 0
                             and d["t"] % 4 == 0
-                            and d["d"] % 4 == 0
                             and d["d"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -1335,7 +1267,6 @@ _CAUSAL_ATTENTION = Kernel(
                             "aligned",
                             when=lambda d: d["d"] % 16 == 0
                             and d["t"] % 4 == 0
-                            and d["d"] % 4 == 0
                             and d["d"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -1400,15 +1331,11 @@ _CAUSAL_ATTENTION = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1445,15 +1372,11 @@ _CAUSAL_ATTENTION = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1510,9 +1433,7 @@ _CAUSAL_ATTENTION = Kernel(
                                         Binding("weight", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 16384)
-                                    + ceil_div(d["t"], 16384)
-                                    + ceil_div(d["t"], 16384),
+                                    turns=lambda d: ceil_div(d["t"], 16384) * 3,
                                 ),
                             ),
                         ),
@@ -1526,9 +1447,7 @@ _CAUSAL_ATTENTION = Kernel(
                                         Binding("weight", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 8192)
-                                    + ceil_div(d["t"], 8192)
-                                    + ceil_div(d["t"], 8192),
+                                    turns=lambda d: ceil_div(d["t"], 8192) * 3,
                                 ),
                             ),
                         ),
@@ -1554,9 +1473,7 @@ _CAUSAL_ATTENTION = Kernel(
                                     groups=lambda d: ceil_div(
                                         d["b"] * d["h"] * d["s"], 256
                                     ),
-                                    turns=lambda d: ceil_div(d["t"], 1)
-                                    + ceil_div(d["t"], 1)
-                                    + ceil_div(d["t"], 1),
+                                    turns=lambda d: d["t"] * 3,
                                 ),
                             ),
                         ),
@@ -1661,9 +1578,7 @@ _CAUSAL_ATTENTION = Kernel(
                                         Binding("weight", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 4096)
-                                    + ceil_div(d["t"], 4096)
-                                    + ceil_div(d["t"], 4096),
+                                    turns=lambda d: ceil_div(d["t"], 4096) * 3,
                                 ),
                             ),
                         ),
@@ -1723,9 +1638,7 @@ _CAUSAL_ATTENTION = Kernel(
                                         Binding("weight", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 2048)
-                                    + ceil_div(d["t"], 2048)
-                                    + ceil_div(d["t"], 2048),
+                                    turns=lambda d: ceil_div(d["t"], 2048) * 3,
                                 ),
                             ),
                         ),
@@ -1762,15 +1675,11 @@ _CAUSAL_ATTENTION = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1811,15 +1720,11 @@ _CAUSAL_ATTENTION = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1918,23 +1823,16 @@ _CAUSAL_ATTENTION = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["t"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["t"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["e"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.causal_attention.y.gemv.finish",
@@ -1977,23 +1875,16 @@ _CAUSAL_ATTENTION = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["t"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["t"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["e"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.causal_attention.y.gemv.finish",
@@ -2035,23 +1926,16 @@ _CAUSAL_ATTENTION = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["t"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["t"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 16
-                                            ),
+                                    * ceil_div(d["e"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 16,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.causal_attention.y.gemv.finish",
@@ -2091,7 +1975,6 @@ _CAUSAL_ATTENTION = Kernel(
                             "aligned",
                             when=lambda d: d["t"] % 16 == 0
                             and d["e"] % 4 == 0
-                            and d["t"] % 4 == 0
                             and d["t"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -2138,7 +2021,6 @@ _CAUSAL_ATTENTION = Kernel(
                             "aligned",
                             when=lambda d: d["t"] % 16 == 0
                             and d["e"] % 4 == 0
-                            and d["t"] % 4 == 0
                             and d["t"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -2383,11 +2265,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                         Binding("k"),
                                         Binding("product", writes=True),
                                     ),
-                                    groups=lambda d: d["b"]
-                                    * d["h"]
-                                    * d["s"]
-                                    * ceil_div(d["t"], 1)
-                                    * 1,
+                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
                                     turns=lambda d: ceil_div(d["d"], 512),
                                 ),
                             ),
@@ -2402,11 +2280,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                         Binding("k"),
                                         Binding("product", writes=True),
                                     ),
-                                    groups=lambda d: d["b"]
-                                    * d["h"]
-                                    * d["s"]
-                                    * ceil_div(d["t"], 1)
-                                    * 1,
+                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
                                     turns=lambda d: ceil_div(d["d"], 128),
                                 ),
                             ),
@@ -2425,7 +2299,6 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                             "aligned",
                             when=lambda d: d["d"] % 16 == 0
                             and d["t"] % 4 == 0
-                            and d["d"] % 4 == 0
                             and d["d"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -2472,7 +2345,6 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                             "aligned",
                             when=lambda d: d["d"] % 16 == 0
                             and d["t"] % 4 == 0
-                            and d["d"] % 4 == 0
                             and d["d"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -2537,15 +2409,11 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -2582,15 +2450,11 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -2647,9 +2511,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                         Binding("weight", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 16384)
-                                    + ceil_div(d["t"], 16384)
-                                    + ceil_div(d["t"], 16384),
+                                    turns=lambda d: ceil_div(d["t"], 16384) * 3,
                                 ),
                             ),
                         ),
@@ -2663,9 +2525,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                         Binding("weight", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 8192)
-                                    + ceil_div(d["t"], 8192)
-                                    + ceil_div(d["t"], 8192),
+                                    turns=lambda d: ceil_div(d["t"], 8192) * 3,
                                 ),
                             ),
                         ),
@@ -2691,9 +2551,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     groups=lambda d: ceil_div(
                                         d["b"] * d["h"] * d["s"], 256
                                     ),
-                                    turns=lambda d: ceil_div(d["t"], 1)
-                                    + ceil_div(d["t"], 1)
-                                    + ceil_div(d["t"], 1),
+                                    turns=lambda d: d["t"] * 3,
                                 ),
                             ),
                         ),
@@ -2798,9 +2656,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                         Binding("weight", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 4096)
-                                    + ceil_div(d["t"], 4096)
-                                    + ceil_div(d["t"], 4096),
+                                    turns=lambda d: ceil_div(d["t"], 4096) * 3,
                                 ),
                             ),
                         ),
@@ -2860,9 +2716,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                         Binding("weight", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 2048)
-                                    + ceil_div(d["t"], 2048)
-                                    + ceil_div(d["t"], 2048),
+                                    turns=lambda d: ceil_div(d["t"], 2048) * 3,
                                 ),
                             ),
                         ),
@@ -2899,15 +2753,11 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -2948,15 +2798,11 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -3055,23 +2901,16 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["t"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["t"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["e"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.grouped_query_attention.y.gemv.finish",
@@ -3114,23 +2953,16 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["t"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["t"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["e"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.grouped_query_attention.y.gemv.finish",
@@ -3172,23 +3004,16 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["t"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["t"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 16
-                                            ),
+                                    * ceil_div(d["e"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 16,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.grouped_query_attention.y.gemv.finish",
@@ -3228,7 +3053,6 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                             "aligned",
                             when=lambda d: d["t"] % 16 == 0
                             and d["e"] % 4 == 0
-                            and d["t"] % 4 == 0
                             and d["t"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -3275,7 +3099,6 @@ _GROUPED_QUERY_ATTENTION = Kernel(
                             "aligned",
                             when=lambda d: d["t"] % 16 == 0
                             and d["e"] % 4 == 0
-                            and d["t"] % 4 == 0
                             and d["t"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -3522,11 +3345,7 @@ _ATTENTION_GRADIENT = Kernel(
                                         Binding("k"),
                                         Binding("score", writes=True),
                                     ),
-                                    groups=lambda d: d["b"]
-                                    * d["h"]
-                                    * d["s"]
-                                    * ceil_div(d["t"], 1)
-                                    * 1,
+                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
                                     turns=lambda d: ceil_div(d["d"], 512),
                                 ),
                             ),
@@ -3541,11 +3360,7 @@ _ATTENTION_GRADIENT = Kernel(
                                         Binding("k"),
                                         Binding("score", writes=True),
                                     ),
-                                    groups=lambda d: d["b"]
-                                    * d["h"]
-                                    * d["s"]
-                                    * ceil_div(d["t"], 1)
-                                    * 1,
+                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
                                     turns=lambda d: ceil_div(d["d"], 128),
                                 ),
                             ),
@@ -3564,7 +3379,6 @@ _ATTENTION_GRADIENT = Kernel(
                             "aligned",
                             when=lambda d: d["d"] % 16 == 0
                             and d["t"] % 4 == 0
-                            and d["d"] % 4 == 0
                             and d["d"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -3611,7 +3425,6 @@ _ATTENTION_GRADIENT = Kernel(
                             "aligned",
                             when=lambda d: d["d"] % 16 == 0
                             and d["t"] % 4 == 0
-                            and d["d"] % 4 == 0
                             and d["d"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -3671,11 +3484,7 @@ _ATTENTION_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dweight", writes=True),
                                     ),
-                                    groups=lambda d: d["b"]
-                                    * d["h"]
-                                    * d["s"]
-                                    * ceil_div(d["t"], 1)
-                                    * 1,
+                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
                                     turns=lambda d: ceil_div(d["e"], 512),
                                 ),
                             ),
@@ -3690,11 +3499,7 @@ _ATTENTION_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dweight", writes=True),
                                     ),
-                                    groups=lambda d: d["b"]
-                                    * d["h"]
-                                    * d["s"]
-                                    * ceil_div(d["t"], 1)
-                                    * 1,
+                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
                                     turns=lambda d: ceil_div(d["e"], 128),
                                 ),
                             ),
@@ -3713,7 +3518,6 @@ _ATTENTION_GRADIENT = Kernel(
                             "aligned",
                             when=lambda d: d["e"] % 16 == 0
                             and d["t"] % 4 == 0
-                            and d["e"] % 4 == 0
                             and d["e"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -3760,7 +3564,6 @@ _ATTENTION_GRADIENT = Kernel(
                             "aligned",
                             when=lambda d: d["e"] % 16 == 0
                             and d["t"] % 4 == 0
-                            and d["e"] % 4 == 0
                             and d["e"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -3825,15 +3628,11 @@ _ATTENTION_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -3870,15 +3669,11 @@ _ATTENTION_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -3923,10 +3718,7 @@ _ATTENTION_GRADIENT = Kernel(
                                         Binding("dscore", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 16384)
-                                    + ceil_div(d["t"], 16384)
-                                    + ceil_div(d["t"], 16384)
-                                    + ceil_div(d["t"], 16384),
+                                    turns=lambda d: ceil_div(d["t"], 16384) * 4,
                                 ),
                             ),
                         ),
@@ -3942,10 +3734,7 @@ _ATTENTION_GRADIENT = Kernel(
                                         Binding("dscore", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 8192)
-                                    + ceil_div(d["t"], 8192)
-                                    + ceil_div(d["t"], 8192)
-                                    + ceil_div(d["t"], 8192),
+                                    turns=lambda d: ceil_div(d["t"], 8192) * 4,
                                 ),
                             ),
                         ),
@@ -3973,10 +3762,7 @@ _ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: ceil_div(
                                         d["b"] * d["h"] * d["s"], 256
                                     ),
-                                    turns=lambda d: ceil_div(d["t"], 1)
-                                    + ceil_div(d["t"], 1)
-                                    + ceil_div(d["t"], 1)
-                                    + ceil_div(d["t"], 1),
+                                    turns=lambda d: d["t"] * 4,
                                 ),
                             ),
                         ),
@@ -4079,10 +3865,7 @@ _ATTENTION_GRADIENT = Kernel(
                                         Binding("dscore", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 4096)
-                                    + ceil_div(d["t"], 4096)
-                                    + ceil_div(d["t"], 4096)
-                                    + ceil_div(d["t"], 4096),
+                                    turns=lambda d: ceil_div(d["t"], 4096) * 4,
                                 ),
                             ),
                         ),
@@ -4150,10 +3933,7 @@ _ATTENTION_GRADIENT = Kernel(
                                         Binding("dscore", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 2048)
-                                    + ceil_div(d["t"], 2048)
-                                    + ceil_div(d["t"], 2048)
-                                    + ceil_div(d["t"], 2048),
+                                    turns=lambda d: ceil_div(d["t"], 2048) * 4,
                                 ),
                             ),
                         ),
@@ -4190,15 +3970,11 @@ _ATTENTION_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -4239,15 +4015,11 @@ _ATTENTION_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -4348,15 +4120,11 @@ _ATTENTION_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -4397,15 +4165,11 @@ _ATTENTION_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -4504,23 +4268,16 @@ _ATTENTION_GRADIENT = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["t"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["t"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["d"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.attention_gradient.dq.gemv.finish",
@@ -4563,23 +4320,16 @@ _ATTENTION_GRADIENT = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["t"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["t"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["d"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.attention_gradient.dq.gemv.finish",
@@ -4621,23 +4371,16 @@ _ATTENTION_GRADIENT = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["t"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["t"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 16
-                                            ),
+                                    * ceil_div(d["d"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 16,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.attention_gradient.dq.gemv.finish",
@@ -4677,7 +4420,6 @@ _ATTENTION_GRADIENT = Kernel(
                             "aligned",
                             when=lambda d: d["t"] % 16 == 0
                             and d["d"] % 4 == 0
-                            and d["t"] % 4 == 0
                             and d["t"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -4724,7 +4466,6 @@ _ATTENTION_GRADIENT = Kernel(
                             "aligned",
                             when=lambda d: d["t"] % 16 == 0
                             and d["d"] % 4 == 0
-                            and d["t"] % 4 == 0
                             and d["t"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -4790,23 +4531,16 @@ _ATTENTION_GRADIENT = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["s"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["s"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["d"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["s"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["s"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.attention_gradient.dk.gemv.finish",
@@ -4848,23 +4582,16 @@ _ATTENTION_GRADIENT = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["s"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["s"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 16
-                                            ),
+                                    * ceil_div(d["d"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["s"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["s"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 16,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.attention_gradient.dk.gemv.finish",
@@ -4905,7 +4632,6 @@ _ATTENTION_GRADIENT = Kernel(
                             when=lambda d: d["s"] % 16 == 0
                             and d["d"] % 4 == 0
                             and d["t"] % 4 == 0
-                            and d["s"] % 4 == 0
                             and d["s"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -4953,7 +4679,6 @@ _ATTENTION_GRADIENT = Kernel(
                             when=lambda d: d["s"] % 16 == 0
                             and d["d"] % 4 == 0
                             and d["t"] % 4 == 0
-                            and d["s"] % 4 == 0
                             and d["s"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -5019,23 +4744,16 @@ _ATTENTION_GRADIENT = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["s"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["s"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["e"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["s"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["s"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.attention_gradient.dv.gemv.finish",
@@ -5077,23 +4795,16 @@ _ATTENTION_GRADIENT = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["s"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["s"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 16
-                                            ),
+                                    * ceil_div(d["e"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["s"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["s"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 16,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.attention_gradient.dv.gemv.finish",
@@ -5134,7 +4845,6 @@ _ATTENTION_GRADIENT = Kernel(
                             when=lambda d: d["s"] % 16 == 0
                             and d["e"] % 4 == 0
                             and d["t"] % 4 == 0
-                            and d["s"] % 4 == 0
                             and d["s"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -5182,7 +4892,6 @@ _ATTENTION_GRADIENT = Kernel(
                             when=lambda d: d["s"] % 16 == 0
                             and d["e"] % 4 == 0
                             and d["t"] % 4 == 0
-                            and d["s"] % 4 == 0
                             and d["s"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -5445,11 +5154,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         Binding("k"),
                                         Binding("product", writes=True),
                                     ),
-                                    groups=lambda d: d["b"]
-                                    * d["h"]
-                                    * d["s"]
-                                    * ceil_div(d["t"], 1)
-                                    * 1,
+                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
                                     turns=lambda d: ceil_div(d["d"], 512),
                                 ),
                             ),
@@ -5464,11 +5169,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         Binding("k"),
                                         Binding("product", writes=True),
                                     ),
-                                    groups=lambda d: d["b"]
-                                    * d["h"]
-                                    * d["s"]
-                                    * ceil_div(d["t"], 1)
-                                    * 1,
+                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
                                     turns=lambda d: ceil_div(d["d"], 128),
                                 ),
                             ),
@@ -5487,7 +5188,6 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                             "aligned",
                             when=lambda d: d["d"] % 16 == 0
                             and d["t"] % 4 == 0
-                            and d["d"] % 4 == 0
                             and d["d"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -5534,7 +5234,6 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                             "aligned",
                             when=lambda d: d["d"] % 16 == 0
                             and d["t"] % 4 == 0
-                            and d["d"] % 4 == 0
                             and d["d"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -5594,11 +5293,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dweight", writes=True),
                                     ),
-                                    groups=lambda d: d["b"]
-                                    * d["h"]
-                                    * d["s"]
-                                    * ceil_div(d["t"], 1)
-                                    * 1,
+                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
                                     turns=lambda d: ceil_div(d["e"], 512),
                                 ),
                             ),
@@ -5613,11 +5308,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         Binding("dy"),
                                         Binding("dweight", writes=True),
                                     ),
-                                    groups=lambda d: d["b"]
-                                    * d["h"]
-                                    * d["s"]
-                                    * ceil_div(d["t"], 1)
-                                    * 1,
+                                    groups=lambda d: d["b"] * d["h"] * d["s"] * d["t"],
                                     turns=lambda d: ceil_div(d["e"], 128),
                                 ),
                             ),
@@ -5636,7 +5327,6 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                             "aligned",
                             when=lambda d: d["e"] % 16 == 0
                             and d["t"] % 4 == 0
-                            and d["e"] % 4 == 0
                             and d["e"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -5683,7 +5373,6 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                             "aligned",
                             when=lambda d: d["e"] % 16 == 0
                             and d["t"] % 4 == 0
-                            and d["e"] % 4 == 0
                             and d["e"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -5748,15 +5437,11 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -5793,15 +5478,11 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -5846,10 +5527,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         Binding("dscore", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 16384)
-                                    + ceil_div(d["t"], 16384)
-                                    + ceil_div(d["t"], 16384)
-                                    + ceil_div(d["t"], 16384),
+                                    turns=lambda d: ceil_div(d["t"], 16384) * 4,
                                 ),
                             ),
                         ),
@@ -5865,10 +5543,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         Binding("dscore", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 8192)
-                                    + ceil_div(d["t"], 8192)
-                                    + ceil_div(d["t"], 8192)
-                                    + ceil_div(d["t"], 8192),
+                                    turns=lambda d: ceil_div(d["t"], 8192) * 4,
                                 ),
                             ),
                         ),
@@ -5896,10 +5571,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     groups=lambda d: ceil_div(
                                         d["b"] * d["h"] * d["s"], 256
                                     ),
-                                    turns=lambda d: ceil_div(d["t"], 1)
-                                    + ceil_div(d["t"], 1)
-                                    + ceil_div(d["t"], 1)
-                                    + ceil_div(d["t"], 1),
+                                    turns=lambda d: d["t"] * 4,
                                 ),
                             ),
                         ),
@@ -6002,10 +5674,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         Binding("dscore", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 4096)
-                                    + ceil_div(d["t"], 4096)
-                                    + ceil_div(d["t"], 4096)
-                                    + ceil_div(d["t"], 4096),
+                                    turns=lambda d: ceil_div(d["t"], 4096) * 4,
                                 ),
                             ),
                         ),
@@ -6073,10 +5742,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                         Binding("dscore", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["h"] * d["s"],
-                                    turns=lambda d: ceil_div(d["t"], 2048)
-                                    + ceil_div(d["t"], 2048)
-                                    + ceil_div(d["t"], 2048)
-                                    + ceil_div(d["t"], 2048),
+                                    turns=lambda d: ceil_div(d["t"], 2048) * 4,
                                 ),
                             ),
                         ),
@@ -6113,15 +5779,11 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -6162,15 +5824,11 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -6271,15 +5929,11 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -6320,15 +5974,11 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["t"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -6427,23 +6077,16 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["t"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["t"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["d"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.causal_attention_gradient.dq.gemv.finish",
@@ -6486,23 +6129,16 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["t"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["t"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["d"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.causal_attention_gradient.dq.gemv.finish",
@@ -6544,23 +6180,16 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["t"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["t"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["t"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 16
-                                            ),
+                                    * ceil_div(d["d"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["t"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["t"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 16,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.causal_attention_gradient.dq.gemv.finish",
@@ -6600,7 +6229,6 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                             "aligned",
                             when=lambda d: d["t"] % 16 == 0
                             and d["d"] % 4 == 0
-                            and d["t"] % 4 == 0
                             and d["t"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -6647,7 +6275,6 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                             "aligned",
                             when=lambda d: d["t"] % 16 == 0
                             and d["d"] % 4 == 0
-                            and d["t"] % 4 == 0
                             and d["t"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -6713,23 +6340,16 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["s"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["s"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["d"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["s"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["s"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.causal_attention_gradient.dk.gemv.finish",
@@ -6771,23 +6391,16 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     )
-                                    * ceil_div(d["d"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["s"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["s"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 16
-                                            ),
+                                    * ceil_div(d["d"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["s"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["s"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 16,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.causal_attention_gradient.dk.gemv.finish",
@@ -6828,7 +6441,6 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                             when=lambda d: d["s"] % 16 == 0
                             and d["d"] % 4 == 0
                             and d["t"] % 4 == 0
-                            and d["s"] % 4 == 0
                             and d["s"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -6876,7 +6488,6 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                             when=lambda d: d["s"] % 16 == 0
                             and d["d"] % 4 == 0
                             and d["t"] % 4 == 0
-                            and d["s"] % 4 == 0
                             and d["s"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -6942,23 +6553,16 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["s"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["s"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["e"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["s"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["s"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.causal_attention_gradient.dv.gemv.finish",
@@ -7000,23 +6604,16 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["s"], 512), 1), 256
                                     )
-                                    * ceil_div(d["e"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["s"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["s"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 16
-                                            ),
+                                    * ceil_div(d["e"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["s"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["s"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 16,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "attention.causal_attention_gradient.dv.gemv.finish",
@@ -7057,7 +6654,6 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                             when=lambda d: d["s"] % 16 == 0
                             and d["e"] % 4 == 0
                             and d["t"] % 4 == 0
-                            and d["s"] % 4 == 0
                             and d["s"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -7105,7 +6701,6 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
                             when=lambda d: d["s"] % 16 == 0
                             and d["e"] % 4 == 0
                             and d["t"] % 4 == 0
-                            and d["s"] % 4 == 0
                             and d["s"] > 0,
                             dispatches=(
                                 Dispatch(

@@ -118,7 +118,7 @@ _F32_TO_I32 = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "cast.f32_to_i32.map",
@@ -244,7 +244,7 @@ _F32_TO_U32 = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "cast.f32_to_u32.map",
@@ -371,7 +371,7 @@ _I32_TO_F32 = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "cast.i32_to_f32.map",
@@ -495,7 +495,7 @@ _U32_TO_F32 = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "cast.u32_to_f32.map",
@@ -618,7 +618,7 @@ _I32_TO_U32 = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "cast.i32_to_u32.map",
@@ -741,7 +741,7 @@ _U32_TO_I32 = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "cast.u32_to_i32.map",

@@ -140,15 +140,11 @@ _ADD_SUM_SQUARES = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -179,15 +175,11 @@ _ADD_SUM_SQUARES = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -317,7 +309,7 @@ _CLIP_BY_NORM = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "clip.clip_by_norm.map",
@@ -451,7 +443,7 @@ _NOTE_NONFINITE = Kernel(
                                 Dispatch(
                                     "clip.note_nonfinite.map.edge",
                                     (Binding("failed", writes=True), Binding("total")),
-                                    groups=lambda d: ceil_div(1, 256),
+                                    groups=lambda d: 1,
                                 ),
                             ),
                         ),

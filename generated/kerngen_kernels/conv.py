@@ -294,7 +294,7 @@ _CONV1D = Kernel(
                                     groups=lambda d: ceil_div(
                                         d["b"] * d["o"] * d["y_axis_2"], 64
                                     ),
-                                    turns=lambda d: d["c"] * (1 + d["s"]),
+                                    turns=lambda d: d["c"] * (d["s"] + 1),
                                 ),
                             ),
                         ),
@@ -633,7 +633,7 @@ _CONV2D = Kernel(
                                         64,
                                     ),
                                     turns=lambda d: d["c"]
-                                    * (1 + d["r"] * (1 + d["s"])),
+                                    * (d["r"] * (d["s"] + 1) + 1),
                                 ),
                             ),
                         ),
@@ -992,7 +992,7 @@ _CONV2D_BIAS = Kernel(
                                         64,
                                     ),
                                     turns=lambda d: d["c"]
-                                    * (1 + d["r"] * (1 + d["s"])),
+                                    * (d["r"] * (d["s"] + 1) + 1),
                                 ),
                             ),
                         ),
@@ -1361,7 +1361,7 @@ _CONV2D_GROUPED = Kernel(
                                         64,
                                     ),
                                     turns=lambda d: d["c"]
-                                    * (1 + d["r"] * (1 + d["s"])),
+                                    * (d["r"] * (d["s"] + 1) + 1),
                                 ),
                             ),
                         ),
@@ -1678,7 +1678,7 @@ _DEPTHWISE_CONV2D = Kernel(
                                         d["b"] * d["c"] * d["y_axis_2"] * d["y_axis_3"],
                                         64,
                                     ),
-                                    turns=lambda d: d["r"] * (1 + d["s"]),
+                                    turns=lambda d: d["r"] * (d["s"] + 1),
                                 ),
                             ),
                         ),
@@ -2075,7 +2075,7 @@ _CONV2D_INPUT_GRADIENT = Kernel(
                                         64,
                                     ),
                                     turns=lambda d: d["o"]
-                                    * (1 + d["r"] * (1 + d["s"])),
+                                    * (d["r"] * (d["s"] + 1) + 1),
                                 ),
                             ),
                         ),
@@ -2451,18 +2451,16 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["b"] * d["p"] * d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(
-                                                        d["b"] * d["p"] * d["t"], 4096
-                                                    ),
-                                                    1,
+                                        hostmath.minimum(
+                                            hostmath.maximum(
+                                                ceil_div(
+                                                    d["b"] * d["p"] * d["t"], 4096
                                                 ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                                1,
+                                            ),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                     terms=lambda d: d["b"] * d["p"] * d["t"],
                                 ),
@@ -2513,18 +2511,16 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["b"] * d["p"] * d["t"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(
-                                                        d["b"] * d["p"] * d["t"], 4096
-                                                    ),
-                                                    1,
+                                        hostmath.minimum(
+                                            hostmath.maximum(
+                                                ceil_div(
+                                                    d["b"] * d["p"] * d["t"], 4096
                                                 ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                                1,
+                                            ),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                     terms=lambda d: d["b"] * d["p"] * d["t"],
                                 ),
@@ -2591,7 +2587,7 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
                                         64,
                                     ),
                                     turns=lambda d: d["b"]
-                                    * (1 + d["p"] * (1 + d["t"])),
+                                    * (d["p"] * (d["t"] + 1) + 1),
                                 ),
                             ),
                         ),
@@ -2684,9 +2680,7 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
                                         * d["width_length"],
                                         256,
                                     ),
-                                    turns=lambda d: ceil_div(
-                                        d["b"] * d["p"] * d["t"], 1
-                                    ),
+                                    turns=lambda d: d["b"] * d["p"] * d["t"],
                                     terms=lambda d: d["b"] * d["p"] * d["t"],
                                 ),
                             ),

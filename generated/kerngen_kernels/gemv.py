@@ -138,15 +138,11 @@ _GEMV = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["k"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["k"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["k"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -183,15 +179,11 @@ _GEMV = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["k"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["k"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["k"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -252,7 +244,7 @@ _GEMV = Kernel(
                                         Binding("x"),
                                         Binding("y", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["n"], 1) * 1,
+                                    groups=lambda d: d["n"],
                                     turns=lambda d: ceil_div(d["k"], 512),
                                 ),
                             ),
@@ -267,7 +259,7 @@ _GEMV = Kernel(
                                         Binding("x"),
                                         Binding("y", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["n"], 1) * 1,
+                                    groups=lambda d: d["n"],
                                     turns=lambda d: ceil_div(d["k"], 128),
                                 ),
                             ),
@@ -410,8 +402,8 @@ _GEMV_T = Kernel(
                                         Binding("x"),
                                         Binding("y", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["k"], 32) * 1,
-                                    turns=lambda d: (ceil_div(d["n"], (1 * 256)) + 3),
+                                    groups=lambda d: ceil_div(d["k"], 32),
+                                    turns=lambda d: ceil_div(d["n"], 256) + 3,
                                 ),
                             ),
                         ),
@@ -426,8 +418,8 @@ _GEMV_T = Kernel(
                                         Binding("x"),
                                         Binding("y", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["k"], 32) * 1,
-                                    turns=lambda d: (ceil_div(d["n"], (1 * 256)) + 3),
+                                    groups=lambda d: ceil_div(d["k"], 32),
+                                    turns=lambda d: ceil_div(d["n"], 256) + 3,
                                 ),
                             ),
                         ),
@@ -441,8 +433,8 @@ _GEMV_T = Kernel(
                                         Binding("x"),
                                         Binding("y", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["k"], 32) * 1,
-                                    turns=lambda d: (ceil_div(d["n"], (1 * 64)) + 3),
+                                    groups=lambda d: ceil_div(d["k"], 32),
+                                    turns=lambda d: ceil_div(d["n"], 64) + 3,
                                 ),
                             ),
                         ),
@@ -490,23 +482,16 @@ _GEMV_T = Kernel(
                                     groups=lambda d: hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["n"], 512), 1), 256
                                     )
-                                    * ceil_div(d["k"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["n"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["n"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["k"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "gemv.gemv_t.gemv.finish",
@@ -541,23 +526,16 @@ _GEMV_T = Kernel(
                                     groups=lambda d: hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["n"], 512), 1), 256
                                     )
-                                    * ceil_div(d["k"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["n"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["n"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["k"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "gemv.gemv_t.gemv.finish",
@@ -591,23 +569,16 @@ _GEMV_T = Kernel(
                                     groups=lambda d: hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["n"], 512), 1), 256
                                     )
-                                    * ceil_div(d["k"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["n"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["n"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 16
-                                            ),
+                                    * ceil_div(d["k"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["n"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 16,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "gemv.gemv_t.gemv.finish",

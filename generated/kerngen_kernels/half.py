@@ -132,7 +132,7 @@ _WIDEN = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "half.widen.map",
@@ -259,7 +259,7 @@ _NARROW = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "half.narrow.map",
@@ -392,7 +392,7 @@ _SCALE = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "half.scale.map",
@@ -557,23 +557,16 @@ _MATMUL_NN = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["k"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["k"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["k"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "half.matmul_nn.gemv.finish",
@@ -610,23 +603,16 @@ _MATMUL_NN = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["k"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["k"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["k"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "half.matmul_nn.gemv.finish",
@@ -662,23 +648,16 @@ _MATMUL_NN = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["k"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["k"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 16
-                                            ),
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["k"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 16,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "half.matmul_nn.gemv.finish",
@@ -714,7 +693,6 @@ _MATMUL_NN = Kernel(
                             "aligned",
                             when=lambda d: d["k"] % 16 == 0
                             and d["n"] % 4 == 0
-                            and d["k"] % 4 == 0
                             and d["k"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -757,7 +735,6 @@ _MATMUL_NN = Kernel(
                             "aligned",
                             when=lambda d: d["k"] % 16 == 0
                             and d["n"] % 4 == 0
-                            and d["k"] % 4 == 0
                             and d["k"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -933,7 +910,7 @@ _MATMUL_NT = Kernel(
                                         Binding("b"),
                                         Binding("c", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 1) * 1,
+                                    groups=lambda d: d["m"] * d["n"],
                                     turns=lambda d: ceil_div(d["k"], 512),
                                 ),
                             ),
@@ -948,7 +925,7 @@ _MATMUL_NT = Kernel(
                                         Binding("b"),
                                         Binding("c", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 1) * 1,
+                                    groups=lambda d: d["m"] * d["n"],
                                     turns=lambda d: ceil_div(d["k"], 128),
                                 ),
                             ),
@@ -967,7 +944,6 @@ _MATMUL_NT = Kernel(
                             "aligned",
                             when=lambda d: d["k"] % 16 == 0
                             and d["n"] % 4 == 0
-                            and d["k"] % 4 == 0
                             and d["k"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -1010,7 +986,6 @@ _MATMUL_NT = Kernel(
                             "aligned",
                             when=lambda d: d["k"] % 16 == 0
                             and d["n"] % 4 == 0
-                            and d["k"] % 4 == 0
                             and d["k"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -1188,23 +1163,16 @@ _MATMUL_NN_WIDE = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["k"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["k"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["k"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "half.matmul_nn_wide.gemv.finish",
@@ -1241,23 +1209,16 @@ _MATMUL_NN_WIDE = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["k"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["k"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["k"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "half.matmul_nn_wide.gemv.finish",
@@ -1293,23 +1254,16 @@ _MATMUL_NN_WIDE = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["k"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["k"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["k"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 16
-                                            ),
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["k"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["k"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 16,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "half.matmul_nn_wide.gemv.finish",
@@ -1345,7 +1299,6 @@ _MATMUL_NN_WIDE = Kernel(
                             "aligned",
                             when=lambda d: d["k"] % 16 == 0
                             and d["n"] % 4 == 0
-                            and d["k"] % 4 == 0
                             and d["k"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -1388,7 +1341,6 @@ _MATMUL_NN_WIDE = Kernel(
                             "aligned",
                             when=lambda d: d["k"] % 16 == 0
                             and d["n"] % 4 == 0
-                            and d["k"] % 4 == 0
                             and d["k"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -1563,7 +1515,7 @@ _MATMUL_NT_WIDE = Kernel(
                                         Binding("b"),
                                         Binding("c", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 1) * 1,
+                                    groups=lambda d: d["m"] * d["n"],
                                     turns=lambda d: ceil_div(d["k"], 512),
                                 ),
                             ),
@@ -1578,7 +1530,7 @@ _MATMUL_NT_WIDE = Kernel(
                                         Binding("b"),
                                         Binding("c", writes=True),
                                     ),
-                                    groups=lambda d: d["m"] * ceil_div(d["n"], 1) * 1,
+                                    groups=lambda d: d["m"] * d["n"],
                                     turns=lambda d: ceil_div(d["k"], 128),
                                 ),
                             ),
@@ -1597,7 +1549,6 @@ _MATMUL_NT_WIDE = Kernel(
                             "aligned",
                             when=lambda d: d["k"] % 16 == 0
                             and d["n"] % 4 == 0
-                            and d["k"] % 4 == 0
                             and d["k"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -1640,7 +1591,6 @@ _MATMUL_NT_WIDE = Kernel(
                             "aligned",
                             when=lambda d: d["k"] % 16 == 0
                             and d["n"] % 4 == 0
-                            and d["k"] % 4 == 0
                             and d["k"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -1819,15 +1769,11 @@ _GEMV = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["k"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["k"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["k"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1864,15 +1810,11 @@ _GEMV = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["k"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["k"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["k"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1933,7 +1875,7 @@ _GEMV = Kernel(
                                         Binding("x"),
                                         Binding("y", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["n"], 1) * 1,
+                                    groups=lambda d: d["n"],
                                     turns=lambda d: ceil_div(d["k"], 512),
                                 ),
                             ),
@@ -1948,7 +1890,7 @@ _GEMV = Kernel(
                                         Binding("x"),
                                         Binding("y", writes=True),
                                     ),
-                                    groups=lambda d: ceil_div(d["n"], 1) * 1,
+                                    groups=lambda d: d["n"],
                                     turns=lambda d: ceil_div(d["k"], 128),
                                 ),
                             ),

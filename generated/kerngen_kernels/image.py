@@ -266,7 +266,7 @@ _MAX_POOL2D = Kernel(
                                         64,
                                     ),
                                     turns=lambda d: d["size_length"]
-                                    * (1 + d["size_length"]),
+                                    * (d["size_length"] + 1),
                                 ),
                             ),
                         ),
@@ -515,7 +515,7 @@ _AVG_POOL2D = Kernel(
                                         64,
                                     ),
                                     turns=lambda d: d["size_length"]
-                                    * (1 + d["size_length"]),
+                                    * (d["size_length"] + 1),
                                 ),
                             ),
                         ),
@@ -697,15 +697,11 @@ _GLOBAL_AVG_POOL = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -740,15 +736,11 @@ _GLOBAL_AVG_POOL = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -818,7 +810,7 @@ _GLOBAL_AVG_POOL = Kernel(
                                     "image.global_avg_pool.rows.edge_upto16",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: ceil_div(d["b"] * d["c"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"],
                                 ),
                             ),
                         ),

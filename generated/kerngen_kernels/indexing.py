@@ -341,15 +341,11 @@ _EMBEDDING_GRADIENT = Kernel(
                                     * ceil_div(d["d"], 64),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 256), 1),
+                                            256,
+                                        )
+                                        * 16,
                                     ),
                                 ),
                                 Dispatch(
@@ -391,15 +387,11 @@ _EMBEDDING_GRADIENT = Kernel(
                                     * ceil_div(d["d"], 64),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 256), 1),
+                                            256,
+                                        )
+                                        * 4,
                                     ),
                                 ),
                                 Dispatch(
@@ -864,15 +856,11 @@ _ARGMAX = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -905,15 +893,11 @@ _ARGMAX = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -962,8 +946,7 @@ _ARGMAX = Kernel(
                                     "indexing.argmax.rows_lanes1024_subgroups1",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 2,
                                 ),
                             ),
                         ),
@@ -974,8 +957,7 @@ _ARGMAX = Kernel(
                                     "indexing.argmax.rows_lanes1024_subgroups1.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 2,
                                 ),
                             ),
                         ),
@@ -996,8 +978,7 @@ _ARGMAX = Kernel(
                                     "indexing.argmax.rows.edge_upto16",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 2,
                                 ),
                             ),
                         ),
@@ -1075,8 +1056,7 @@ _ARGMAX = Kernel(
                                     "indexing.argmax.rows",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 2,
                                 ),
                             ),
                         ),
@@ -1120,8 +1100,7 @@ _ARGMAX = Kernel(
                                     "indexing.argmax.rows.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 2,
                                 ),
                             ),
                         ),
@@ -1156,15 +1135,11 @@ _ARGMAX = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1201,15 +1176,11 @@ _ARGMAX = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1366,15 +1337,11 @@ _ARGMIN = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1407,15 +1374,11 @@ _ARGMIN = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1464,8 +1427,7 @@ _ARGMIN = Kernel(
                                     "indexing.argmin.rows_lanes1024_subgroups1",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 2,
                                 ),
                             ),
                         ),
@@ -1476,8 +1438,7 @@ _ARGMIN = Kernel(
                                     "indexing.argmin.rows_lanes1024_subgroups1.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 2,
                                 ),
                             ),
                         ),
@@ -1498,8 +1459,7 @@ _ARGMIN = Kernel(
                                     "indexing.argmin.rows.edge_upto16",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 2,
                                 ),
                             ),
                         ),
@@ -1577,8 +1537,7 @@ _ARGMIN = Kernel(
                                     "indexing.argmin.rows",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 2,
                                 ),
                             ),
                         ),
@@ -1622,8 +1581,7 @@ _ARGMIN = Kernel(
                                     "indexing.argmin.rows.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 2,
                                 ),
                             ),
                         ),
@@ -1658,15 +1616,11 @@ _ARGMIN = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1703,15 +1657,11 @@ _ARGMIN = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1848,7 +1798,7 @@ _WHERE = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "indexing.where.map",

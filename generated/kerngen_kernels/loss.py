@@ -163,15 +163,11 @@ _CROSS_ENTROPY = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -204,15 +200,11 @@ _CROSS_ENTROPY = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -269,8 +261,7 @@ _CROSS_ENTROPY = Kernel(
                                         Binding("loss", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 2,
                                 ),
                             ),
                         ),
@@ -285,8 +276,7 @@ _CROSS_ENTROPY = Kernel(
                                         Binding("loss", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 2,
                                 ),
                             ),
                         ),
@@ -311,8 +301,7 @@ _CROSS_ENTROPY = Kernel(
                                         Binding("loss", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 2,
                                 ),
                             ),
                         ),
@@ -418,8 +407,7 @@ _CROSS_ENTROPY = Kernel(
                                         Binding("loss", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 2,
                                 ),
                             ),
                         ),
@@ -479,8 +467,7 @@ _CROSS_ENTROPY = Kernel(
                                         Binding("loss", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 2,
                                 ),
                             ),
                         ),
@@ -515,15 +502,11 @@ _CROSS_ENTROPY = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -566,15 +549,11 @@ _CROSS_ENTROPY = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -755,15 +734,11 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -796,15 +771,11 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -861,9 +832,7 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("gradient", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 3,
                                 ),
                             ),
                         ),
@@ -878,9 +847,7 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("gradient", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 3,
                                 ),
                             ),
                         ),
@@ -905,9 +872,7 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("gradient", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 3,
                                 ),
                             ),
                         ),
@@ -1013,9 +978,7 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("gradient", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 3,
                                 ),
                             ),
                         ),
@@ -1075,9 +1038,7 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("gradient", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 3,
                                 ),
                             ),
                         ),
@@ -1112,15 +1073,11 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1162,15 +1119,11 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1401,15 +1354,11 @@ _MEAN_CROSS_ENTROPY = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1442,15 +1391,11 @@ _MEAN_CROSS_ENTROPY = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1507,8 +1452,7 @@ _MEAN_CROSS_ENTROPY = Kernel(
                                         Binding("total", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 2,
                                 ),
                             ),
                         ),
@@ -1523,8 +1467,7 @@ _MEAN_CROSS_ENTROPY = Kernel(
                                         Binding("total", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 2,
                                 ),
                             ),
                         ),
@@ -1549,8 +1492,7 @@ _MEAN_CROSS_ENTROPY = Kernel(
                                         Binding("total", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 2,
                                 ),
                             ),
                         ),
@@ -1656,8 +1598,7 @@ _MEAN_CROSS_ENTROPY = Kernel(
                                         Binding("total", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 2,
                                 ),
                             ),
                         ),
@@ -1717,8 +1658,7 @@ _MEAN_CROSS_ENTROPY = Kernel(
                                         Binding("total", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 2,
                                 ),
                             ),
                         ),
@@ -1753,15 +1693,11 @@ _MEAN_CROSS_ENTROPY = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1798,15 +1734,11 @@ _MEAN_CROSS_ENTROPY = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1875,15 +1807,11 @@ _MEAN_CROSS_ENTROPY = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["m"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["m"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["m"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1920,15 +1848,11 @@ _MEAN_CROSS_ENTROPY = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["m"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["m"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["m"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -2101,15 +2025,11 @@ _MEAN_CROSS_ENTROPY_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -2142,15 +2062,11 @@ _MEAN_CROSS_ENTROPY_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -2209,9 +2125,7 @@ _MEAN_CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("gradient", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 3,
                                 ),
                             ),
                         ),
@@ -2227,9 +2141,7 @@ _MEAN_CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("gradient", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 3,
                                 ),
                             ),
                         ),
@@ -2255,9 +2167,7 @@ _MEAN_CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("gradient", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 3,
                                 ),
                             ),
                         ),
@@ -2370,9 +2280,7 @@ _MEAN_CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("gradient", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 3,
                                 ),
                             ),
                         ),
@@ -2436,9 +2344,7 @@ _MEAN_CROSS_ENTROPY_GRADIENT = Kernel(
                                         Binding("gradient", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 3,
                                 ),
                             ),
                         ),
@@ -2473,15 +2379,11 @@ _MEAN_CROSS_ENTROPY_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -2523,15 +2425,11 @@ _MEAN_CROSS_ENTROPY_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -2773,15 +2671,11 @@ _MEAN_SQUARED_ERROR = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -2816,15 +2710,11 @@ _MEAN_SQUARED_ERROR = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -2959,7 +2849,7 @@ _MEAN_SQUARED_ERROR_GRADIENT = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "loss.mean_squared_error_gradient.map",
@@ -3112,7 +3002,7 @@ _HUBER = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "loss.huber.map",
@@ -3262,7 +3152,7 @@ _BINARY_CROSS_ENTROPY = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "loss.binary_cross_entropy.map",

@@ -145,7 +145,7 @@ _GELU_GRADIENT = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "nn.gelu_gradient.map",
@@ -290,7 +290,7 @@ _GELU_TANH_GRADIENT = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "nn.gelu_tanh_gradient.map",
@@ -434,7 +434,7 @@ _RELU_GRADIENT = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "nn.relu_gradient.map",
@@ -581,7 +581,7 @@ _LEAKY_RELU_GRADIENT = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "nn.leaky_relu_gradient.map",
@@ -724,7 +724,7 @@ _SIGMOID_GRADIENT = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "nn.sigmoid_gradient.map",
@@ -863,7 +863,7 @@ _TANH_GRADIENT = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "nn.tanh_gradient.map",
@@ -1004,7 +1004,7 @@ _SWISH_GRADIENT = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "nn.swish_gradient.map",
@@ -1179,15 +1179,11 @@ _COLUMN_SUM = Kernel(
                                     * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(
                                         d["m"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["m"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["m"], 256), 1),
+                                            256,
+                                        )
+                                        * 16,
                                     ),
                                 ),
                                 Dispatch(
@@ -1221,15 +1217,11 @@ _COLUMN_SUM = Kernel(
                                     * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(
                                         d["m"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["m"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["m"], 256), 1),
+                                            256,
+                                        )
+                                        * 4,
                                     ),
                                 ),
                                 Dispatch(

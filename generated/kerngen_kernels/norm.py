@@ -181,15 +181,11 @@ _LAYERNORM = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -222,15 +218,11 @@ _LAYERNORM = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -289,9 +281,7 @@ _LAYERNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 3,
                                 ),
                             ),
                         ),
@@ -307,9 +297,7 @@ _LAYERNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 3,
                                 ),
                             ),
                         ),
@@ -335,9 +323,7 @@ _LAYERNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 3,
                                 ),
                             ),
                         ),
@@ -450,9 +436,7 @@ _LAYERNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 3,
                                 ),
                             ),
                         ),
@@ -516,9 +500,7 @@ _LAYERNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 3,
                                 ),
                             ),
                         ),
@@ -553,15 +535,11 @@ _LAYERNORM = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -598,15 +576,11 @@ _LAYERNORM = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -841,15 +815,11 @@ _LAYERNORM_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -882,15 +852,11 @@ _LAYERNORM_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -935,10 +901,7 @@ _LAYERNORM_GRADIENT = Kernel(
                                         Binding("z", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 4,
                                 ),
                             ),
                         ),
@@ -956,10 +919,7 @@ _LAYERNORM_GRADIENT = Kernel(
                                         Binding("z", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 4,
                                 ),
                             ),
                         ),
@@ -987,10 +947,7 @@ _LAYERNORM_GRADIENT = Kernel(
                                         Binding("z", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 4,
                                 ),
                             ),
                         ),
@@ -1089,10 +1046,7 @@ _LAYERNORM_GRADIENT = Kernel(
                                         Binding("z", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 4,
                                 ),
                             ),
                         ),
@@ -1158,10 +1112,7 @@ _LAYERNORM_GRADIENT = Kernel(
                                         Binding("z", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 4,
                                 ),
                             ),
                         ),
@@ -1196,15 +1147,11 @@ _LAYERNORM_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1241,15 +1188,11 @@ _LAYERNORM_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1299,15 +1242,11 @@ _LAYERNORM_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1344,15 +1283,11 @@ _LAYERNORM_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1405,15 +1340,11 @@ _LAYERNORM_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1453,15 +1384,11 @@ _LAYERNORM_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1760,15 +1687,11 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1801,15 +1724,11 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1866,8 +1785,7 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                         Binding("scale", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 2,
                                 ),
                             ),
                         ),
@@ -1882,8 +1800,7 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                         Binding("scale", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 2,
                                 ),
                             ),
                         ),
@@ -1908,8 +1825,7 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                         Binding("scale", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 2,
                                 ),
                             ),
                         ),
@@ -2015,8 +1931,7 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                         Binding("scale", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 2,
                                 ),
                             ),
                         ),
@@ -2076,8 +1991,7 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                         Binding("scale", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 2,
                                 ),
                             ),
                         ),
@@ -2112,15 +2026,11 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -2157,15 +2067,11 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -2238,23 +2144,16 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                     groups=lambda d: hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["m"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["m"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["m"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "norm.layernorm_parameter_gradients.dgain.gemv.finish",
@@ -2291,23 +2190,16 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                     groups=lambda d: hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["m"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["m"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["m"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "norm.layernorm_parameter_gradients.dgain.gemv.finish",
@@ -2343,23 +2235,16 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                     groups=lambda d: hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["m"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["m"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 16
-                                            ),
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["m"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 16,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "norm.layernorm_parameter_gradients.dgain.gemv.finish",
@@ -2424,15 +2309,11 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                     * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(
                                         d["m"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["m"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["m"], 256), 1),
+                                            256,
+                                        )
+                                        * 16,
                                     ),
                                 ),
                                 Dispatch(
@@ -2466,15 +2347,11 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
                                     * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(
                                         d["m"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["m"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["m"], 256), 1),
+                                            256,
+                                        )
+                                        * 4,
                                     ),
                                 ),
                                 Dispatch(
@@ -2647,15 +2524,11 @@ _RMSNORM = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -2688,15 +2561,11 @@ _RMSNORM = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -2753,8 +2622,7 @@ _RMSNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 2,
                                 ),
                             ),
                         ),
@@ -2769,8 +2637,7 @@ _RMSNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 2,
                                 ),
                             ),
                         ),
@@ -2795,8 +2662,7 @@ _RMSNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 2,
                                 ),
                             ),
                         ),
@@ -2902,8 +2768,7 @@ _RMSNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 2,
                                 ),
                             ),
                         ),
@@ -2963,8 +2828,7 @@ _RMSNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 2,
                                 ),
                             ),
                         ),
@@ -3164,15 +3028,11 @@ _RMSNORM_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -3205,15 +3065,11 @@ _RMSNORM_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -3256,8 +3112,7 @@ _RMSNORM_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 2,
                                 ),
                             ),
                         ),
@@ -3273,8 +3128,7 @@ _RMSNORM_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 2,
                                 ),
                             ),
                         ),
@@ -3300,8 +3154,7 @@ _RMSNORM_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 2,
                                 ),
                             ),
                         ),
@@ -3398,8 +3251,7 @@ _RMSNORM_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 2,
                                 ),
                             ),
                         ),
@@ -3463,8 +3315,7 @@ _RMSNORM_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 2,
                                 ),
                             ),
                         ),
@@ -3500,15 +3351,11 @@ _RMSNORM_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -3546,15 +3393,11 @@ _RMSNORM_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -3775,15 +3618,11 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -3816,15 +3655,11 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -3904,7 +3739,7 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                     "norm.rmsnorm_gain_gradient.scale.rows.edge_upto16",
                                     (Binding("x"), Binding("scale", writes=True)),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"],
                                 ),
                             ),
                         ),
@@ -4081,23 +3916,16 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                     groups=lambda d: hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["m"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["m"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["m"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "norm.rmsnorm_gain_gradient.dgain.gemv.finish",
@@ -4133,23 +3961,16 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                     groups=lambda d: hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["m"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["m"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["m"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "norm.rmsnorm_gain_gradient.dgain.gemv.finish",
@@ -4184,23 +4005,16 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
                                     groups=lambda d: hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["m"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["m"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 16
-                                            ),
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["m"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 16,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "norm.rmsnorm_gain_gradient.dgain.gemv.finish",
@@ -4389,15 +4203,13 @@ _GROUPNORM = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["c"] * d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["c"] * d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(
+                                                ceil_div(d["c"] * d["n"], 4096), 1
+                                            ),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                     terms=lambda d: d["c"] * d["n"],
                                 ),
@@ -4437,15 +4249,13 @@ _GROUPNORM = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["c"] * d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["c"] * d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(
+                                                ceil_div(d["c"] * d["n"], 4096), 1
+                                            ),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                     terms=lambda d: d["c"] * d["n"],
                                 ),
@@ -4510,8 +4320,7 @@ _GROUPNORM = Kernel(
                                     ),
                                     groups=lambda d: d["b"] * d["g"],
                                     turns=lambda d: ceil_div(d["c"] * d["n"], 16384)
-                                    + ceil_div(d["c"] * d["n"], 16384)
-                                    + ceil_div(d["c"] * d["n"], 16384),
+                                    * 3,
                                     terms=lambda d: d["c"] * d["n"],
                                 ),
                             ),
@@ -4528,9 +4337,7 @@ _GROUPNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["g"],
-                                    turns=lambda d: ceil_div(d["c"] * d["n"], 8192)
-                                    + ceil_div(d["c"] * d["n"], 8192)
-                                    + ceil_div(d["c"] * d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["c"] * d["n"], 8192) * 3,
                                     terms=lambda d: d["c"] * d["n"],
                                 ),
                             ),
@@ -4557,9 +4364,7 @@ _GROUPNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["b"] * d["g"], 256),
-                                    turns=lambda d: ceil_div(d["c"] * d["n"], 1)
-                                    + ceil_div(d["c"] * d["n"], 1)
-                                    + ceil_div(d["c"] * d["n"], 1),
+                                    turns=lambda d: d["c"] * d["n"] * 3,
                                     terms=lambda d: d["c"] * d["n"],
                                 ),
                             ),
@@ -4679,9 +4484,7 @@ _GROUPNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["g"],
-                                    turns=lambda d: ceil_div(d["c"] * d["n"], 4096)
-                                    + ceil_div(d["c"] * d["n"], 4096)
-                                    + ceil_div(d["c"] * d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["c"] * d["n"], 4096) * 3,
                                     terms=lambda d: d["c"] * d["n"],
                                 ),
                             ),
@@ -4749,9 +4552,7 @@ _GROUPNORM = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: d["b"] * d["g"],
-                                    turns=lambda d: ceil_div(d["c"] * d["n"], 2048)
-                                    + ceil_div(d["c"] * d["n"], 2048)
-                                    + ceil_div(d["c"] * d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["c"] * d["n"], 2048) * 3,
                                     terms=lambda d: d["c"] * d["n"],
                                 ),
                             ),
@@ -4790,15 +4591,13 @@ _GROUPNORM = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["c"] * d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["c"] * d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(
+                                                ceil_div(d["c"] * d["n"], 4096), 1
+                                            ),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                     terms=lambda d: d["c"] * d["n"],
                                 ),
@@ -4842,15 +4641,13 @@ _GROUPNORM = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["c"] * d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["c"] * d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(
+                                                ceil_div(d["c"] * d["n"], 4096), 1
+                                            ),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                     terms=lambda d: d["c"] * d["n"],
                                 ),
@@ -5285,15 +5082,13 @@ _BATCH_STATISTICS = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["b"] * d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["b"] * d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(
+                                                ceil_div(d["b"] * d["n"], 4096), 1
+                                            ),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                     terms=lambda d: d["b"] * d["n"],
                                 ),
@@ -5331,15 +5126,13 @@ _BATCH_STATISTICS = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["b"] * d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["b"] * d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(
+                                                ceil_div(d["b"] * d["n"], 4096), 1
+                                            ),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                     terms=lambda d: d["b"] * d["n"],
                                 ),
@@ -5401,7 +5194,7 @@ _BATCH_STATISTICS = Kernel(
                                     ),
                                     groups=lambda d: d["c"],
                                     turns=lambda d: ceil_div(d["b"] * d["n"], 16384)
-                                    + ceil_div(d["b"] * d["n"], 16384),
+                                    * 2,
                                     terms=lambda d: d["b"] * d["n"],
                                 ),
                             ),
@@ -5417,8 +5210,7 @@ _BATCH_STATISTICS = Kernel(
                                         Binding("variance", writes=True),
                                     ),
                                     groups=lambda d: d["c"],
-                                    turns=lambda d: ceil_div(d["b"] * d["n"], 8192)
-                                    + ceil_div(d["b"] * d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["b"] * d["n"], 8192) * 2,
                                     terms=lambda d: d["b"] * d["n"],
                                 ),
                             ),
@@ -5444,8 +5236,7 @@ _BATCH_STATISTICS = Kernel(
                                         Binding("variance", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["c"], 256),
-                                    turns=lambda d: ceil_div(d["b"] * d["n"], 1)
-                                    + ceil_div(d["b"] * d["n"], 1),
+                                    turns=lambda d: d["b"] * d["n"] * 2,
                                     terms=lambda d: d["b"] * d["n"],
                                 ),
                             ),
@@ -5558,8 +5349,7 @@ _BATCH_STATISTICS = Kernel(
                                         Binding("variance", writes=True),
                                     ),
                                     groups=lambda d: d["c"],
-                                    turns=lambda d: ceil_div(d["b"] * d["n"], 4096)
-                                    + ceil_div(d["b"] * d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["b"] * d["n"], 4096) * 2,
                                     terms=lambda d: d["b"] * d["n"],
                                 ),
                             ),
@@ -5623,8 +5413,7 @@ _BATCH_STATISTICS = Kernel(
                                         Binding("variance", writes=True),
                                     ),
                                     groups=lambda d: d["c"],
-                                    turns=lambda d: ceil_div(d["b"] * d["n"], 2048)
-                                    + ceil_div(d["b"] * d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["b"] * d["n"], 2048) * 2,
                                     terms=lambda d: d["b"] * d["n"],
                                 ),
                             ),
@@ -5662,15 +5451,13 @@ _BATCH_STATISTICS = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["b"] * d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["b"] * d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(
+                                                ceil_div(d["b"] * d["n"], 4096), 1
+                                            ),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                     terms=lambda d: d["b"] * d["n"],
                                 ),
@@ -5715,15 +5502,13 @@ _BATCH_STATISTICS = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["b"] * d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["b"] * d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(
+                                                ceil_div(d["b"] * d["n"], 4096), 1
+                                            ),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                     terms=lambda d: d["b"] * d["n"],
                                 ),

@@ -233,7 +233,7 @@ _ADAMW = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "optim.adamw.map",
@@ -514,7 +514,7 @@ _ADAMW_UNLESS = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "optim.adamw_unless.map",
@@ -699,7 +699,7 @@ _SGD = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "optim.sgd.map",
@@ -873,7 +873,7 @@ _SGD_MOMENTUM = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "optim.sgd_momentum.map",
@@ -1059,7 +1059,7 @@ _SGD_NESTEROV = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "optim.sgd_nesterov.map",
@@ -1257,7 +1257,7 @@ _LION = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "optim.lion.map",
@@ -1441,7 +1441,7 @@ _RMSPROP = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "optim.rmsprop.map",
@@ -1609,7 +1609,7 @@ _ADAGRAD = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "optim.adagrad.map",

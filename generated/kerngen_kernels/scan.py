@@ -243,9 +243,7 @@ _CUMSUM = Kernel(
                                     groups=lambda d: ceil_div(
                                         d["n_plus_block_minus_1_div_block"], 256
                                     ),
-                                    turns=lambda d: ceil_div(
-                                        d["n_plus_block_minus_1_div_block"], 1
-                                    ),
+                                    turns=lambda d: d["n_plus_block_minus_1_div_block"],
                                 ),
                             ),
                         ),
@@ -779,21 +777,17 @@ _CUMSUM_ROWS = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n_plus_block_minus_1_div_block"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(
-                                                        d[
-                                                            "n_plus_block_minus_1_div_block"
-                                                        ],
-                                                        4096,
-                                                    ),
-                                                    1,
+                                        hostmath.minimum(
+                                            hostmath.maximum(
+                                                ceil_div(
+                                                    d["n_plus_block_minus_1_div_block"],
+                                                    4096,
                                                 ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                                1,
+                                            ),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -841,21 +835,17 @@ _CUMSUM_ROWS = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n_plus_block_minus_1_div_block"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(
-                                                        d[
-                                                            "n_plus_block_minus_1_div_block"
-                                                        ],
-                                                        4096,
-                                                    ),
-                                                    1,
+                                        hostmath.minimum(
+                                            hostmath.maximum(
+                                                ceil_div(
+                                                    d["n_plus_block_minus_1_div_block"],
+                                                    4096,
                                                 ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                                1,
+                                            ),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -941,9 +931,7 @@ _CUMSUM_ROWS = Kernel(
                                         d["m"] * d["n_plus_block_minus_1_div_block"],
                                         256,
                                     ),
-                                    turns=lambda d: ceil_div(
-                                        d["n_plus_block_minus_1_div_block"], 1
-                                    ),
+                                    turns=lambda d: d["n_plus_block_minus_1_div_block"],
                                 ),
                             ),
                         ),

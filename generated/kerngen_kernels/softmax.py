@@ -142,15 +142,11 @@ _SOFTMAX = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -183,15 +179,11 @@ _SOFTMAX = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -240,9 +232,7 @@ _SOFTMAX = Kernel(
                                     "softmax.softmax.rows_lanes1024_subgroups1",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 3,
                                 ),
                             ),
                         ),
@@ -253,9 +243,7 @@ _SOFTMAX = Kernel(
                                     "softmax.softmax.rows_lanes1024_subgroups1.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 3,
                                 ),
                             ),
                         ),
@@ -276,9 +264,7 @@ _SOFTMAX = Kernel(
                                     "softmax.softmax.rows.edge_upto16",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 3,
                                 ),
                             ),
                         ),
@@ -356,9 +342,7 @@ _SOFTMAX = Kernel(
                                     "softmax.softmax.rows",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 3,
                                 ),
                             ),
                         ),
@@ -402,9 +386,7 @@ _SOFTMAX = Kernel(
                                     "softmax.softmax.rows.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 3,
                                 ),
                             ),
                         ),
@@ -439,15 +421,11 @@ _SOFTMAX = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -484,15 +462,11 @@ _SOFTMAX = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -689,15 +663,11 @@ _SOFTMAX_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -734,15 +704,11 @@ _SOFTMAX_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -784,8 +750,7 @@ _SOFTMAX_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 2,
                                 ),
                             ),
                         ),
@@ -800,8 +765,7 @@ _SOFTMAX_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 2,
                                 ),
                             ),
                         ),
@@ -826,8 +790,7 @@ _SOFTMAX_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 2,
                                 ),
                             ),
                         ),
@@ -933,8 +896,7 @@ _SOFTMAX_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 2,
                                 ),
                             ),
                         ),
@@ -994,8 +956,7 @@ _SOFTMAX_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 2,
                                 ),
                             ),
                         ),
@@ -1177,15 +1138,11 @@ _LOG_SOFTMAX = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1218,15 +1175,11 @@ _LOG_SOFTMAX = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1275,9 +1228,7 @@ _LOG_SOFTMAX = Kernel(
                                     "softmax.log_softmax.rows_lanes1024_subgroups1",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 3,
                                 ),
                             ),
                         ),
@@ -1288,9 +1239,7 @@ _LOG_SOFTMAX = Kernel(
                                     "softmax.log_softmax.rows_lanes1024_subgroups1.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 3,
                                 ),
                             ),
                         ),
@@ -1311,9 +1260,7 @@ _LOG_SOFTMAX = Kernel(
                                     "softmax.log_softmax.rows.edge_upto16",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 3,
                                 ),
                             ),
                         ),
@@ -1391,9 +1338,7 @@ _LOG_SOFTMAX = Kernel(
                                     "softmax.log_softmax.rows",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 3,
                                 ),
                             ),
                         ),
@@ -1437,9 +1382,7 @@ _LOG_SOFTMAX = Kernel(
                                     "softmax.log_softmax.rows.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 3,
                                 ),
                             ),
                         ),
@@ -1474,15 +1417,11 @@ _LOG_SOFTMAX = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1519,15 +1458,11 @@ _LOG_SOFTMAX = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1720,15 +1655,11 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1761,15 +1692,11 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1826,8 +1753,7 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 2,
                                 ),
                             ),
                         ),
@@ -1842,8 +1768,7 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 2,
                                 ),
                             ),
                         ),
@@ -1868,8 +1793,7 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 2,
                                 ),
                             ),
                         ),
@@ -1975,8 +1899,7 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 2,
                                 ),
                             ),
                         ),
@@ -2036,8 +1959,7 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
                                         Binding("dx", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 2,
                                 ),
                             ),
                         ),
@@ -2217,15 +2139,11 @@ _LOGSUMEXP = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -2258,15 +2176,11 @@ _LOGSUMEXP = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -2315,8 +2229,7 @@ _LOGSUMEXP = Kernel(
                                     "softmax.logsumexp.rows_lanes1024_subgroups1",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 2,
                                 ),
                             ),
                         ),
@@ -2327,8 +2240,7 @@ _LOGSUMEXP = Kernel(
                                     "softmax.logsumexp.rows_lanes1024_subgroups1.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 2,
                                 ),
                             ),
                         ),
@@ -2349,8 +2261,7 @@ _LOGSUMEXP = Kernel(
                                     "softmax.logsumexp.rows.edge_upto16",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 2,
                                 ),
                             ),
                         ),
@@ -2428,8 +2339,7 @@ _LOGSUMEXP = Kernel(
                                     "softmax.logsumexp.rows",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 2,
                                 ),
                             ),
                         ),
@@ -2473,8 +2383,7 @@ _LOGSUMEXP = Kernel(
                                     "softmax.logsumexp.rows.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 2,
                                 ),
                             ),
                         ),
@@ -2509,15 +2418,11 @@ _LOGSUMEXP = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -2558,15 +2463,11 @@ _LOGSUMEXP = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(

@@ -154,15 +154,11 @@ _ROW_MEAN = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -195,15 +191,11 @@ _ROW_MEAN = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -272,7 +264,7 @@ _ROW_MEAN = Kernel(
                                     "statistics.row_mean.rows.edge_upto16",
                                     (Binding("x"), Binding("average", writes=True)),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"],
                                 ),
                             ),
                         ),
@@ -524,15 +516,11 @@ _ROW_VARIANCE = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -565,15 +553,11 @@ _ROW_VARIANCE = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -622,8 +606,7 @@ _ROW_VARIANCE = Kernel(
                                     "statistics.row_variance.rows_lanes1024_subgroups1",
                                     (Binding("x"), Binding("variance", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 2,
                                 ),
                             ),
                         ),
@@ -634,8 +617,7 @@ _ROW_VARIANCE = Kernel(
                                     "statistics.row_variance.rows_lanes1024_subgroups1.edge",
                                     (Binding("x"), Binding("variance", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 2,
                                 ),
                             ),
                         ),
@@ -656,8 +638,7 @@ _ROW_VARIANCE = Kernel(
                                     "statistics.row_variance.rows.edge_upto16",
                                     (Binding("x"), Binding("variance", writes=True)),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 2,
                                 ),
                             ),
                         ),
@@ -735,8 +716,7 @@ _ROW_VARIANCE = Kernel(
                                     "statistics.row_variance.rows",
                                     (Binding("x"), Binding("variance", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 2,
                                 ),
                             ),
                         ),
@@ -780,8 +760,7 @@ _ROW_VARIANCE = Kernel(
                                     "statistics.row_variance.rows.edge",
                                     (Binding("x"), Binding("variance", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 2,
                                 ),
                             ),
                         ),
@@ -816,15 +795,11 @@ _ROW_VARIANCE = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -864,15 +839,11 @@ _ROW_VARIANCE = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1041,15 +1012,11 @@ _STANDARDIZE = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1082,15 +1049,11 @@ _STANDARDIZE = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1139,9 +1102,7 @@ _STANDARDIZE = Kernel(
                                     "statistics.standardize.rows_lanes1024_subgroups1",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384)
-                                    + ceil_div(d["n"], 16384),
+                                    turns=lambda d: ceil_div(d["n"], 16384) * 3,
                                 ),
                             ),
                         ),
@@ -1152,9 +1113,7 @@ _STANDARDIZE = Kernel(
                                     "statistics.standardize.rows_lanes1024_subgroups1.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192)
-                                    + ceil_div(d["n"], 8192),
+                                    turns=lambda d: ceil_div(d["n"], 8192) * 3,
                                 ),
                             ),
                         ),
@@ -1175,9 +1134,7 @@ _STANDARDIZE = Kernel(
                                     "statistics.standardize.rows.edge_upto16",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1)
-                                    + ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"] * 3,
                                 ),
                             ),
                         ),
@@ -1255,9 +1212,7 @@ _STANDARDIZE = Kernel(
                                     "statistics.standardize.rows",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096)
-                                    + ceil_div(d["n"], 4096),
+                                    turns=lambda d: ceil_div(d["n"], 4096) * 3,
                                 ),
                             ),
                         ),
@@ -1301,9 +1256,7 @@ _STANDARDIZE = Kernel(
                                     "statistics.standardize.rows.edge",
                                     (Binding("x"), Binding("y", writes=True)),
                                     groups=lambda d: d["m"],
-                                    turns=lambda d: ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048)
-                                    + ceil_div(d["n"], 2048),
+                                    turns=lambda d: ceil_div(d["n"], 2048) * 3,
                                 ),
                             ),
                         ),
@@ -1338,15 +1291,11 @@ _STANDARDIZE = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -1386,15 +1335,11 @@ _STANDARDIZE = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -1624,15 +1569,11 @@ _COVARIANCE = Kernel(
                                     * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(
                                         d["m"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["m"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 16
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["m"], 256), 1),
+                                            256,
+                                        )
+                                        * 16,
                                     ),
                                 ),
                                 Dispatch(
@@ -1666,15 +1607,11 @@ _COVARIANCE = Kernel(
                                     * ceil_div(d["n"], 64),
                                     turns=lambda d: ceil_div(
                                         d["m"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["m"], 256), 1
-                                                ),
-                                                256,
-                                            )
-                                            * 4
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["m"], 256), 1),
+                                            256,
+                                        )
+                                        * 4,
                                     ),
                                 ),
                                 Dispatch(
@@ -1761,23 +1698,16 @@ _COVARIANCE = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["m"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["m"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 64
-                                            ),
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["m"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 64,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "statistics.covariance.c.gemv.finish",
@@ -1809,23 +1739,16 @@ _COVARIANCE = Kernel(
                                     * hostmath.minimum(
                                         hostmath.maximum(ceil_div(d["m"], 512), 1), 256
                                     )
-                                    * ceil_div(d["n"], 64)
-                                    * 1,
-                                    turns=lambda d: (
-                                        ceil_div(
-                                            d["m"],
-                                            (
-                                                hostmath.minimum(
-                                                    hostmath.maximum(
-                                                        ceil_div(d["m"], 512), 1
-                                                    ),
-                                                    256,
-                                                )
-                                                * 16
-                                            ),
+                                    * ceil_div(d["n"], 64),
+                                    turns=lambda d: ceil_div(
+                                        d["m"],
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["m"], 512), 1),
+                                            256,
                                         )
-                                        + 3
-                                    ),
+                                        * 16,
+                                    )
+                                    + 3,
                                 ),
                                 Dispatch(
                                     "statistics.covariance.c.gemv.finish",
@@ -1861,7 +1784,6 @@ _COVARIANCE = Kernel(
                             "aligned",
                             when=lambda d: d["m"] % 16 == 0
                             and d["n"] % 4 == 0
-                            and d["m"] % 4 == 0
                             and d["m"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -1896,7 +1818,6 @@ _COVARIANCE = Kernel(
                             "aligned",
                             when=lambda d: d["m"] % 16 == 0
                             and d["n"] % 4 == 0
-                            and d["m"] % 4 == 0
                             and d["m"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -2078,7 +1999,7 @@ _HISTOGRAM = Kernel(
                     variants=(
                         Variant(
                             "aligned",
-                            when=lambda d: (d["n"]) % 4 == 0,
+                            when=lambda d: d["n"] % 4 == 0,
                             dispatches=(
                                 Dispatch(
                                     "statistics.histogram.bin.map",
@@ -2124,15 +2045,11 @@ _HISTOGRAM = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -2165,15 +2082,11 @@ _HISTOGRAM = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -2242,7 +2155,7 @@ _HISTOGRAM = Kernel(
                                     "statistics.histogram.counts.rows.edge_upto16",
                                     (Binding("counts", writes=True), Binding("bin")),
                                     groups=lambda d: ceil_div(d["bins_length"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"],
                                 ),
                             ),
                         ),
@@ -2510,15 +2423,11 @@ _BINCOUNT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -2551,15 +2460,11 @@ _BINCOUNT = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -2628,7 +2533,7 @@ _BINCOUNT = Kernel(
                                     "statistics.bincount.rows.edge_upto16",
                                     (Binding("x"), Binding("counts", writes=True)),
                                     groups=lambda d: ceil_div(d["bins_length"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"],
                                 ),
                             ),
                         ),
@@ -3055,15 +2960,11 @@ _COSINE_SIMILARITY = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -3100,15 +3001,11 @@ _COSINE_SIMILARITY = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -3190,7 +3087,7 @@ _COSINE_SIMILARITY = Kernel(
                                         Binding("y", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"],
                                 ),
                             ),
                         ),
@@ -3387,15 +3284,11 @@ _COSINE_SIMILARITY = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -3431,15 +3324,11 @@ _COSINE_SIMILARITY = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -3488,15 +3377,11 @@ _COSINE_SIMILARITY = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 1024
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 1024,
                                     ),
                                 ),
                                 Dispatch(
@@ -3534,15 +3419,11 @@ _COSINE_SIMILARITY = Kernel(
                                     ),
                                     turns=lambda d: ceil_div(
                                         d["n"],
-                                        (
-                                            hostmath.minimum(
-                                                hostmath.maximum(
-                                                    ceil_div(d["n"], 4096), 1
-                                                ),
-                                                1024,
-                                            )
-                                            * 256
-                                        ),
+                                        hostmath.minimum(
+                                            hostmath.maximum(ceil_div(d["n"], 4096), 1),
+                                            1024,
+                                        )
+                                        * 256,
                                     ),
                                 ),
                                 Dispatch(
@@ -3716,7 +3597,7 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
                                         Binding("d", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"] * d["k"], 256),
-                                    turns=lambda d: ceil_div(d["n"], 1),
+                                    turns=lambda d: d["n"],
                                 ),
                             ),
                         ),
@@ -3900,7 +3781,6 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
                             "aligned",
                             when=lambda d: d["n"] % 16 == 0
                             and d["k"] % 4 == 0
-                            and d["n"] % 4 == 0
                             and d["n"] > 0,
                             dispatches=(
                                 Dispatch(
@@ -3943,7 +3823,6 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
                             "aligned",
                             when=lambda d: d["n"] % 16 == 0
                             and d["k"] % 4 == 0
-                            and d["n"] % 4 == 0
                             and d["n"] > 0,
                             dispatches=(
                                 Dispatch(

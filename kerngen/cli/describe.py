@@ -13,6 +13,7 @@ from kerngen.ir.reads import tensors_read
 from kerngen.ir.stages import StagedKernel, Write, computed_by
 from kerngen.layout.struct import uniform_layout
 from kerngen.layout.types import StructLayout
+from kerngen.plan.text import guard_text, to_text
 from kerngen.schedule.costs import bytes_moved, operations, show_polynomial
 from kerngen.schedule.program import (
     KernelProgram,
@@ -226,13 +227,13 @@ def _name(node: DimValue | UniformValue) -> str:
 
 def _variant(variant: Variant) -> VariantData:
     shaders = [_shader(shader) for shader in variant.shaders]
-    return {"name": variant.name, "when": variant.when, "shaders": shaders}
+    return {"name": variant.name, "when": guard_text(variant.when), "shaders": shaders}
 
 
 def _shader(shader: Shader) -> ShaderData:
     return {
         "file": f"{shader.stem}.wgsl",
-        "groups": shader.groups,
+        "groups": to_text(shader.groups),
         "workgroup_size": shader.workgroup_size,
         "workgroup_bytes": shader.workgroup_bytes,
         "subgroups": shader.subgroups,

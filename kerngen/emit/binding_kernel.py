@@ -8,7 +8,7 @@ from typing import final
 
 from kerngen.emit.functions import FunctionInfo
 from kerngen.emit.host_expr import HostPrinter
-from kerngen.emit.host_text import host_lambda
+from kerngen.emit.host_text import guard_lambda, size_lambda
 from kerngen.emit.python_code import quoted, tuple_text
 from kerngen.emit.python_names import ModuleNames
 from kerngen.emit.signature import element_name, parameter_element
@@ -17,6 +17,7 @@ from kerngen.ir.affine import as_literal
 from kerngen.ir.nodes import DimValue, Expr, Extent, Role, Tensor, UniformValue
 from kerngen.ir.subscript_checks import Gather, RangeCheck, checks_of
 from kerngen.layout.struct import uniform_layout
+from kerngen.plan.size import ALWAYS, ZERO
 from kerngen.schedule.program import (
     KernelProgram,
     ScheduledStage,
@@ -171,8 +172,8 @@ class KernelPrinter:
     def _write_variant(self, variant: Variant) -> None:
         with self._writer.block("Variant(", "),"):
             self._writer.line(f'"{variant.name}",')
-            if variant.when:
-                self._writer.line(f"when={host_lambda(variant.when)},")
+            if variant.when != ALWAYS:
+                self._writer.line(f"when={guard_lambda(variant.when)},")
             with self._writer.block("dispatches=(", "),"):
                 for shader in variant.shaders:
                     self._write_dispatch(shader)
@@ -186,11 +187,11 @@ class KernelPrinter:
         with self._writer.block("Dispatch(", "),"):
             self._writer.line(f'"{shader.stem}",')
             self._writer.line(f"{bindings},")
-            self._writer.line(f"groups={host_lambda(shader.groups)},")
-            if shader.turns:
-                self._writer.line(f"turns={host_lambda(shader.turns)},")
-            if shader.terms:
-                self._writer.line(f"terms={host_lambda(shader.terms)},")
+            self._writer.line(f"groups={size_lambda(shader.groups)},")
+            if shader.trips != ZERO:
+                self._writer.line(f"turns={size_lambda(shader.trips)},")
+            if shader.terms != ZERO:
+                self._writer.line(f"terms={size_lambda(shader.terms)},")
             if not shader.uses_uniform:
                 self._writer.line("uses_uniform=False,")
 
@@ -230,4 +231,4 @@ class KernelPrinter:
 
 
 def _scratch(scratch: Scratch) -> str:
-    return f'Scratch("{scratch.name}", {host_lambda(scratch.length)})'
+    return f'Scratch("{scratch.name}", {size_lambda(scratch.length)})'

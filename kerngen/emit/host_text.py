@@ -1,22 +1,24 @@
-"""Host expressions that come as Python text: group counts and variants' conditions."""
+"""Sizes and guards as functions of generated modules: workgroup counts, conditions."""
 
 from __future__ import annotations
 
-import re
+from typing import Final
 
-_FUNCTIONS = {
-    "ceil_div": "ceil_div",
-    "max": "hostmath.maximum",
-    "min": "hostmath.minimum",
-    "parts": "hostmath.parts",
-}
-"""What such a text may call, and where a generated module finds it.
+from kerngen.plan.size import Guard, Size
+from kerngen.plan.text import TextPrinter
 
-A kernel may be named `max`: the module's own name would hide Python's.
-"""
+_PYTHON: Final = TextPrinter(
+    symbol=lambda name: f'd["{name}"]',
+    functions={"max": "hostmath.maximum", "min": "hostmath.minimum"},
+)
+"""A kernel may be named `max`: the module's own name would hide Python's."""
 
 
-def host_lambda(text: str) -> str:
+def size_lambda(size: Size) -> str:
     """Return a function of the dims `d`."""
-    called = re.sub(r"\b(\w+)(?=\()", lambda match: _FUNCTIONS[match[1]], text)
-    return f"lambda d: {called}"
+    return f"lambda d: {_PYTHON.size(size)}"
+
+
+def guard_lambda(guard: Guard) -> str:
+    """Return a condition on the dims `d`."""
+    return f"lambda d: {_PYTHON.guard(guard)}"

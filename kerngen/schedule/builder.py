@@ -11,6 +11,7 @@ from kerngen.ir.stages import Write
 from kerngen.ir.types import Scalar, Storage, ValueType
 from kerngen.layout.rules import Space
 from kerngen.layout.types import Laid, lay_out
+from kerngen.plan.size import ZERO, Size
 from kerngen.schedule.program import Binding, Shader
 from kerngen.schedule.task import Task
 from kerngen.shader import declarations as wgsl
@@ -247,12 +248,12 @@ class ShaderBuilder:
         self,
         body: list[t.Stmt],
         *,
-        groups: str,
+        groups: Size,
         workgroup_size: int,
         summary: str,
         variant: str = "",
-        terms: str = "",
-        turns: str = "",
+        terms: Size = ZERO,
+        trips: Size = ZERO,
     ) -> Shader:
         """Return the shader whose entry point has `body`."""
         known = (self.workgroup, self.grid, self.lane, *self._subgroup)
@@ -276,7 +277,7 @@ class ShaderBuilder:
             groups=groups,
             workgroup_size=workgroup_size,
             terms=terms,
-            turns=turns,
+            trips=trips,
             subgroups=bool(self._subgroup),
             workgroup_bytes=sum(
                 d.size

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kerngen.ir.nodes import Reduce
+from kerngen.plan.size import ALWAYS, NEVER, Guard, Size, ceil_div
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.cooperation import (
     Take,
@@ -23,10 +24,11 @@ from kerngen.schedule.identities import accumulate, identity, in_pairs
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, start_invocation, unravel
 from kerngen.schedule.program import Scratch, Shader, Variant
+from kerngen.schedule.sizes import all_divisible, domain_size, extent_size, to_wgsl
 from kerngen.schedule.split import Split
 from kerngen.schedule.steps import last_extents, tensors_in_runs, write_steps
-from kerngen.schedule.task import Task, host_extent, host_multiple, host_product
-from kerngen.schedule.trips import loop_turns, nested_turns
+from kerngen.schedule.task import Task
+from kerngen.schedule.trips import loop_trips, nested_trips
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
@@ -59,14 +61,14 @@ def by_column_width(
     column, body = task.domain[-1], (reduction_of(task).body,)
     names = tensors_in_runs(body, column)
     extents = [column.extent, *last_extents(task.stage, body, names)]
-    when = host_multiple(extents, LANES) if names else None
-    if when is not None:
+    when = all_divisible(extents, LANES) if names else NEVER
+    if when != NEVER:
         yield _variant(task, "aligned", when, first(names))
-    yield _variant(task, "edge", "", first(set()))
+    yield _variant(task, "edge", ALWAYS, first(set()))
 
 
-def _variant(task: Task, name: str, when: str, first: Shader) -> Variant:
-    length = f"{host_product(task.domain)} * {split_of(task).host_count}"
+def _variant(task: Task, name: str, when: Guard, first: Shader) -> Variant:
+    length = domain_size(task.domain) * split_of(task).count
     scratch = Scratch(task.scratch_name("parts"), length)
     finish = finish_shader(task, split_of(task))
     return Variant(name, when, (first, finish), (scratch,))
@@ -91,10 +93,10 @@ def _parts_shader(task: Task, names: set[str]) -> Shader:
     count, group, blocks, slice_ = (
         t.Ident(shader.fresh(name)) for name in ("count", "group", "blocks", "slice")
     )
-    needed = (shader.extent(column.extent) + (COLUMNS - 1)) // COLUMNS
+    columns = ceil_div(extent_size(column.extent), COLUMNS)
     body: list[t.Stmt] = [
-        t.Let(count.name, split.count(shader)),
-        t.Let(blocks.name, needed),
+        t.Let(count.name, to_wgsl(split.count, shader)),
+        t.Let(blocks.name, to_wgsl(columns, shader)),
         t.Let(group.name, linear_group(shader)),
         t.If(
             group >= shader.size(tuple(outer)) * count * blocks,
@@ -122,26 +124,24 @@ def _parts_shader(task: Task, names: set[str]) -> Shader:
     place = (line * shader.extent(column.extent) + at[column]) // width
     store = parts.store(place, shared[shader.lane])
     body.append(t.If(t.all_of(slice_.equals(0), inside), (store,)))
-    rows = f"{host_product(tuple(outer))} * " if outer else ""
-    columns = f"ceil_div({host_extent(column.extent)}, {COLUMNS})"
     return shader.finish(
         body,
-        groups=f"{rows}{split.host_count} * {columns}",
+        groups=domain_size(outer) * split.count * columns,
         workgroup_size=LANES_PER_GROUP,
         summary=(
             f"first of two dispatches: a part of {COLUMNS} columns per workgroup, "
             f"in {slices} slices."
         ),
         variant="" if names else "edge",
-        turns=loop_turns(task, {reduce: slice_turns(task, slices)}),
+        trips=loop_trips(task, {reduce: slice_trips(task, slices)}),
     )
 
 
-def slice_turns(task: Task, slices: int) -> str:
-    """Return how often the loops of a slice turn."""
+def slice_trips(task: Task, slices: int) -> Size:
+    """Return the trips of the loops of a slice."""
     first, *rest = reduction_of(task).indices
-    shared = f"({split_of(task).host_count} * {slices})"
-    return nested_turns(f"ceil_div({host_extent(first.extent)}, {shared})", tuple(rest))
+    own = ceil_div(extent_size(first.extent), split_of(task).count * slices)
+    return nested_trips(own, tuple(rest))
 
 
 def _accumulate(
@@ -203,7 +203,7 @@ def finish_shader(task: Task, split: Split) -> Shader:
         return accumulate(reduce.kind, total, in_pairs(reduce.kind, values))
 
     body += [
-        t.Let(count.name, split.count(shader)),
+        t.Let(count.name, to_wgsl(split.count, shader)),
         t.Let(first.name, row * count * columns + at[column]),
         t.Var(total.name, identity(reduce.kind, reduce.type)),
         t.count_up(part.name, 0, in_fours, AT_ONCE, take(AT_ONCE)),
@@ -214,9 +214,9 @@ def finish_shader(task: Task, split: Split) -> Shader:
     write_steps(lowerer, task.stage)
     return shader.finish(
         body,
-        groups=f"ceil_div({host_product(task.domain)}, {FINISH_SIZE})",
+        groups=ceil_div(domain_size(task.domain), FINISH_SIZE),
         workgroup_size=FINISH_SIZE,
         summary="second of two dispatches: the parts together.",
         variant="finish",
-        turns=loop_turns(task, {reduce: split.host_count}),
+        trips=loop_trips(task, {reduce: split.count}),
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, final
 
 from kerngen.ir.nodes import Index
+from kerngen.plan.size import ALWAYS, NEVER, ONE, Guard, Size, ceil_div
 from kerngen.schedule.addresses import row_major
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.columnwise import MAX_PARTS, finish_shader
@@ -29,10 +30,11 @@ from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import EVERYWHERE_BYTES, Scratch, Shader, Variant
 from kerngen.schedule.row_block import RowBlock, suffix
+from kerngen.schedule.sizes import all_divisible, domain_size, extent_size, to_wgsl
 from kerngen.schedule.split import Split
 from kerngen.schedule.steps import last_extents, tensors_in_runs, vector_tensors
-from kerngen.schedule.task import Task, host_extent, host_multiple, host_product
-from kerngen.schedule.trips import loop_turns, nested_turns
+from kerngen.schedule.task import Task
+from kerngen.schedule.trips import loop_trips, nested_trips
 from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import tree as t
 
@@ -52,7 +54,7 @@ class _Reading:
     """How a variant reads: which tensors as vectors, and whether terms come in fours."""
 
     name: str
-    when: str
+    when: Guard
     names: frozenset[str]
     in_fours: bool
 
@@ -65,7 +67,7 @@ def lower_columnwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
         if split is None:
             yield Variant(reading.name, reading.when, (first,))
             continue
-        length = f"{host_product(task.domain)} * {split.host_count}"
+        length = domain_size(task.domain) * split.count
         scratch = Scratch(task.scratch_name("parts"), length)
         shaders = (first, finish_shader(task, split))
         yield Variant(reading.name, reading.when, shaders, (scratch,))
@@ -101,15 +103,15 @@ def _readings(task: Task, found: Contraction, *, one_part: bool) -> Iterator[_Re
         extents = [column.extent, *last_extents(stage, values, right)]
         left = tensors_in_runs((found.left,), over)
         along = last_extents(stage, body, left)
-        both = host_multiple([*extents, *along], LANES)
-        alone = host_multiple(extents, LANES)
+        both = all_divisible([*extents, *along], LANES)
+        alone = all_divisible(extents, LANES)
         in_fours = over.extent in along
-        if both is not None:
+        if both != NEVER:
             names = frozenset(right | left)
             yield _Reading("aligned", both, names, in_fours)
-        if alone is not None and alone != both:
+        if alone not in (NEVER, both):
             yield _Reading("columns", alone, frozenset(right), False)
-    yield _Reading("edge", "", frozenset(), False)
+    yield _Reading("edge", ALWAYS, frozenset(), False)
 
 
 @final
@@ -151,16 +153,14 @@ class _Columnwise:
         inside = at[self.column] < self._extent
         self._accumulate(at, inside)
         self._join(at, inside)
-        batch = f"{host_product(self.batch)} * " if self.batch else ""
-        parts = f"{self.split.host_count} * " if self.split else ""
-        columns = f"ceil_div({host_extent(self.column.extent)}, {self.columns})"
+        parts = domain_size(self.batch) * self._part_count
         return self.builder.finish(
             self.body,
-            groups=f"{batch}{parts}{columns} * {self.block.host_needed}",
+            groups=parts * self._column_blocks * self.block.needed,
             workgroup_size=self.lanes,
             summary=self._summary(),
             variant={"aligned": ""}.get(self.reading.name, self.reading.name),
-            turns=loop_turns(self.task, {self.reduce: self._turns()}),
+            trips=loop_trips(self.task, {self.reduce: self._trips()}),
         )
 
     def _summary(self) -> str:
@@ -168,13 +168,20 @@ class _Columnwise:
         what = f"{self.columns} columns per workgroup, in {self.slices} slices{rows}."
         return f"first of two dispatches: a part of {what}" if self.split else what
 
-    def _turns(self) -> str:
-        """Return how often the loops of a slice turn: they end with a few single terms."""
+    def _trips(self) -> Size:
+        """Return the trips of the loops of a slice, which end with a few single terms."""
         first, *rest = self.reduce.indices
-        parts = self.split.host_count if self.split else "1"
-        shared = f"({parts} * {self.slices * TERMS})"
-        own = f"(ceil_div({host_extent(first.extent)}, {shared}) + {TERMS - 1})"
-        return nested_turns(own, tuple(rest))
+        shared = self._part_count * (self.slices * TERMS)
+        own = ceil_div(extent_size(first.extent), shared) + (TERMS - 1)
+        return nested_trips(own, tuple(rest))
+
+    @property
+    def _part_count(self) -> Size:
+        return self.split.count if self.split else ONE
+
+    @property
+    def _column_blocks(self) -> Size:
+        return ceil_div(extent_size(self.column.extent), self.columns)
 
     @property
     def _extent(self) -> t.Expr:
@@ -187,14 +194,13 @@ class _Columnwise:
         body.append(t.Let(group.name, linear_group(s)))
         if self.split:
             self.parts = t.Ident(s.fresh("count"))
-            body.append(t.Let(self.parts.name, self.split.count(s)))
-        needed = (self._extent + (self.columns - 1)) // self.columns
-        body.append(t.Let(across.name, needed))
+            body.append(t.Let(self.parts.name, to_wgsl(self.split.count, s)))
+        body.append(t.Let(across.name, to_wgsl(self._column_blocks, s)))
         blocks: t.Expr = t.ONE
         line: t.Expr = group
         if self.block.row is not None:
             blocks = t.Ident(s.fresh("blocks"))
-            body.append(t.Let(blocks.name, self.block.needed))
+            body.append(t.Let(blocks.name, to_wgsl(self.block.needed, s)))
             line = group // blocks
         size = s.size(self.batch) * self.parts * across * blocks
         body += [

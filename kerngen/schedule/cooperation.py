@@ -16,11 +16,13 @@ from kerngen.ir.stages import Define
 from kerngen.ir.types import ValueType
 from kerngen.layout.rules import Space, round_up
 from kerngen.layout.types import lay_out
+from kerngen.plan.size import ZERO, Size
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.identities import accumulate, across, combine
 from kerngen.schedule.lowering import Lowerer
+from kerngen.schedule.sizes import domain_size
 from kerngen.schedule.steps import write_steps
-from kerngen.schedule.task import Task, host_product
+from kerngen.schedule.task import Task
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
@@ -74,12 +76,12 @@ def into(total: t.Ident, reduce: Reduce, width: int) -> Take:
     return take
 
 
-def counted_terms(reduce: Reduce) -> str:
-    """Return the Python text of what a counter of all terms reaches.
+def counted_terms(reduce: Reduce) -> Size:
+    """Return what a counter of all terms counts up to, where that may overflow.
 
-    One index alone is no longer than an axis, which cannot overflow.
+    One index alone is no longer than an axis, which can't.
     """
-    return host_product(reduce.indices) if len(reduce.indices) > 1 else ""
+    return domain_size(reduce.indices) if len(reduce.indices) > 1 else ZERO
 
 
 def own_total(reduce: Reduce, total: t.Ident, width: int) -> t.Expr:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kerngen.ir.nodes import Extent, Index
+from kerngen.ir.nodes import Index
+from kerngen.plan.size import ALWAYS, NEVER, Guard, all_of, compare, divides
 from kerngen.schedule.contraction import (
     Contraction,
     contraction_of,
@@ -21,18 +22,9 @@ from kerngen.schedule.gemm_parts import (
 )
 from kerngen.schedule.gemm_shader import GemmShader, wide_tensors
 from kerngen.schedule.program import Scratch, Variant
-from kerngen.schedule.steps import (
-    last_extents,
-    vector_tensors,
-)
-from kerngen.schedule.task import (
-    Options,
-    Task,
-    host_extent,
-    host_multiple,
-    host_product,
-    host_whole,
-)
+from kerngen.schedule.sizes import all_divisible, domain_size, extent_size
+from kerngen.schedule.steps import last_extents, vector_tensors
+from kerngen.schedule.task import Options, Task
 from kerngen.schedule.tiling import VECTOR, Tiling, tiling_of
 
 
@@ -61,17 +53,17 @@ def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
     """Yield a variant for whole vectors and turns, and one for any size."""
     tiling = tiling_of(options)
     when = _whole_vectors(task, tiling)
-    if when is not None:
+    if when != NEVER:
         yield _variant(task, tiling, "aligned", when)
-    yield _variant(task, tiling, "edge", "")
+    yield _variant(task, tiling, "edge", ALWAYS)
 
 
-def _variant(task: Task, tiling: Tiling, name: str, when: str) -> Variant:
+def _variant(task: Task, tiling: Tiling, name: str, when: Guard) -> Variant:
     shader = GemmShader(task, tiling, whole=name == "aligned").shader()
     if tiling.split == 1:
         return Variant(name, when, (shader,))
     split = TermSplit(task, tiling)
-    length = f"{host_product(task.domain)} * {split.host_count} * {split.host_join}"
+    length = split.if_joined(domain_size(task.domain) * split.count)
     scratch = Scratch(task.scratch_name("parts"), length)
     joined = joining_shader(task, tiling, wide=name == "aligned")
     return Variant(name, when, (shader, joined), (scratch,))
@@ -83,8 +75,8 @@ def _axes(found: Contraction, row: Index) -> Iterator[Index | None]:
         yield memory_axis(factor, found.last, own)
 
 
-def _whole_vectors(task: Task, tiling: Tiling) -> str | None:
-    """Return the Python text of "every vector and turn is whole"; None if it never is.
+def _whole_vectors(task: Task, tiling: Tiling) -> Guard:
+    """Return the condition that every vector and turn is whole.
 
     Vectors end where the last of several indices does, which is soon in windows: whole
     turns of those would gain nothing.
@@ -92,25 +84,15 @@ def _whole_vectors(task: Task, tiling: Tiling) -> str | None:
     found, row = product_of(task)
     axes = list(_axes(found, row))
     if len(found.over) > 1 and not all(axes):
-        return None
+        return NEVER
     column = found.column
     names = vector_tensors(task.stage, task.values, column)
     names |= wide_tensors(found, row)
     widths = last_extents(task.stage, task.values, names)
     terms = tuple(index.extent for index in found.over)
     sides = (column.extent, *((row.extent,) if row in axes else ()))
-    parts = [
-        host_whole(found.over, tiling.k),
-        host_multiple(
-            [*sides, *(w for w in (*terms[-1:], *widths) if w not in sides)], VECTOR
-        ),
-        *map(_is_positive, terms),
-    ]
-    if None in parts:
-        return None
-    return " and ".join(part for part in parts if part)
-
-
-def _is_positive(extent: Extent) -> str:
-    """Return the Python text of it; nothing where it is known, as of literals."""
-    return f"{host_extent(extent)} > 0" if isinstance(extent, str) else ""
+    return all_of(
+        divides(tiling.k, domain_size(found.over)),
+        all_divisible((*sides, *terms[-1:], *widths), VECTOR),
+        *(compare(">", extent_size(extent), 0) for extent in terms),
+    )

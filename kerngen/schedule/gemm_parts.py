@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from kerngen.ir.nodes import Index
+from kerngen.plan.size import Size, ceil_div, compare, maximum, minimum, select
 from kerngen.schedule.addresses import row_major
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.contraction import product_of
@@ -20,10 +21,11 @@ from kerngen.schedule.identities import accumulate, identity
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import start_invocation, unravel
 from kerngen.schedule.program import Shader
+from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
 from kerngen.schedule.steps import vector_tensors, write_steps
-from kerngen.schedule.task import Task, host_extent, host_product
+from kerngen.schedule.task import Task
 from kerngen.schedule.tiling import Tiling
-from kerngen.schedule.trips import loop_turns
+from kerngen.schedule.trips import loop_trips
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
@@ -38,17 +40,8 @@ JOIN_SIZE: Final = 64
 
 @final
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """What a shader calls the number of parts, and the number of terms of each."""
-
-    count: t.Expr
-    terms: t.Expr
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class TermSplit:
-    """How the terms of a product are cut: the shader and the host agree."""
+    """How the terms of a product are cut into parts, in whole turns of the loop."""
 
     task: Task
     tiling: Tiling
@@ -59,71 +52,78 @@ class TermSplit:
         return self.tiling.split > 1
 
     @property
-    def host_groups(self) -> str:
-        """The Python text of the number of workgroups."""
-        if not self.possible:
-            return self._host_tiles
-        return f"{self._host_tiles} * {self.host_count}"
+    def groups(self) -> Size:
+        """The number of workgroups."""
+        return self.tiles * self.count if self.possible else self.tiles
 
     @property
-    def host_count(self) -> str:
-        """The Python text of the number of parts."""
+    def tiles(self) -> Size:
+        """The number of tiles of the result."""
+        rows, columns = self.tiled_axes
+        return domain_size(self._batch) * rows * columns
+
+    @property
+    def tiled_axes(self) -> tuple[Size, Size]:
+        """How many tiles lie along the rows of the result, and along its columns."""
+        found, row = product_of(self.task)
         return (
-            f"parts({host_product(self._over)}, {self._host_tiles}, "
-            f"turn={self.tiling.k}, most={self.tiling.split}, fill={GROUPS}, "
-            f"least={LEAST_TERMS})"
+            ceil_div(extent_size(row.extent), self.tiling.m),
+            ceil_div(extent_size(found.column.extent), self.tiling.n),
         )
 
     @property
-    def host_join(self) -> str:
-        """The Python text of "there is something to join"."""
-        return f"({self.host_count} != 1)"
+    def count(self) -> Size:
+        """The number of parts: of no terms there is none."""
+        return ceil_div(self._terms, self.part_terms)
+
+    @property
+    def part_terms(self) -> Size:
+        """The number of terms of each part but the last."""
+        turns = ceil_div(ceil_div(self._terms, self.wanted), self.tiling.k)
+        return maximum(turns, 1) * self.tiling.k
+
+    @property
+    def wanted(self) -> Size:
+        """As many parts as keep a device busy, none of them too short."""
+        fill = ceil_div(GROUPS, maximum(self.tiles, 1))
+        long_enough = ceil_div(self._terms, LEAST_TERMS)
+        return maximum(minimum(fill, minimum(self.tiling.split, long_enough)), 1)
+
+    def if_joined(self, size: Size) -> Size:
+        """Return a size where a second dispatch joins the parts, else 0."""
+        return select(compare("!=", self.count, 1), size, 0)
 
     def name(
-        self, shader: ShaderBuilder, body: list[t.Stmt], tiles: t.Expr | None = None
-    ) -> Parts:
-        """Name the number of parts, and the terms of one, in whole turns."""
-        terms, k = shader.size(self._over), self.tiling.k
-        wanted, each, count = (
-            t.Ident(shader.fresh(name)) for name in ("wanted", "part_terms", "parts")
-        )
-        at_least_one = t.call("max", tiles or self._tiles(shader), 1)
-        fill = ceil_div(t.u32(GROUPS), at_least_one)
-        long_enough = ceil_div(terms, t.u32(LEAST_TERMS))
-        most = t.call("min", self.tiling.split, long_enough)
-        turns = ceil_div(ceil_div(terms, wanted), t.u32(k))
-        body += [
-            t.Let(wanted.name, t.call("max", t.call("min", fill, most), 1)),
-            t.Let(each.name, t.call("max", turns, 1) * k),
-            t.Let(count.name, ceil_div(terms, each)),
-        ]
-        return Parts(count, each)
+        self,
+        shader: ShaderBuilder,
+        body: list[t.Stmt],
+        named: Mapping[Size, t.Expr] | None = None,
+    ) -> dict[Size, t.Expr]:
+        """Write the number of parts and of a part's terms; return all that has a name.
+
+        `named` has the sizes that are variables of the shader already.
+        """
+        known = dict(named or {})
+        for name, size in (
+            ("wanted", self.wanted),
+            ("part_terms", self.part_terms),
+            ("parts", self.count),
+        ):
+            variable = t.Ident(shader.fresh(name))
+            body.append(t.Let(variable.name, to_wgsl(size, shader, known)))
+            known[size] = variable
+        return known
 
     @property
-    def _over(self) -> tuple[Index, ...]:
-        return product_of(self.task)[0].over
+    def _terms(self) -> Size:
+        return domain_size(product_of(self.task)[0].over)
 
     @property
-    def _tiled(self) -> tuple[tuple[Index, ...], Index, Index]:
-        """The indices of the domain: those of no tile, its rows' and its columns'."""
+    def _batch(self) -> tuple[Index, ...]:
+        """The indices of the domain that no tile covers."""
         found, row = product_of(self.task)
         own = (row, found.column)
-        rest = tuple(index for index in self.task.domain if index not in own)
-        return rest, row, found.column
-
-    @property
-    def _host_tiles(self) -> str:
-        batch, row, column = self._tiled
-        rows = f"ceil_div({host_extent(row.extent)}, {self.tiling.m})"
-        columns = f"ceil_div({host_extent(column.extent)}, {self.tiling.n})"
-        outer = f"{host_product(batch)} * " if batch else ""
-        return f"{outer}{rows} * {columns}"
-
-    def _tiles(self, shader: ShaderBuilder) -> t.Expr:
-        batch, row, column = self._tiled
-        rows = ceil_div(shader.extent(row.extent), t.u32(self.tiling.m))
-        columns = ceil_div(shader.extent(column.extent), t.u32(self.tiling.n))
-        return shader.size(batch) * rows * columns
+        return tuple(index for index in self.task.domain if index not in own)
 
 
 def keep_total(
@@ -152,31 +152,24 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     body, place = start_invocation(shader, JOIN_SIZE, vectors)
     at = unravel(shader, body, task.domain, place * lanes)
     split = TermSplit(task, tiling)
-    parts = split.name(shader, body)
+    parts = split.name(shader, body)[split.count]
     total, part = (t.Ident(shader.fresh(name)) for name in ("total", "part"))
     kept = shader.scratch("parts", reduce.type, written=False)
     take = accumulate(reduce.kind, total, kept.load(part * vectors + place))
     body += [
         t.Var(total.name, identity(reduce.kind, reduce.type, lanes)),
-        t.count_up(part.name, 0, parts.count, 1, take),
+        t.count_up(part.name, 0, parts, 1, take),
     ]
     vector = column if wide else None
     lowerer = Lowerer(shader, at, body, vector=vector, label=reduction_label(task))
     lowerer.reduced[reduce] = Value(total, wide=wide)
     write_steps(lowerer, task.stage)
-    elements = host_product(task.domain)
+    invocations = ceil_div(domain_size(task.domain), JOIN_SIZE * lanes)
     return shader.finish(
         body,
-        groups=f"ceil_div({elements}, {JOIN_SIZE * lanes}) * {split.host_join}",
+        groups=split.if_joined(invocations),
         workgroup_size=JOIN_SIZE,
         summary="second of two dispatches: the parts together.",
         variant="finish" if wide else "finish.edge",
-        turns=loop_turns(task, {reduce: split.host_count}),
+        trips=loop_trips(task, {reduce: split.count}),
     )
-
-
-def ceil_div(value: t.Expr, by: t.Expr) -> t.Expr:
-    """Return the shader's `value / by`, rounded up."""
-    number = t.as_int(by)
-    above = t.Binary("-", value + by, t.ONE) if number is None else value + (number - 1)
-    return above // by

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from kerngen.ir.nodes import Expr, Index
+from kerngen.plan.size import ceil_div
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.contraction import (
     Contraction,
@@ -20,25 +21,19 @@ from kerngen.schedule.contraction import (
     tile_axis,
 )
 from kerngen.schedule.cooperation import counted_terms, reduction_label, reduction_of
-from kerngen.schedule.gemm_parts import (
-    TermSplit,
-    ceil_div,
-    keep_total,
-)
+from kerngen.schedule.gemm_parts import TermSplit, keep_total
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.operand import Operand
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader
 from kerngen.schedule.register_tile import RegisterTile
+from kerngen.schedule.sizes import domain_size, to_wgsl
 from kerngen.schedule.steps import (
     tensors_in_runs,
     vector_tensors,
     write_steps,
 )
-from kerngen.schedule.task import (
-    Task,
-    host_product,
-)
+from kerngen.schedule.task import Task
 from kerngen.schedule.tiling import VECTOR, Tiling
 from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import declarations as wgsl
@@ -118,15 +113,14 @@ class GemmShader:
         self.body += [t.Blank(), *self.registers.declare()]
         self.body += [t.Blank(), *self._loop()]
         self.body += [t.Blank(), *self._finish(batch)]
-        turns = f"ceil_div({host_product(self.over)}, {t_.k})"
         return self.builder.finish(
             self.body,
-            groups=self.split.host_groups,
+            groups=self.split.groups,
             workgroup_size=t_.invocations,
             summary=self._summary(),
             variant="" if self.whole else "edge",
             terms=counted_terms(reduction_of(self.task)),
-            turns=turns,
+            trips=ceil_div(domain_size(self.over), t_.k),
         )
 
     def _summary(self) -> str:
@@ -150,10 +144,11 @@ class GemmShader:
             t.Ident(s.fresh(name)) for name in ("group", "tile_rows", "tile_columns")
         )
         tiles = s.size(self.batch) * rows * columns
+        tile_rows, tile_columns = self.split.tiled_axes
         self.body += [
             t.Let(group.name, linear_group(s)),
-            t.Let(rows.name, self._tiles(self.row, self.tiling.m)),
-            t.Let(columns.name, self._tiles(self.column, self.tiling.n)),
+            t.Let(rows.name, to_wgsl(tile_rows, s)),
+            t.Let(columns.name, to_wgsl(tile_columns, s)),
         ]
         tile = self._place_part(group, tiles)
         at = unravel(s, self.body, self.batch, tile // columns // rows)
@@ -168,15 +163,13 @@ class GemmShader:
         if not self.split.possible:
             self.body.append(t.If(group >= tiles, (t.Return(),)))
             return group
-        parts = self.split.name(s, self.body, tiles)
-        self.body.append(t.If(group >= tiles * parts.count, (t.Return(),)))
-        self.part, self.parts = self._let("part", group % parts.count), parts.count
-        self.begin = self._let("begin", self.part * parts.terms)
-        self.end = self._let("end", t.call("min", self.begin + parts.terms, self.end))
-        return self._let("tile", group // parts.count)
-
-    def _tiles(self, index: Index, size: int) -> t.Expr:
-        return ceil_div(self.builder.extent(index.extent), t.u32(size))
+        named = self.split.name(s, self.body, {self.split.tiles: tiles})
+        self.parts, terms = named[self.split.count], named[self.split.part_terms]
+        self.body.append(t.If(group >= tiles * self.parts, (t.Return(),)))
+        self.part = self._let("part", group % self.parts)
+        self.begin = self._let("begin", self.part * terms)
+        self.end = self._let("end", t.call("min", self.begin + terms, self.end))
+        return self._let("tile", group // self.parts)
 
     def _let(self, wanted: str, value: t.Expr) -> t.Ident:
         name = self.builder.fresh(wanted)

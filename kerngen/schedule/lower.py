@@ -13,6 +13,7 @@ from kerngen.ir.nodes import Function, Kernel, Module, Schedule
 from kerngen.ir.stages import Stage, StagedKernel, computed_by
 from kerngen.ir.strategies import OPTIONS
 from kerngen.layout.struct import uniform_layout
+from kerngen.plan.size import ALWAYS
 from kerngen.schedule.choice import Choice, default_choices
 from kerngen.schedule.faults import (
     BadTiling,
@@ -236,7 +237,7 @@ def _up_to_any_size(variants: Iterable[Variant]) -> Iterator[Variant]:
     """Yield variants up to the first that takes any size: none behind it would run."""
     for variant in variants:
         yield variant
-        if not variant.when:
+        if variant.when == ALWAYS:
             return
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from kerngen.ir.nodes import Reduce
+from kerngen.plan.size import NEVER, ONE, Guard, Literal, Size
 from kerngen.schedule.blocks import Blocks, accumulate_blocks
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.cooperation import (
@@ -26,9 +27,10 @@ from kerngen.schedule.joining import Joiner
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, position_name, unravel
 from kerngen.schedule.program import Scratch, Shader, Variant
-from kerngen.schedule.rowwise import by_width, row_turns
+from kerngen.schedule.rowwise import by_width, row_trips
+from kerngen.schedule.sizes import at_most, domain_size, to_wgsl
 from kerngen.schedule.split import Split
-from kerngen.schedule.task import Task, host_at_most, host_product
+from kerngen.schedule.task import Task
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
@@ -43,16 +45,17 @@ AT_ONCE: Final = 4
 
 def lower_parts(task: Task, *, subgroups: bool) -> Iterator[Variant]:
     """Yield the variants that do a row in two dispatches, or one short row in one."""
-    short = host_at_most(reduction_of(task).indices, PART)
-    if not task.domain and short is not None:
+    short = at_most(reduction_of(task).indices, PART)
+    if not task.domain and short != NEVER:
         yield Variant("short", short, (_short_shader(task, subgroups=subgroups),))
 
-    def variant(name: str, when: str, names: set[str]) -> Variant:
+    def variant(name: str, when: Guard, names: set[str]) -> Variant:
         shaders = (
             _parts_shader(task, names, subgroups=subgroups),
             _finish_shader(task, subgroups=subgroups),
         )
-        scratch = Scratch(task.scratch_name("parts"), _host_words(task))
+        words = value_bytes(reduction_of(task).type) // 4
+        scratch = Scratch(task.scratch_name("parts"), _part_count(task) * words)
         return Variant(name, when, shaders, (scratch,))
 
     yield from by_width(task, variant)
@@ -66,11 +69,11 @@ def _short_shader(task: Task, *, subgroups: bool) -> Shader:
     _finish(lowerer, task, total, subgroups=subgroups)
     return shader.finish(
         body,
-        groups="1",
+        groups=ONE,
         workgroup_size=PART_LANES,
         summary=f"one workgroup, for up to {PART} terms.",
         variant="short",
-        turns=row_turns(task, reduce, str(PART_LANES)),
+        trips=row_trips(task, reduce, Literal(PART_LANES)),
     )
 
 
@@ -90,7 +93,7 @@ def _parts_shader(task: Task, names: set[str], *, subgroups: bool) -> Shader:
     width = LANES if names else 1
     count, group = (t.Ident(shader.fresh(name)) for name in ("count", "group"))
     body: list[t.Stmt] = [
-        t.Let(count.name, _split(task).count(shader)),
+        t.Let(count.name, to_wgsl(_split(task).count, shader)),
         t.Let(group.name, linear_group(shader)),
         t.If(group >= shader.size(task.domain) * count, (t.Return(),)),
     ]
@@ -106,14 +109,12 @@ def _parts_shader(task: Task, names: set[str], *, subgroups: bool) -> Shader:
     body.append(t.If(shader.lane.equals(0), (parts.store(group, whole),)))
     return shader.finish(
         body,
-        groups=_host_groups(task),
+        groups=_part_count(task),
         workgroup_size=PART_LANES,
         summary="first of two dispatches: a part per workgroup.",
         variant="" if names else "edge",
         terms=counted_terms(reduce),
-        turns=row_turns(
-            task, reduce, f"({_split(task).host_count} * {PART_LANES * width})"
-        ),
+        trips=row_trips(task, reduce, _split(task).count * (PART_LANES * width)),
     )
 
 
@@ -160,7 +161,7 @@ def _finish_shader(task: Task, *, subgroups: bool) -> Shader:
         t.Ident(shader.fresh(name)) for name in ("count", "total", "part")
     )
     parts = shader.scratch("parts", reduce.type, written=False)
-    body.append(t.Let(count.name, _split(task).count(shader)))
+    body.append(t.Let(count.name, to_wgsl(_split(task).count, shader)))
     at_once = MAX_PARTS // PART_LANES
     blocks = Blocks(
         part.name,
@@ -180,7 +181,7 @@ def _finish_shader(task: Task, *, subgroups: bool) -> Shader:
     _finish(lowerer, task, total, subgroups=subgroups)
     return shader.finish(
         body,
-        groups=host_product(task.domain),
+        groups=domain_size(task.domain),
         workgroup_size=PART_LANES,
         summary="second of two dispatches: the parts together.",
         variant="finish",
@@ -202,13 +203,6 @@ def _split(task: Task) -> Split:
     return Split(reduction_of(task).indices, PART, MAX_PARTS)
 
 
-def _host_words(task: Task) -> str:
-    """Return the Python text of how long the parts are, in words of 4 bytes."""
-    words = value_bytes(reduction_of(task).type) // 4
-    return _host_groups(task) if words == 1 else f"{_host_groups(task)} * {words}"
-
-
-def _host_groups(task: Task) -> str:
-    """Return the Python text of how many parts there are in all."""
-    count = _split(task).host_count
-    return f"{host_product(task.domain)} * {count}" if task.domain else count
+def _part_count(task: Task) -> Size:
+    """Return how many parts all rows have together."""
+    return domain_size(task.domain) * _split(task).count

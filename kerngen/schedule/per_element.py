@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from kerngen.ir.nodes import Index
+from kerngen.plan.size import ALWAYS, NEVER, ceil_div, divides
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.plain import is_plain
 from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.sizes import all_divisible, domain_size
 from kerngen.schedule.steps import is_flat, last_extents, vector_tensors, write_steps
-from kerngen.schedule.task import Options, Task, host_multiple, host_product
-from kerngen.schedule.trips import loop_turns
+from kerngen.schedule.task import Options, Task
+from kerngen.schedule.trips import loop_trips
 from kerngen.schedule.values import LANES
 from kerngen.shader import tree as t
 
@@ -33,7 +35,7 @@ def fits_generic(task: Task) -> str:
 def lower_generic(task: Task, options: Options) -> Iterator[Variant]:
     """Yield one shader: one invocation per element, serial loops."""
     del options
-    yield Variant("", "", (_scalar_shader(task, GENERIC_SIZE, variant=""),))
+    yield Variant("", ALWAYS, (_scalar_shader(task, GENERIC_SIZE, variant=""),))
 
 
 def fits_map(task: Task) -> str:
@@ -48,27 +50,22 @@ def lower_map(task: Task, options: Options) -> Iterator[Variant]:
     del options
     if aligned := _vector_variant(task):
         yield aligned
-    yield Variant("edge", "", (_scalar_shader(task, MAP_SIZE, variant="edge"),))
+    yield Variant("edge", ALWAYS, (_scalar_shader(task, MAP_SIZE, variant="edge"),))
 
 
 def _vector_variant(task: Task) -> Variant | None:
     if not task.domain or not is_plain(task.stage):
         return None
     if is_flat(task.stage):
-        extents = [index.extent for index in task.domain]
-        literal = [extent for extent in extents if isinstance(extent, int)]
-        if any(extent % LANES == 0 for extent in literal):
-            when = ""
-        elif len(literal) == len(extents):
+        when = divides(LANES, domain_size(task.domain))
+        if when == NEVER:
             return None
-        else:
-            when = f"({host_product(task.domain)}) % {LANES} == 0"
         return Variant("aligned", when, (_flat_vector_shader(task),))
     lane = task.domain[-1]
     names = vector_tensors(task.stage, task.values, lane)
     extents = [lane.extent, *last_extents(task.stage, task.values, names)]
-    aligned = host_multiple(extents, LANES)
-    if aligned is None:
+    aligned = all_divisible(extents, LANES)
+    if aligned == NEVER:
         return None
     return Variant("aligned", aligned, (_row_vector_shader(task, names),))
 
@@ -84,11 +81,11 @@ def _scalar_shader(task: Task, size: int, variant: str) -> Shader:
     write_steps(lowerer, task.stage)
     return shader.finish(
         body,
-        groups=f"ceil_div({host_product(task.domain)}, {size})",
+        groups=ceil_div(domain_size(task.domain), size),
         workgroup_size=size,
         summary="one invocation per element.",
         variant=variant,
-        turns=loop_turns(task, {}),
+        trips=loop_trips(task, {}),
     )
 
 
@@ -102,7 +99,7 @@ def _flat_vector_shader(task: Task) -> Shader:
     write_steps(lowerer, task.stage)
     return shader.finish(
         body,
-        groups=f"ceil_div({host_product(task.domain)}, {MAP_SIZE * LANES})",
+        groups=ceil_div(domain_size(task.domain), MAP_SIZE * LANES),
         workgroup_size=MAP_SIZE,
         summary="four elements per invocation.",
     )
@@ -128,7 +125,7 @@ def _row_vector_shader(task: Task, names: set[str]) -> Shader:
     write_steps(lowerer, task.stage)
     return shader.finish(
         body,
-        groups=f"ceil_div({host_product(task.domain)}, {MAP_SIZE * LANES})",
+        groups=ceil_div(domain_size(task.domain), MAP_SIZE * LANES),
         workgroup_size=MAP_SIZE,
         summary=f"four elements along {lane.name} per invocation.",
     )

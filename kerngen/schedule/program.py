@@ -8,6 +8,7 @@ from typing import Final, final
 
 from kerngen.ir.nodes import Expr, Function, Tensor
 from kerngen.ir.stages import StagedKernel
+from kerngen.plan.size import ZERO, Guard, Size
 
 EVERYWHERE_BYTES: Final = 16384
 EVERYWHERE_INVOCATIONS: Final = 256
@@ -26,10 +27,10 @@ class Binding:
 @final
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """A private buffer of one variant: elements of 4 bytes; `length` is host code."""
+    """A private buffer of one variant: `length` elements of 4 bytes."""
 
     name: str
-    length: str
+    length: Size
 
 
 @final
@@ -39,20 +40,19 @@ class Shader:
 
     `stem` is the file's name without `.wgsl`.  Bindings are numbered from 1 in order;
     binding 0 is the kernel's uniform struct, if it has fields and `uses_uniform`.
-    `groups` is a Python expression over the dims (`d["m"]`) and `ceil_div`.
+    `trips` is how often the loops of an invocation run; `terms` is what a 32-bit counter
+    of the shader counts up to, where that may overflow.
     """
 
     stem: str
     text: str
     bindings: tuple[Binding, ...]
     uses_uniform: bool
-    groups: str
+    groups: Size
     workgroup_size: int
     workgroup_bytes: int
-    terms: str = ""
-    """Host code: what a 32-bit counter of the shader runs up to, if it may overflow."""
-    turns: str = ""
-    """Host code: how often the loops of an invocation turn, if there are any."""
+    terms: Size = ZERO
+    trips: Size = ZERO
     subgroups: bool = False
     """Whether the adapter must have subgroups."""
 
@@ -60,10 +60,10 @@ class Shader:
 @final
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Dispatches that do a stage when `when` holds (Python over dims; "" is always)."""
+    """Dispatches that do a stage where a condition holds."""
 
     name: str
-    when: str
+    when: Guard
     shaders: tuple[Shader, ...]
     scratch: tuple[Scratch, ...] = ()
 

@@ -9,10 +9,12 @@ from dataclasses import replace
 from typing import final
 
 from kerngen.ir.nodes import Index
+from kerngen.plan.size import ONE, Size, ceil_div
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.contraction import contraction_of
 from kerngen.schedule.lowering import Lowerer
-from kerngen.schedule.task import Task, host_extent
+from kerngen.schedule.sizes import extent_size
+from kerngen.schedule.task import Task
 from kerngen.schedule.values import Value
 from kerngen.shader import tree as t
 
@@ -40,18 +42,11 @@ class RowBlock:
             self._rows = (self.first, *map(t.Ident, others))
 
     @property
-    def needed(self) -> t.Expr:
+    def needed(self) -> Size:
         """How many blocks hold all rows."""
         if self.row is None:
-            return t.ONE
-        return (self._extent(self.row) + (self.count - 1)) // self.count
-
-    @property
-    def host_needed(self) -> str:
-        """The Python text of it."""
-        if self.row is None:
-            return "1"
-        return f"ceil_div({host_extent(self.row.extent)}, {self.count})"
+            return ONE
+        return ceil_div(extent_size(self.row.extent), self.count)
 
     def outer(self, domain: tuple[Index, ...]) -> tuple[Index, ...]:
         """Return a domain without the rows of a block."""

@@ -14,6 +14,15 @@ from typing import Final, final
 
 from kerngen.ir.nodes import Extent, Tensor
 from kerngen.ir.stages import Stage
+from kerngen.plan.size import (
+    ALWAYS,
+    NEVER,
+    ZERO,
+    Size,
+    add,
+    all_of,
+    ceil_div,
+)
 from kerngen.schedule.addresses import is_contiguous
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.joining import by_subgroups
@@ -22,14 +31,9 @@ from kerngen.schedule.rows_memory import hold, loaded, read_ahead, reread
 from kerngen.schedule.rows_plan import RowPlan, Store, expressions, plan_rows
 from kerngen.schedule.rows_run import Run, indices_in, names_of, run_of, writes
 from kerngen.schedule.rows_shader import INVOCATIONS, RowWriter, Shape
-from kerngen.schedule.task import (
-    Options,
-    Task,
-    host_at_most,
-    host_multiple,
-    host_product,
-)
-from kerngen.schedule.trips import serial_turns
+from kerngen.schedule.sizes import all_divisible, at_most, domain_size
+from kerngen.schedule.task import Options, Task
+from kerngen.schedule.trips import serial_trips
 from kerngen.schedule.values import LANES
 
 SHORTEST: Final = Shape(1, 0, 1)
@@ -163,17 +167,16 @@ class _RowTask:
     def variants(self) -> Iterator[Variant]:
         """Yield the variants that rows of some length may take."""
         names = self._vectors()
-        aligned = host_multiple(self._last_extents(names), LANES) if names else None
+        aligned = all_divisible(self._last_extents(names), LANES) if names else NEVER
         columns = self.plan.columns
         for shape in shapes(self.wanted, self.held):
             wide = shape.width > 1
-            short = "" if shape.most is None else host_at_most(columns, shape.most)
-            if short is None or (wide and aligned is None):
+            short = ALWAYS if shape.most is None else at_most(columns, shape.most)
+            when = all_of(aligned if wide else ALWAYS, short)
+            if when == NEVER:
                 continue
-            when = aligned if wide else ""
-            condition = " and ".join(filter(None, (when, short)))
             shader = self._shader(shape, names if wide else set())
-            yield Variant(name_of(shape) or "aligned", condition, (shader,))
+            yield Variant(name_of(shape) or "aligned", when, (shader,))
 
     def _vectors(self) -> set[str]:
         """Return the tensors that are read or written in runs along a row."""
@@ -203,15 +206,14 @@ class _RowTask:
         shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
         subgroups = self.wanted.subgroups
         body = RowWriter(shader, plan, shape, stored, subgroups=subgroups).write()
-        rows = host_product(plan.rows)
         return shader.finish(
             body,
-            groups=rows if shape.rows == 1 else f"ceil_div({rows}, {shape.rows})",
+            groups=ceil_div(domain_size(plan.rows), shape.rows),
             workgroup_size=shape.workgroup,
             summary=_summary(shape),
             variant=name_of(shape),
-            terms=host_product(plan.columns) if len(plan.columns) > 1 else "",
-            turns=_turns(plan, shape),
+            terms=domain_size(plan.columns) if len(plan.columns) > 1 else ZERO,
+            trips=_trips(plan, shape),
         )
 
 
@@ -229,15 +231,14 @@ def _summary(shape: Shape) -> str:
     return f"{rows} per workgroup{length}, {read}."
 
 
-def _turns(plan: RowPlan, shape: Shape) -> str:
-    """Return how often the loops of a lane turn."""
-    turns = [serial_turns(plan.per_row())]
+def _trips(plan: RowPlan, shape: Shape) -> Size:
+    """Return the trips of the loops of a lane."""
+    trips = serial_trips(plan.per_row())
     for pass_ in plan.passes:
-        inner = serial_turns(expressions(pass_.each))
+        inner = serial_trips(expressions(pass_.each))
         if shape.chunks:
-            turns.append(f"{shape.chunks} * ({inner})" if inner else "")
+            trips = add(trips, inner * shape.chunks)
         elif pass_.each:
-            own = f"ceil_div({host_product(plan.columns)}, {shape.step * shape.taken})"
-            each = f"{shape.taken} * ({inner})" if shape.taken > 1 else inner
-            turns.append(f"{own} * (1 + {each})" if inner else own)
-    return " + ".join(filter(None, turns))
+            own = ceil_div(domain_size(plan.columns), shape.step * shape.taken)
+            trips = add(trips, own * (inner * shape.taken + 1))
+    return trips

@@ -1,21 +1,23 @@
-"""Reductions along rows: which variants read vectors, and how often their loops turn."""
+"""Reductions along rows: which variants read vectors, and the trips of their loops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from kerngen.ir.nodes import Reduce
+from kerngen.plan.size import ALWAYS, NEVER, Guard, Size, ceil_div
 from kerngen.schedule.cooperation import reduction_of
 from kerngen.schedule.plain import is_plain
 from kerngen.schedule.program import Variant
+from kerngen.schedule.sizes import all_divisible, domain_size
 from kerngen.schedule.steps import last_extents, vector_tensors
-from kerngen.schedule.task import Task, host_multiple, host_product
-from kerngen.schedule.trips import loop_turns
+from kerngen.schedule.task import Task
+from kerngen.schedule.trips import loop_trips
 from kerngen.schedule.values import LANES
 
 
 def by_width(
-    task: Task, variant: Callable[[str, str, set[str]], Variant]
+    task: Task, variant: Callable[[str, Guard, set[str]], Variant]
 ) -> Iterator[Variant]:
     """Yield a variant that reads vectors, where sizes allow, and one for any size.
 
@@ -23,10 +25,10 @@ def by_width(
     """
     names = _vector_names(task)
     extents = last_extents(task.stage, (reduction_of(task).body,), names)
-    when = host_multiple(extents, LANES) if names else None
-    if when is not None:
+    when = all_divisible(extents, LANES) if names else NEVER
+    if when != NEVER:
         yield variant("aligned", when, names)
-    yield variant("edge", "", set())
+    yield variant("edge", ALWAYS, set())
 
 
 def _vector_names(task: Task) -> set[str]:
@@ -44,7 +46,6 @@ def _vector_names(task: Task) -> set[str]:
     return names if all(extent == last.extent for extent in extents) else set()
 
 
-def row_turns(task: Task, reduce: Reduce, stride: str) -> str:
-    """Return how often the loops of a lane turn that takes every `stride`-th term."""
-    own = f"ceil_div({host_product(reduce.indices)}, {stride})"
-    return loop_turns(task, {reduce: own})
+def row_trips(task: Task, reduce: Reduce, stride: Size) -> Size:
+    """Return the trips of the loops of a lane that takes every `stride`-th term."""
+    return loop_trips(task, {reduce: ceil_div(domain_size(reduce.indices), stride)})

@@ -13,6 +13,7 @@ from itertools import product
 from typing import final
 
 from kerngen.ir.nodes import Index
+from kerngen.plan.size import Guard, Literal, Size, ceil_div
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.contraction import LEFT, RIGHT
 from kerngen.schedule.cooperation import (
@@ -27,9 +28,10 @@ from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.row_block import RowBlock, suffix
-from kerngen.schedule.rowwise import by_width, row_turns
+from kerngen.schedule.rowwise import by_width, row_trips
 from kerngen.schedule.rowwise_join import Round, join_rounds
-from kerngen.schedule.task import Task, host_extent, host_product
+from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
+from kerngen.schedule.task import Task
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
@@ -37,7 +39,7 @@ from kerngen.shader import tree as t
 def lower_rowwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
     """Return the variants that do a block of rows and columns in one dispatch."""
 
-    def variant(name: str, when: str, names: set[str]) -> Variant:
+    def variant(name: str, when: Guard, names: set[str]) -> Variant:
         return Variant(name, when, (_Rowwise(task, shape, names).shader(),))
 
     return by_width(task, variant)
@@ -77,18 +79,21 @@ class _Rowwise:
         at = self._place()
         self._accumulate(at)
         self._finish(at)
-        columns = f"ceil_div({host_extent(self.column.extent)}, {self.across})"
-        outer = f"{host_product(self.outer)} * " if self.outer else ""
+        columns = domain_size(self.outer) * self._column_blocks
         step = self.shape.along * self.width
         return self.builder.finish(
             self.body,
-            groups=f"{outer}{columns} * {self.block.host_needed}",
+            groups=columns * self.block.needed,
             workgroup_size=self.shape.lanes,
             summary=self._summary(),
             variant="" if self.names else "edge",
             terms=counted_terms(self.reduce),
-            turns=row_turns(self.task, self.reduce, str(step)),
+            trips=row_trips(self.task, self.reduce, Literal(step)),
         )
+
+    @property
+    def _column_blocks(self) -> Size:
+        return ceil_div(extent_size(self.column.extent), self.across)
 
     def _summary(self) -> str:
         columns = "a column" if self.across == 1 else f"{self.across} columns"
@@ -98,11 +103,10 @@ class _Rowwise:
     def _place(self) -> dict[Index, t.Expr]:
         """Name the rows and columns: blocks of one column follow each other."""
         s, body, block = self.builder, self.body, self.block
-        needed = (s.extent(self.column.extent) + (self.across - 1)) // self.across
         group = t.Ident(s.fresh("group"))
         body.append(t.Let(group.name, linear_group(s)))
-        blocks = self._named("blocks", block.needed)
-        columns = self._named("column_blocks", needed)
+        blocks = self._named("blocks", to_wgsl(block.needed, s))
+        columns = self._named("column_blocks", to_wgsl(self._column_blocks, s))
         size = s.size(self.outer) * columns * blocks
         body += [t.If(group >= size, (t.Return(),)), *block.place(group % blocks)]
         line = group if block.row is None else group // blocks

@@ -1,4 +1,4 @@
-"""How a reduction is cut into parts, for several workgroups: the shader and the host agree."""
+"""How a reduction is cut into parts, for several workgroups."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import final
 
 from kerngen.ir.nodes import Index
-from kerngen.schedule.builder import ShaderBuilder
-from kerngen.schedule.task import host_product
-from kerngen.shader import tree as t
+from kerngen.plan.size import Size, ceil_div, maximum, minimum
+from kerngen.schedule.sizes import domain_size
 
 
 @final
@@ -20,13 +19,8 @@ class Split:
     size: int
     most: int
 
-    def count(self, shader: ShaderBuilder) -> t.Expr:
-        """Return how many parts there are."""
-        needed = (shader.size(self.indices) + (self.size - 1)) // self.size
-        return t.call("min", t.call("max", needed, 1), self.most)
-
     @property
-    def host_count(self) -> str:
-        """The Python text of it."""
-        terms = host_product(self.indices)
-        return f"min(max(ceil_div({terms}, {self.size}), 1), {self.most})"
+    def count(self) -> Size:
+        """How many parts there are: at least one."""
+        needed = ceil_div(domain_size(self.indices), self.size)
+        return minimum(maximum(needed, 1), self.most)

@@ -6,10 +6,9 @@ import sys
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
-from math import prod
 from typing import final
 
-from kerngen.ir.nodes import Expr, Extent, Function, Index, Kernel, Reduce
+from kerngen.ir.nodes import Expr, Function, Index, Kernel, Reduce
 from kerngen.ir.stages import Stage, StagedKernel
 from kerngen.layout.types import StructLayout
 from kerngen.schedule.plain import is_plain, plain_functions
@@ -77,47 +76,3 @@ class Task:
     def reduction(self) -> Reduce | None:
         """The stage's reduction, if it has one."""
         return self.stage.reduction
-
-
-def host_extent(extent: Extent) -> str:
-    """Return the Python text of an extent, over the dims `d`."""
-    return str(extent) if isinstance(extent, int) else f'd["{extent}"]'
-
-
-def host_product(indices: tuple[Index, ...]) -> str:
-    """Return the Python text of the number of elements of a domain."""
-    return " * ".join(host_extent(index.extent) for index in indices) or "1"
-
-
-def host_multiple(extents: list[Extent], of: int) -> str | None:
-    """Return the Python text of "every extent is a multiple"; None if it never holds.
-
-    Extents that are literals are decided here.
-    """
-    if any(isinstance(extent, int) and extent % of for extent in extents):
-        return None
-    named = dict.fromkeys(e for e in extents if isinstance(e, str))
-    return " and ".join(f"{host_extent(e)} % {of} == 0" for e in named)
-
-
-def host_at_most(indices: tuple[Index, ...], most: int) -> str | None:
-    """Return the Python text of "a domain has so many elements, or fewer".
-
-    It is empty if it always holds, and None if it never does.
-    """
-    extents = [index.extent for index in indices]
-    known = [extent for extent in extents if isinstance(extent, int)]
-    if len(known) < len(extents):
-        return f"{host_product(indices)} <= {most}"
-    return "" if prod(known) <= most else None
-
-
-def host_whole(indices: tuple[Index, ...], of: int) -> str | None:
-    """Return the Python text of "a domain's size is a multiple"; None if it never is."""
-    extents = [index.extent for index in indices]
-    if len(extents) == 1:
-        return host_multiple(extents, of)
-    known = [extent for extent in extents if isinstance(extent, int)]
-    if len(known) < len(extents):
-        return f"({host_product(indices)}) % {of} == 0"
-    return None if prod(known) % of else ""

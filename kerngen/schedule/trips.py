@@ -1,4 +1,4 @@
-"""How often the loops of one invocation turn: some adapters give up after a number."""
+"""Trip counts of the loops of one invocation: some adapters stop after a number."""
 
 from __future__ import annotations
 
@@ -6,35 +6,38 @@ from collections.abc import Iterable, Mapping
 
 from kerngen.ir.nodes import Expr, Index, Reduce
 from kerngen.ir.walk import children
-from kerngen.schedule.task import Task, host_extent
+from kerngen.plan.size import ZERO, Size, add
+from kerngen.schedule.sizes import extent_size
+from kerngen.schedule.task import Task
 
 
-def loop_turns(task: Task, shared: Mapping[Reduce, str]) -> str:
-    """Return the Python text of the turns of all loops of a stage; empty if none.
+def loop_trips(task: Task, shared: Mapping[Reduce, Size]) -> Size:
+    """Return the trips of all loops of a stage.
 
-    `shared` says the turns of reductions that invocations share; others are serial.
+    `shared` has the trips of reductions that invocations share; others are serial.
     """
-    return " + ".join(filter(None, (_turns(value, shared) for value in task.values)))
+    return add(*(_trips(value, shared) for value in task.values))
 
 
-def serial_turns(exprs: Iterable[Expr]) -> str:
-    """Return the turns of the serial loops in expressions; empty if there are none."""
-    return " + ".join(filter(None, (_turns(expr, {}) for expr in exprs)))
+def serial_trips(exprs: Iterable[Expr]) -> Size:
+    """Return the trips of the serial loops in expressions."""
+    return add(*(_trips(expr, {}) for expr in exprs))
 
 
-def nested_turns(outermost: str, inner: tuple[Index, ...]) -> str:
-    """Return the turns of a loop and of serial loops over `inner` inside of it."""
+def nested_trips(outermost: Size, inner: tuple[Index, ...]) -> Size:
+    """Return the trips of a loop and of serial loops over `inner` inside of it."""
     if not inner:
         return outermost
     first, *rest = inner
-    return f"{outermost} * (1 + {nested_turns(host_extent(first.extent), tuple(rest))})"
+    return outermost * (nested_trips(extent_size(first.extent), tuple(rest)) + 1)
 
 
-def _turns(expr: Expr, shared: Mapping[Reduce, str]) -> str:
-    inner = " + ".join(filter(None, (_turns(c, shared) for c in children(expr))))
+def _trips(expr: Expr, shared: Mapping[Reduce, Size]) -> Size:
+    inner = add(*(_trips(child, shared) for child in children(expr)))
     if not isinstance(expr, Reduce):
         return inner
-    first, *rest = expr.indices
-    serial = nested_turns(host_extent(first.extent), tuple(rest))
-    own = shared.get(expr) or serial
-    return f"({own}) * (1 + {inner})" if inner else own
+    own = shared.get(expr)
+    if own is None:
+        first, *rest = expr.indices
+        own = nested_trips(extent_size(first.extent), tuple(rest))
+    return own * (inner + 1) if inner != ZERO else own

@@ -1,0 +1,86 @@
+"""Sizes of a stage's axes and domains, and their form in a shader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from typing import assert_never
+
+from kerngen.ir.nodes import Extent, Index
+from kerngen.plan.size import (
+    Apply,
+    Guard,
+    Literal,
+    Select,
+    Size,
+    Symbol,
+    all_of,
+    compare,
+    divides,
+    product_of,
+)
+from kerngen.schedule.builder import ShaderBuilder
+from kerngen.shader import tree as t
+
+
+def extent_size(extent: Extent) -> Size:
+    """Return the length of an axis."""
+    return Literal(extent) if isinstance(extent, int) else Symbol(extent)
+
+
+def domain_size(indices: Iterable[Index]) -> Size:
+    """Return the number of elements of a domain."""
+    return product_of(extent_size(index.extent) for index in indices)
+
+
+def all_divisible(extents: Iterable[Extent], by: int) -> Guard:
+    """Return the condition that every axis is a multiple of a number."""
+    return all_of(*(divides(by, extent_size(extent)) for extent in extents))
+
+
+def at_most(indices: Iterable[Index], most: int) -> Guard:
+    """Return the condition that a domain has so many elements, or fewer."""
+    return compare("<=", domain_size(indices), most)
+
+
+def to_wgsl(
+    size: Size, shader: ShaderBuilder, named: Mapping[Size, t.Expr] | None = None
+) -> t.Expr:
+    """Return a size as the shader computes it, in u32.
+
+    `named` has the sizes that are variables of the shader already.
+    """
+    known = named or {}
+    if size in known:
+        return known[size]
+    match size:
+        case Literal(value):
+            return t.u32(value)
+        case Symbol(name):
+            return shader.extent(name)
+        case Apply(function, operands):
+            return _apply(function, [to_wgsl(each, shader, known) for each in operands])
+        case Select():
+            raise AssertionError(f"no shader computes {size}")
+        case _:
+            assert_never(size)
+
+
+def _apply(function: str, operands: list[t.Expr]) -> t.Expr:
+    match function, operands:
+        case "+", _:
+            return reduce(t.add, operands)
+        case "*", _:
+            return reduce(t.multiply, operands)
+        case "%", [left, right]:
+            return left % right
+        case "ceil_div", [left, right]:
+            return _ceil_div(left, right)
+        case _:
+            return t.call(function, *operands)
+
+
+def _ceil_div(value: t.Expr, by: t.Expr) -> t.Expr:
+    number = t.as_int(by)
+    above = t.Binary("-", value + by, t.ONE) if number is None else value + (number - 1)
+    return above // by
