@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
 from kerngen.check.files import Checker
-from kerngen.emit import emit_binding
+from kerngen.emit import emit_binding, emit_plan
 from kerngen.emit.module_name import module_name
 from kerngen.emit.python_names import imported_structs
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Kernel, Module, Schedule
 from kerngen.ir.stages import StagedKernel
 from kerngen.ir.staging import form_stages
+from kerngen.plan.write import plan_text
 from kerngen.schedule.lower import check_fit, lower
 from kerngen.schedule.program import KernelProgram
 from kerngen.source.diagnostic import Faults
@@ -87,7 +88,7 @@ class Compiler:
             stages = {(k.kernel.name, stage.name) for k in staged for stage in k.stages}
             unlike = {(k.casefold(), stage.casefold()) for k, stage in stages}
             programs = self._lowered(name)[1] if len(unlike) < len(stages) else ()
-            return tuple(_files(module.path, programs, ""))
+            return tuple(_files(module, programs, "", ""))
 
     def compile(self, name: str) -> CompiledModule:
         """Compile the file of a name.
@@ -100,7 +101,7 @@ class Compiler:
             sha, formatted = self._library.digest(name), self._formatted
             binding = emit_binding(module, programs, sha, formatted=formatted)
             # Texts to files.
-            files = _files(module.path, programs, binding)
+            files = _files(module, programs, binding, sha)
             return CompiledModule(module, programs, binding, files)
 
     def compile_with_used(self, name: str) -> tuple[CompiledModule, ...]:
@@ -123,7 +124,7 @@ class Compiler:
             sha = self._library.digest(name)
             programs = _lower_all(staged, alone, sha)
             binding = emit_binding(alone, programs, sha, formatted=self._formatted)
-            files = _files(module.path, programs, binding)
+            files = _files(alone, programs, binding, sha)
             return CompiledModule(alone, programs, binding, files)
 
     def programs(self, name: str) -> tuple[KernelProgram, ...]:
@@ -148,7 +149,7 @@ def _lower_all(
 
 
 def _files(
-    path: str, programs: Iterable[KernelProgram], binding: str
+    module: Module, programs: Sequence[KernelProgram], binding: str, source_sha: str
 ) -> dict[str, bytes]:
     """The generated files by path, relative to the folder of the module."""
     shaders = (
@@ -159,7 +160,10 @@ def _files(
         for variant in schedule.variants
         for shader in variant.shaders
     )
+    stem = module_name(module.path)
+    plan = plan_text(emit_plan(module, programs, source_sha))
     return {
-        f"{module_name(path)}.py": binding.encode(),
+        f"{stem}.py": binding.encode(),
+        f"wgsl/{stem}.plan": plan.encode(),
         **{f"wgsl/{shader.stem}.wgsl": shader.text.encode() for shader in shaders},
     }

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import TypeAlias, TypedDict
 
-from kerngen.emit.host_expr import HostPrinter
-from kerngen.ir.nodes import DimValue, Expr, Role, Tensor, UniformValue
+from kerngen.ir.nodes import Expr, Role, Tensor
 from kerngen.ir.reads import tensors_read
+from kerngen.ir.sizes import SizeMaker
 from kerngen.ir.stages import StagedKernel, Write, computed_by
 from kerngen.layout.struct import uniform_layout
 from kerngen.layout.types import StructLayout
+from kerngen.plan.size import ALWAYS
 from kerngen.plan.text import guard_text, to_text
 from kerngen.schedule.costs import bytes_moved, operations, show_polynomial
 from kerngen.schedule.program import (
@@ -218,16 +219,16 @@ def _schedule(
 
 
 def _condition(guard: Expr | None) -> str:
-    return HostPrinter(_name, {}, {}).print(guard).text if guard else ""
-
-
-def _name(node: DimValue | UniformValue) -> str:
-    return node.name
+    return guard_text(SizeMaker({}, {}, str).guard(guard)) if guard else ""
 
 
 def _variant(variant: Variant) -> VariantData:
     shaders = [_shader(shader) for shader in variant.shaders]
-    return {"name": variant.name, "when": guard_text(variant.when), "shaders": shaders}
+    return {
+        "name": variant.name,
+        "when": "" if variant.when == ALWAYS else guard_text(variant.when),
+        "shaders": shaders,
+    }
 
 
 def _shader(shader: Shader) -> ShaderData:

@@ -6,15 +6,15 @@ Two steps: everything below the imports, then the imports that it turned out to 
 from __future__ import annotations
 
 from kerngen.emit.binding_function import write_function, write_output_tuple
-from kerngen.emit.binding_kernel import KernelPrinter
 from kerngen.emit.docs import paragraphs, summary, write_docstring
 from kerngen.emit.formatting import formatted as in_format
 from kerngen.emit.functions import FunctionInfo
 from kerngen.emit.hosts import write_hosts
 from kerngen.emit.imports import import_lines
 from kerngen.emit.module_name import relative_module
-from kerngen.emit.python_code import number
+from kerngen.emit.python_code import number, tuple_text
 from kerngen.emit.python_names import (
+    KernelNames,
     ModuleNames,
     class_name,
     imported_structs,
@@ -26,11 +26,12 @@ from kerngen.emit.signature import output_tensors
 from kerngen.emit.structs import write_structs, write_uniform
 from kerngen.emit.usage import used_constants, used_functions
 from kerngen.emit.writer import Writer
-from kerngen.ir.nodes import Module
+from kerngen.ir.memory import Struct
+from kerngen.ir.nodes import Kernel, Module
 from kerngen.layout.struct import uniform_layout
 from kerngen.schedule.program import KernelProgram
 
-ABI = 2
+ABI = 3
 """The ABI of `kerngen.runtime` that bindings are printed for."""
 
 
@@ -90,7 +91,7 @@ def _write_head(writer: Writer, module: Module, names: ModuleNames) -> None:
     writer.line()
     writer.line(f"ABI = {ABI}")
     writer.line("check_abi(__name__, ABI)")
-    writer.line('_WGSL = Path(__file__).with_name("wgsl")')
+    writer.line("_FILES = ModuleFiles.of(__name__, __file__)")
     constants = used_constants(module)
     if constants:
         writer.line()
@@ -129,11 +130,31 @@ def _kernel(
     if len(output_tensors(kernel)) > 1:
         write_output_tuple(writer, kernel, own)
         writer.apart()
-    write_hosts(writer, kernel, names, functions)
-    writer.apart()
+    if uniform_layout(kernel).fields:
+        write_hosts(writer, kernel, names, functions)
+        writer.apart()
     write_reference(writer, kernel, names, functions)
     writer.apart()
-    KernelPrinter(writer, program, names, functions).write()
+    _write_kernel(writer, kernel, own)
     writer.apart()
     write_function(writer, kernel, own)
     return writer.text
+
+
+def _write_kernel(writer: Writer, kernel: Kernel, names: KernelNames) -> None:
+    """Write the object that puts a kernel's plan and its functions together."""
+    with writer.block(f"{names.description} = _FILES.kernel(", ")"):
+        writer.line(f'"{kernel.name}",')
+        writer.line(f"reference={names.reference},")
+        if uniform_layout(kernel).fields:
+            writer.line(f"uniform={names.uniform},")
+            writer.line(f"hosts={names.hosts},")
+        memories = (
+            *(x.memory for x in kernel.tensors),
+            *(p.memory for p in kernel.parameters),
+        )
+        structs = dict.fromkeys(
+            class_name(m) for m in memories if isinstance(m, Struct)
+        )
+        if structs:
+            writer.line(f"structs={tuple_text(structs)},")

@@ -41,6 +41,7 @@ def write_function(writer: Writer, kernel: Kernel, names: KernelNames) -> None:
     outputs = output_tensors(kernel)
     result = _result(kernel, names)
     head = f"def {names.function}({', '.join(_parameters(kernel, names))}) -> {result}:"
+    writer.line(f"@{names.description}.function")
     with writer.block(head):
         write_docstring(writer, _docstring(kernel, names))
         launch = _launch(kernel, names)

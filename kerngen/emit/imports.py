@@ -9,7 +9,6 @@ from kerngen.ir.memory import LEAVES
 
 _STANDARD = {
     "dataclasses": ("dataclass",),
-    "pathlib": ("Path",),
     "typing": ("Any", "ClassVar", "Literal", "NamedTuple"),
 }
 _N = (2, 3, 4)
@@ -31,12 +30,7 @@ _KERNGEN = {
             "u32",
         ),
     ),
-    "kerngen.runtime.hostmath": ("ceil_div",),
-    "kerngen.runtime.kernel": (
-        *("Binding", "DerivedDim", "Dispatch", "Gather", "Kernel", "RangeCheck"),
-        *("ScalarSpec", "Schedule", "Scratch", "Stage", "Temporary", "TensorSpec"),
-        *("Term", "Variant"),
-    ),
+    "kerngen.runtime.generated": ("ModuleFiles",),
     "kerngen.runtime.struct": ("Field", "Struct", "UniformStruct", "spaced"),
 }
 _MODULES = {

@@ -53,7 +53,7 @@ FIELD_NAMES = frozenset(
 TUPLE_NAMES = frozenset(("count", "index"))
 """The public methods of a tuple, which its fields must not hide."""
 
-_PRIVATE_NAMES = frozenset(("WGSL",))
+_PRIVATE_NAMES = frozenset(("FILES",))
 _RESERVED = KEYWORDS | BUILTINS_IN_USE
 _NOT_FOR_MODULE = _RESERVED | MODULE_NAMES
 _NOT_FOR_CLASSES = _NOT_FOR_MODULE | FIELD_NAMES  # read where fields are declared

@@ -18,6 +18,7 @@ from kerngen.ir.nodes import (
     Unary,
 )
 from kerngen.ir.types import Scalar, scalar_of
+from kerngen.plan.builtins import OF_BITS, OF_NUMBERS
 
 Value: TypeAlias = float | int | bool
 
@@ -186,136 +187,6 @@ def _call(name: str, values: list[Value], given: Scalar, scalar: Scalar) -> Valu
 
 
 def _apply(name: str, values: list[Value], given: Scalar) -> float:
-    match values:
-        case [x] if name in _BITS_OF_ONE:
-            return _BITS_OF_ONE[name](given, int(x))
-        case [x]:
-            return _OF_ONE[name](x)
-        case [x, y]:
-            return _OF_TWO[name](x, y)
-        case [x, y, z] if name == "extractBits":
-            return _extract(given, int(x), int(y), int(z))
-        case [x, y, z]:
-            return _OF_THREE[name](x, y, z)
-        case _:
-            value, new, offset, count = map(int, values)
-            return _insert(value, new, offset, count)
-
-
-def _quantize(x: float) -> float:
-    (result,) = struct.unpack("<e", struct.pack("<e", x))
-    return float(result)
-
-
-def _smoothstep(low: float, high: float, x: float) -> float:
-    part = min(max((x - low) / (high - low), 0.0), 1.0)
-    return part * part * (3.0 - 2.0 * part)
-
-
-def _sign(x: float) -> float:
-    return (x > 0) - (x < 0)
-
-
-_OF_ONE: Mapping[str, Callable[[float], float]] = {
-    "abs": abs,
-    "sign": _sign,
-    "saturate": lambda x: min(max(x, 0.0), 1.0),
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "round": round,
-    "trunc": math.trunc,
-    "fract": lambda x: x - math.floor(x),
-    "sqrt": math.sqrt,
-    "inverseSqrt": lambda x: 1.0 / math.sqrt(x),
-    "exp": math.exp,
-    "exp2": lambda x: math.pow(2.0, x),
-    "log": math.log,
-    "log2": math.log2,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "asin": math.asin,
-    "acos": math.acos,
-    "atan": math.atan,
-    "sinh": math.sinh,
-    "cosh": math.cosh,
-    "tanh": math.tanh,
-    "asinh": math.asinh,
-    "acosh": math.acosh,
-    "atanh": math.atanh,
-    "degrees": math.degrees,
-    "radians": math.radians,
-    "quantizeToF16": _quantize,
-    "erf": math.erf,
-    "log1p": math.log1p,
-    "expm1": math.expm1,
-    "is_nan": lambda _: False,
-    "is_finite": lambda _: True,
-}
-
-_OF_TWO: Mapping[str, Callable[[float, float], float]] = {
-    "min": min,
-    "max": max,
-    "pow": math.pow,
-    "atan2": math.atan2,
-    "step": lambda edge, x: 1.0 if edge <= x else 0.0,
-    "ldexp": lambda x, exponent: math.ldexp(x, int(exponent)),
-}
-
-_OF_THREE: Mapping[str, Callable[[float, float, float], float]] = {
-    "clamp": lambda x, low, high: min(max(x, low), high),
-    "select": lambda falsy, truthy, condition: truthy if condition else falsy,
-    "fma": lambda x, y, z: x * y + z,
-    "mix": lambda x, y, a: x * (1.0 - a) + y * a,
-    "smoothstep": _smoothstep,
-}
-
-# Of bit patterns; the first argument is the type of the values.
-
-
-def _bits(value: int) -> int:
-    return value & 0xFFFFFFFF
-
-
-def _first_leading(scalar: Scalar, value: int) -> int:
-    if scalar is Scalar.I32 and value < 0:
-        value = ~value
-    return _bits(value).bit_length() - 1
-
-
-def _trailing_zeros(_scalar: Scalar, value: int) -> int:
-    bits = _bits(value)
-    return (bits & -bits).bit_length() - 1 if bits else 32
-
-
-def _first_trailing(scalar: Scalar, value: int) -> int:
-    return _trailing_zeros(scalar, value) if value else -1
-
-
-def field(offset: int, count: int) -> tuple[int, int]:
-    """Return the offset and the width of a bit field, both cut to 32 bits."""
-    start = min(offset, 32)
-    return start, min(count, 32 - start)
-
-
-def _extract(scalar: Scalar, value: int, offset: int, count: int) -> int:
-    start, width = field(offset, count)
-    bits = (_bits(value) >> start) & ((1 << width) - 1)
-    negative = scalar is Scalar.I32 and width > 0 and bits >> (width - 1)
-    return bits - (1 << width) if negative else bits
-
-
-def _insert(value: int, new: int, offset: int, count: int) -> int:
-    start, width = field(offset, count)
-    mask = ((1 << width) - 1) << start
-    return (_bits(value) & ~mask) | ((_bits(new) << start) & mask)
-
-
-_BITS_OF_ONE: Mapping[str, Callable[[Scalar, int], int]] = {
-    "countOneBits": lambda _, x: _bits(x).bit_count(),
-    "countLeadingZeros": lambda _, x: 32 - _bits(x).bit_length(),
-    "countTrailingZeros": _trailing_zeros,
-    "firstLeadingBit": _first_leading,
-    "firstTrailingBit": _first_trailing,
-    "reverseBits": lambda _, x: int(f"{_bits(x):032b}"[::-1], 2),
-}
+    if name in OF_BITS:
+        return OF_BITS[name](given is Scalar.I32, *map(int, values))
+    return OF_NUMBERS[name](*values)

@@ -13,7 +13,6 @@ from typing import assert_never
 from kerngen.ir.evaluate import (
     Value,
     constant_value,
-    field,
     integer_op,
     wrap,
 )
@@ -38,6 +37,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.types import Scalar, ValueType
+from kerngen.plan.builtins import field
 
 
 def fold(expr: Expr) -> Expr:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.abc import ExecutionLoader
 from importlib.machinery import ModuleSpec
@@ -24,7 +24,6 @@ from typing import Any, Final, final
 from kerngen.compiler import CompiledModule
 from kerngen.emit.module_name import module_name, module_path
 from kerngen.emit.python_names import module_names
-from kerngen.runtime.kernel import Kernel
 from kerngen.runtime.kernel_html import is_kernel_function, kernel_html, module_html
 
 _NUMBERS: Final = count()
@@ -75,7 +74,7 @@ class _Loader(ExecutionLoader):
         self._binding = compiled.binding
         self._filename = f"{folder}/{module_name(compiled.module.path)}.py"
         shaders = (item for item in compiled.files.items() if "/" in item[0])
-        self._shaders = _Shaders(
+        self.files = _Shaders(
             {PurePosixPath(path).name: _File(data) for path, data in shaders}
         )
 
@@ -93,9 +92,6 @@ class _Loader(ExecutionLoader):
 
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
-        for name, value in [*vars(module).items()]:
-            if isinstance(value, Kernel):
-                setattr(module, name, replace(value, folder=self._shaders))
         for name in module.__all__:
             value = getattr(module, name)
             if is_kernel_function(value):

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from kerngen.matmul_cache.layouts import LAYOUTS, Layout, weight_shape
+from kerngen.plan.hostmath import ceil_div
 from kerngen.runtime import LimitError, f32
-from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.tensor import STORAGE_ALIGNMENT
 
 RowRange: TypeAlias = tuple[int, int]

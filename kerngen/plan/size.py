@@ -7,17 +7,26 @@ sides print or evaluate them.  Building folds, so that a tree never holds what i
     t + t + t                   is    t * 3
     n % 16 == 0 and n % 4 == 0  is    n % 16 == 0
 
-Every size that a strategy asks for is at least 0, and so is each of its parts.
+Integers are exact: nothing wraps, but where a function of `FUNCTIONS` is asked to.  What
+a user's scalars decide may pass through floats, which are doubles.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
-from math import prod
 from operator import eq, ge, gt, le, lt, ne
-from typing import Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, assert_never, final
+
+from kerngen.plan.functions import FUNCTIONS
+from kerngen.plan.hostmath import ceil_div as quotient_up
+from kerngen.plan.hostmath import irem
+
+Values: TypeAlias = Mapping[str, Any]
+"""The dims of a call, its scalars, and facts of the adapter, by name.
+
+Dims and integer scalars are ints, other scalars floats, vectors tuples of numbers.
+"""
 
 
 class _Operators:
@@ -26,27 +35,29 @@ class _Operators:
     __slots__ = ()
 
     def __add__(self, other: Operand) -> Size:
-        return add(self, other)
+        return add(_size(self), other)
 
     def __mul__(self, other: Operand) -> Size:
-        return multiply(self, other)
+        return multiply(_size(self), other)
 
-    def __mod__(self, other: Operand) -> Size:
-        return remainder(self, other)
+
+def _size(operand: _Operators) -> Size:
+    assert isinstance(operand, Literal | Symbol | Apply | Select)
+    return operand
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Literal(_Operators):
-    """A number that is known."""
+    """A number that is known; a float only as an operand of functions of floats."""
 
-    value: int
+    value: float
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Symbol(_Operators):
-    """A dim, or an integer scalar of the call."""
+    """A dim, a scalar of the call, or a fact of the adapter: `adapter.invocations`."""
 
     name: str
 
@@ -109,7 +120,23 @@ class All:
     guards: tuple[Guard, ...]
 
 
-Guard: TypeAlias = Truth | Compare | All
+@final
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Two conditions or more, one of which must hold."""
+
+    guards: tuple[Guard, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The opposite of a condition."""
+
+    guard: Guard
+
+
+Guard: TypeAlias = Truth | Compare | All | AnyOf | Not
 
 ALWAYS: Final = Truth(value=True)
 NEVER: Final = Truth(value=False)
@@ -117,53 +144,40 @@ NEVER: Final = Truth(value=False)
 
 # Evaluation
 
-
-def _ceil_div(numerator: int, denominator: int) -> int:
-    return -(-numerator // denominator)
+COMPARISONS: Final = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
-FUNCTIONS: Final[Mapping[str, Callable[..., int]]] = {
-    "+": lambda *terms: sum(terms),
-    "*": lambda *factors: prod(factors),
-    "%": lambda left, right: left % right,
-    "ceil_div": _ceil_div,
-    "max": max,
-    "min": min,
-}
-"""What `Apply` computes, of numbers that are not negative and divisors above 0."""
-
-COMPARISONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
-    "==": eq,
-    "!=": ne,
-    "<": lt,
-    "<=": le,
-    ">": gt,
-    ">=": ge,
-}
-
-
-def evaluate(size: Size, lengths: Mapping[str, int]) -> int:
-    """Return the size for a call; `lengths` has its dims and integer scalars by name."""
+def evaluate(size: Size, values: Values) -> Any:
+    """Return the number that a size is for a call."""
     match size:
         case Literal(value):
             return value
         case Symbol(name):
-            return lengths[name]
+            return values[name]
         case Apply(function, operands):
-            return FUNCTIONS[function](*(evaluate(each, lengths) for each in operands))
+            return FUNCTIONS[function](*[evaluate(each, values) for each in operands])
         case Select(condition, then, otherwise):
-            return evaluate(then if holds(condition, lengths) else otherwise, lengths)
+            return evaluate(then if holds(condition, values) else otherwise, values)
+        case _:
+            assert_never(size)
 
 
-def holds(guard: Guard, lengths: Mapping[str, int]) -> bool:
+def holds(guard: Guard, values: Values) -> bool:
     """Return whether a condition holds for a call."""
     match guard:
         case Truth(value):
             return value
         case Compare(op, left, right):
-            return COMPARISONS[op](evaluate(left, lengths), evaluate(right, lengths))
+            compared = COMPARISONS[op](evaluate(left, values), evaluate(right, values))
+            return bool(compared)
         case All(guards):
-            return all(holds(each, lengths) for each in guards)
+            return all(holds(each, values) for each in guards)
+        case AnyOf(guards):
+            return any(holds(each, values) for each in guards)
+        case Not(inner):
+            return not holds(inner, values)
+        case _:
+            assert_never(guard)
 
 
 # Sizes
@@ -180,25 +194,33 @@ def add(*terms: Operand) -> Size:
     constant = 0
     for term in _flat("+", terms):
         match term:
-            case Literal(value):
+            case Literal(int(value)):
                 constant += value
-            case Apply("*", (*factors, Literal(count))):
+            case Apply("*", (*factors, Literal(int(count)))):
                 rest = multiply(*factors)
                 counts[rest] = counts.get(rest, 0) + count
             case _:
                 counts[term] = counts.get(term, 0) + 1
-    kept = [multiply(term, count) for term, count in counts.items()]
+    kept = [multiply(term, count) for term, count in counts.items() if count]
     return _joined("+", kept, constant, neutral=0)
 
 
 def multiply(*factors: Operand) -> Size:
     """Return the product."""
-    flat = _flat("*", factors)
-    constant = prod(each.value for each in flat if isinstance(each, Literal))
-    if not constant:
-        return ZERO
-    kept = [each for each in flat if not isinstance(each, Literal)]
-    return _joined("*", kept, constant, neutral=1)
+    kept: list[Size] = []
+    constant = 1
+    for factor in _flat("*", factors):
+        match factor:
+            case Literal(int(value)):
+                constant *= value
+            case _:
+                kept.append(factor)
+    return _joined("*", kept, constant, neutral=1) if constant else ZERO
+
+
+def product_of(sizes: Iterable[Operand]) -> Size:
+    """Return the product of all; of none it is 1."""
+    return multiply(*sizes)
 
 
 def _flat(function: str, operands: Iterable[Operand]) -> list[Size]:
@@ -219,30 +241,33 @@ def _joined(function: str, kept: list[Size], constant: int, *, neutral: int) -> 
 
 
 def ceil_div(numerator: Operand, denominator: Operand) -> Size:
-    """Return the quotient rounded up; one of a quotient by literals is a single one."""
+    """Return the quotient rounded up, of a denominator above 0.
+
+    One of a quotient by literals is a single one.
+    """
     over, by = lift(numerator), lift(denominator)
     match over, by:
         case _, Literal(1):
             return over
-        case Literal(a), Literal(b):
-            return Literal(_ceil_div(a, b))
-        case Apply("*", (*factors, Literal(a))), Literal(b) if a % b == 0:
+        case Literal(int(a)), Literal(int(b)):
+            return Literal(quotient_up(a, b))
+        case Apply("*", (*factors, Literal(int(a)))), Literal(int(b)) if a % b == 0:
             return multiply(*factors, a // b)
-        case Apply("ceil_div", (inner, Literal(a))), Literal(b):
+        case Apply("ceil_div", (inner, Literal(int(a)))), Literal(int(b)):
             return ceil_div(inner, a * b)
         case _:
             return Apply("ceil_div", (over, by))
 
 
 def remainder(numerator: Operand, denominator: Operand) -> Size:
-    """Return the remainder."""
+    """Return the remainder, with the sign of the numerator."""
     over, by = lift(numerator), lift(denominator)
     match over, by:
-        case Literal(a), Literal(b):
-            return Literal(a % b)
         case _, Literal(1):
             return ZERO
-        case Apply("*", (*_, Literal(a))), Literal(b) if a % b == 0:
+        case Literal(int(a)), Literal(int(b)):
+            return Literal(irem(a, b))
+        case Apply("*", (*_, Literal(int(a)))), Literal(int(b)) if b and a % b == 0:
             return ZERO
         case _:
             return Apply("%", (over, by))
@@ -283,7 +308,7 @@ def compare(op: str, left: Operand, right: Operand) -> Guard:
     """Return a comparison."""
     first, second = lift(left), lift(right)
     if isinstance(first, Literal) and isinstance(second, Literal):
-        return Truth(COMPARISONS[op](first.value, second.value))
+        return Truth(bool(COMPARISONS[op](first.value, second.value)))
     return Compare(op, first, second)
 
 
@@ -294,37 +319,59 @@ def divides(divisor: int, size: Operand) -> Guard:
 
 def all_of(*guards: Guard) -> Guard:
     """Return the condition that all hold, without those that follow from another."""
-    flat: dict[Guard, None] = {}
-    for guard in guards:
-        parts = guard.guards if isinstance(guard, All) else (guard,)
-        flat.update(dict.fromkeys(parts))
+    flat = [
+        part
+        for guard in guards
+        for part in (guard.guards if isinstance(guard, All) else (guard,))
+    ]
     if NEVER in flat:
         return NEVER
-    flat.pop(ALWAYS, None)
+    distinct = [guard for guard in dict.fromkeys(flat) if guard != ALWAYS]
     kept = [
         guard
-        for guard in flat
-        if not any(_implies(other, guard) for other in flat if other is not guard)
+        for guard in distinct
+        if not any(_implies(other, guard) for other in distinct if other != guard)
     ]
     if len(kept) < 2:
         return kept[0] if kept else ALWAYS
     return All(tuple(kept))
 
 
+def any_of(*guards: Guard) -> Guard:
+    """Return the condition that one of them holds."""
+    flat = [
+        part
+        for guard in guards
+        for part in (guard.guards if isinstance(guard, AnyOf) else (guard,))
+    ]
+    if ALWAYS in flat:
+        return ALWAYS
+    kept = tuple(guard for guard in dict.fromkeys(flat) if guard != NEVER)
+    if len(kept) < 2:
+        return kept[0] if kept else NEVER
+    return AnyOf(kept)
+
+
+def negate(guard: Guard) -> Guard:
+    """Return the opposite of a condition."""
+    match guard:
+        case Truth(value):
+            return Truth(not value)
+        case Not(inner):
+            return inner
+        case _:
+            return Not(guard)
+
+
 def _implies(first: Guard, second: Guard) -> bool:
     """Return whether a condition follows from another: `n % 4 == 0` from `n % 16 == 0`."""
     match first, second:
         case (
-            Compare("==", Apply("%", (a, Literal(by))), Literal(0)),
-            Compare("==", Apply("%", (b, Literal(smaller))), Literal(0)),
+            Compare("==", Apply("%", (a, Literal(int(by)))), Literal(0)),
+            Compare("==", Apply("%", (b, Literal(int(smaller)))), Literal(0)),
         ):
-            return a == b and by % smaller == 0
+            return a == b and smaller != 0 and by % smaller == 0
         case Compare("<=", a, Literal(most)), Compare("<=", b, Literal(more)):
             return a == b and most <= more
         case _:
             return False
-
-
-def product_of(sizes: Iterable[Operand]) -> Size:
-    """Return the product of all; of none it is 1."""
-    return reduce(multiply, sizes, ONE)

@@ -2,77 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import Final, assert_never, final
 
 from kerngen.plan.size import (
     All,
+    AnyOf,
     Apply,
     Compare,
     Guard,
     Literal,
+    Not,
     Select,
     Size,
     Symbol,
     Truth,
+    multiply,
 )
 
-_INFIX: Final = {"+": 1, "*": 2, "%": 2}
-"""How tightly operators bind; functions and names bind tightest."""
-_ATOM: Final = 3
-
-
-def _as_it_is(name: str) -> str:
-    return name
+INFIX: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
+"""How tightly the operators of sizes bind; what else there is binds tighter."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class TextPrinter:
-    """Prints in one notation: how names are spelled, and functions with other names."""
+class Printer:
+    """Prints sizes; those in `names` by their names."""
 
-    symbol: Callable[[str], str] = _as_it_is
-    functions: Mapping[str, str] = field(default_factory=dict[str, str])
+    names: Mapping[Size, str] = field(default_factory=dict["Size", str])
 
-    def size(self, size: Size) -> str:
-        """Return the text of a size."""
-        return self._size(size, 0)
+    def size(self, size: Size, level: int = 0) -> str:
+        """Return a text that binds at least as tightly as a level of `INFIX`."""
+        if size in self.names:
+            return self.names[size]
+        match size:
+            case Literal(value):
+                return repr(value)
+            case Symbol(name):
+                return name
+            case Apply(function, operands) if function in INFIX:
+                own = INFIX[function]
+                first, *others = operands
+                text = self.size(first, own)
+                for each in others:
+                    text += self._next(function, each, own + 1)
+                return text if own >= level else f"({text})"
+            case Apply(function, operands):
+                return f"{function}({', '.join(map(self.size, operands))})"
+            case Select(condition, then, otherwise):
+                arguments = self.guard(condition), self.size(then), self.size(otherwise)
+                return f"if({', '.join(arguments)})"
+            case _:
+                assert_never(size)
+
+    def _next(self, function: str, operand: Size, level: int) -> str:
+        """Return an operand behind its operator: ` + n`, or ` - n` for `n * -1`."""
+        if function == "+" and operand not in self.names:
+            match operand:
+                case Literal(int(value)) if value < 0:
+                    return f" - {-value}"
+                case Apply("*", (*factors, Literal(int(value)))) if value < 0:
+                    positive = multiply(*factors, -value)
+                    return f" - {self.size(positive, level)}"
+                case _:
+                    pass
+        return f" {function} {self.size(operand, level)}"
 
     def guard(self, guard: Guard) -> str:
-        """Return the text of a condition; nothing if it always holds."""
+        """Return the text of a condition."""
         match guard:
             case Truth(value):
-                return "" if value else "false"
+                return "true" if value else "false"
             case Compare(op, left, right):
                 return f"{self.size(left)} {op} {self.size(right)}"
             case All(guards):
-                return " and ".join(map(self.guard, guards))
+                return " and ".join(map(self._part, guards))
+            case AnyOf(guards):
+                return " or ".join(map(self._part, guards))
+            case Not(inner):
+                return f"not({self.guard(inner)})"
+            case _:
+                assert_never(guard)
 
-    def _size(self, size: Size, level: int) -> str:
-        """Return a text that binds at least as tightly as a level."""
-        match size:
-            case Literal(value):
-                return str(value)
-            case Symbol(name):
-                return self.symbol(name)
-            case Apply(function, operands) if function in _INFIX:
-                own = _INFIX[function]
-                first, *others = operands
-                texts = [self._size(first, own)]
-                texts += (self._size(each, own + 1) for each in others)
-                text = f" {function} ".join(texts)
-                return text if own >= level else f"({text})"
-            case Apply(function, operands):
-                arguments = ", ".join(map(self.size, operands))
-                return f"{self.functions.get(function, function)}({arguments})"
-            case Select(condition, then, otherwise):
-                text = f"{self._size(then, 1)} if {self.guard(condition)}"
-                return f"({text} else {self._size(otherwise, 1)})"
+    def _part(self, guard: Guard) -> str:
+        """Return the text of a condition within another: `and` and `or` never mix bare."""
+        text = self.guard(guard)
+        return f"({text})" if isinstance(guard, All | AnyOf) else text
 
 
-PLAIN: Final = TextPrinter()
-"""Prints names as they are."""
+PLAIN: Final = Printer()
+"""Names nothing."""
 
 
 def to_text(size: Size) -> str:
@@ -81,5 +101,5 @@ def to_text(size: Size) -> str:
 
 
 def guard_text(guard: Guard) -> str:
-    """Return the text of a condition; nothing if it always holds."""
+    """Return the text of a condition."""
     return PLAIN.guard(guard)

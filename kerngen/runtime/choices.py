@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import CodeType
-from typing import Any, TypeAlias, cast, final
+from typing import TypeAlias, final
 
 from kerngen.runtime.errors import DtypeError, ShapeError, UnknownNameError
-from kerngen.runtime.kernel import Dims, Kernel
+from kerngen.runtime.kernel import KERNEL, Dims, Kernel
 from kerngen.runtime.ranges import derive
 
 KernelFunction: TypeAlias = Callable[..., object]
@@ -37,12 +36,9 @@ def kernel_of(function: KernelFunction) -> Kernel:
     Raises:
         DtypeError: If the function is not a generated one.
     """
-    code = cast("CodeType | None", getattr(function, "__code__", None))
-    known = cast("Mapping[str, Any]", getattr(function, "__globals__", {}))
-    values = (known.get(name) for name in (code.co_names if code else ()))
-    for value in values:
-        if isinstance(value, Kernel):
-            return value
+    kernel = getattr(function, KERNEL, None)
+    if isinstance(kernel, Kernel):
+        return kernel
     raise DtypeError(
         f"choices: expected a kernel's function, as in kerngen_kernels.matmul.matmul_nt, "
         f"got {function!r}."

@@ -7,10 +7,20 @@ them.  `Kernel.launch` is the one call that the generated bindings make.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, final
 
+from kerngen.plan.read import ADAPTER_FACTS
+from kerngen.plan.tree import (
+    Access,
+    DerivedDim,
+    Dispatch,
+    Gather,
+    RangeCheck,
+    Schedule,
+    Stage,
+)
 from kerngen.runtime.checks import (
     array_shape,
     find_context,
@@ -32,9 +42,7 @@ if TYPE_CHECKING:
     from kerngen.runtime.tensor import Tensor
 
 Dims: TypeAlias = Mapping[str, int]
-"""The lengths of a call by dim name, and its integer scalars by theirs."""
-
-Access: TypeAlias = Literal["read", "update", "write"]
+"""The lengths of a call by dim name, and the scalars that guards read by theirs."""
 
 
 class TextFile(Protocol):
@@ -53,6 +61,12 @@ class Folder(Protocol):
         ...
 
 
+KERNEL: Final = "__kernel__"
+"""The attribute of a generated function that holds its kernel."""
+
+_Function = TypeVar("_Function", bound=Callable[..., object])
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class AdapterInfo:
@@ -62,6 +76,19 @@ class AdapterInfo:
     invocations: int
     subgroups: bool
     f16: bool
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """The facts by the names that guards have for them."""
+        return {f"adapter.{name}": getattr(self, name) for name in ADAPTER_FACTS}
+
+    def offers(self, schedule: Schedule) -> bool:
+        """Whether an adapter has what a schedule needs."""
+        return (
+            schedule.workgroup_bytes <= self.workgroup_bytes
+            and schedule.invocations <= self.invocations
+            and (self.subgroups or not schedule.subgroups)
+        )
 
 
 @final
@@ -100,151 +127,12 @@ class ScalarSpec:
 
 @final
 @dataclass(frozen=True, slots=True)
-class DerivedDim:
-    """A length computed from dims and scalars; `text` is its source, as in `h / 2`."""
-
-    name: str
-    text: str
-    value: Callable[[Dims], int]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A coefficient times an index that ranges over `extent`."""
-
-    coefficient: int | Callable[[Dims], int]
-    extent: str | int
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class RangeCheck:
-    """A subscript that must stay inside its axis, wherever no `around` is 0.
-
-    Its value is `offset` plus the `terms`, by 32-bit arithmetic; `extent` is the axis's
-    length, `text` the subscript's source.
-    """
-
-    text: str
-    tensor: str
-    axis: int
-    extent: str | int
-    terms: tuple[Term, ...]
-    around: tuple[str | int, ...]
-    offset: int | Callable[[Dims], int] = 0
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Gather:
-    """An axis of a tensor that is gathered from, wherever no `around` is 0.
-
-    `extent` is the axis's length; subscripts are clamped to it, so it must not be 0.
-    """
-
-    tensor: str
-    axis: int
-    extent: str | int
-    around: tuple[str | int, ...]
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class Temporary:
     """A tensor that lives between the stages of one call."""
 
     name: str
     element: type[Element]
     axes: tuple[str | int, ...]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Scratch:
-    """A private buffer of one variant: `length` elements of 4 bytes."""
-
-    name: str
-    length: Callable[[Dims], int]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A storage binding of a dispatch: a tensor, a temporary or a scratch buffer."""
-
-    name: str
-    writes: bool = False
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Dispatch:
-    """One shader and its number of workgroups; 0 workgroups are not recorded.
-
-    The shader is `<wgsl>.wgsl` in the kernel's folder, its entry point `main`, all in
-    bind group 0: binding 0 is the uniform struct where `uses_uniform`, `bindings` follow
-    from 1.  Workgroups beyond the adapter's limit fold into two dimensions: the shader
-    counts itself as `y * num_workgroups.x + x` and returns beyond the total.
-    """
-
-    wgsl: str
-    bindings: tuple[Binding, ...]
-    groups: Callable[[Dims], int]
-    uses_uniform: bool = True
-    turns: Callable[[Dims], int] | None = None
-    """How often the loops of one invocation turn: some adapters give up."""
-    terms: Callable[[Dims], int] | None = None
-    """What a 32-bit counter of the shader runs up to, where that may be too much."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """Dispatches that apply when `when` holds for the dims (None: always)."""
-
-    name: str
-    dispatches: tuple[Dispatch, ...]
-    when: Callable[[Dims], bool] | None = None
-    scratch: tuple[Scratch, ...] = ()
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """One way to run a stage, with what it needs of the adapter.
-
-    `covers` counts the stages that it runs: its own and those right after.
-    """
-
-    strategy: str
-    variants: tuple[Variant, ...]
-    when: Callable[[Dims, AdapterInfo], bool] | None = None
-    workgroup_bytes: int = 0
-    invocations: int = 64
-    covers: int = 1
-    subgroups: bool = False
-    """Whether the adapter must have them."""
-
-    def fits(self, adapter: AdapterInfo) -> bool:
-        """Whether an adapter offers what the schedule needs."""
-        return (
-            self.workgroup_bytes <= adapter.workgroup_bytes
-            and self.invocations <= adapter.invocations
-            and (adapter.subgroups or not self.subgroups)
-        )
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A stage and its schedules: the first that applies runs, and the last always does.
-
-    One that always runs with earlier stages has none.
-    """
-
-    name: str
-    schedules: tuple[Schedule, ...]
 
 
 @final
@@ -273,11 +161,18 @@ class Kernel:
     derived: tuple[DerivedDim, ...] = ()
     checks: tuple[RangeCheck, ...] = ()
     gathers: tuple[Gather, ...] = ()
-    guard_scalars: tuple[str, ...] = field(default=())
-    """Names of the integer scalars that guards, lengths and checks read.
+    guard_scalars: tuple[str, ...] = ()
+    """The scalars that guards, lengths and checks read: `step`, or `camera.width`.
 
     They are part of a launch's plan key.
     """
+    stamp: str = ""
+    """The hash of the source that the kernel was generated from."""
+
+    def function(self, function: _Function) -> _Function:
+        """Note on a generated function that it launches this kernel; a decorator."""
+        setattr(function, KERNEL, self)
+        return function
 
     @cached_property
     def place(self) -> str:
@@ -311,9 +206,9 @@ class Kernel:
 
     @cached_property
     def guard_slots(self) -> tuple[int, ...]:
-        """The positions of `guard_scalars` among the scalars."""
+        """The positions of `guard_scalars`, or what holds them, among the scalars."""
         names = [spec.name for spec in self.scalars]
-        return tuple(names.index(name) for name in self.guard_scalars)
+        return tuple(names.index(name.split(".")[0]) for name in self.guard_scalars)
 
     @cached_property
     def scalar_types(self) -> tuple[type, ...]:
@@ -333,7 +228,7 @@ class Kernel:
     def guards(self, scalars: tuple[Any, ...]) -> Dims:
         """Return the guard scalars of a call by name."""
         slots = zip(self.guard_scalars, self.guard_slots, strict=True)
-        return {name: scalars[slot] for name, slot in slots}
+        return {name: _part(scalars[slot], name) for name, slot in slots}
 
     def check(
         self, arrays: tuple[ArrayLike, ...], scalars: tuple[Any, ...] = ()
@@ -358,9 +253,8 @@ class Kernel:
                 f"{self.place}: can't read the shader {path} ({error.strerror}). Run "
                 f"'kerngen build' again."
             ) from error
-        module = stamp_of(getattr(self.hosts, "__globals__", {}).get("__doc__") or "")
         own = stamp_of(text)
-        if module and own and module != own:
+        if self.stamp and own and self.stamp != own:
             raise StateError(
                 f"{self.name}: the shader {path} was generated anew since its module "
                 f"was imported. Call 'kerngen.runtime.reload()', or restart."
@@ -394,6 +288,13 @@ class Kernel:
             return backend.launch(ctx, self, tensors, scalars, out)
         except Error as error:
             raise error.with_traceback(None) from error.__cause__
+
+
+def _part(value: Any, name: str) -> Any:
+    """Return what a name such as `camera.width` or `v.0` leads to in a scalar."""
+    for step in name.split(".")[1:]:
+        value = value[int(step)] if step.isdecimal() else getattr(value, step)
+    return value
 
 
 def _is_tuple(out: object) -> bool:

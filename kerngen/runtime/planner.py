@@ -7,6 +7,8 @@ from itertools import combinations
 from operator import itemgetter
 from typing import TYPE_CHECKING, final
 
+from kerngen.plan.size import evaluate, holds
+from kerngen.plan.tree import Dispatch, Schedule, Stage, Variant
 from kerngen.runtime.checks import Signature
 from kerngen.runtime.choices import Choice
 from kerngen.runtime.elements import f16, u32
@@ -19,14 +21,7 @@ from kerngen.runtime.shapes import round_up
 from kerngen.runtime.tensor import STORAGE_ALIGNMENT
 
 if TYPE_CHECKING:
-    from kerngen.runtime.kernel import (
-        Dims,
-        Dispatch,
-        Kernel,
-        Schedule,
-        Stage,
-        Variant,
-    )
+    from kerngen.runtime.kernel import Dims, Kernel
 
 
 MOST_TERMS = 2**31
@@ -125,12 +120,11 @@ class Planner:
     ) -> tuple[Schedule, Variant]:
         """Return the first schedule of a stage that applies, and its variant."""
         info = self._capabilities.info
+        values = {**dims, **info.facts}
         for schedule in stage.schedules:
-            if schedule.fits(info) and (
-                schedule.when is None or schedule.when(dims, info)
-            ):
+            if info.offers(schedule) and holds(schedule.when, values):
                 for variant in schedule.variants:
-                    if variant.when is None or variant.when(dims):
+                    if holds(variant.when, values):
                         return schedule, variant
         raise LimitError(
             f"{kernel.place}: no schedule of stage '{stage.name}' fits the adapter, "
@@ -170,19 +164,20 @@ class Planner:
                 f"{kernel.place}: '{dispatch.wgsl}' binds {len(dispatch.bindings)} "
                 f"tensors; the adapter allows {capabilities.storage_buffers}."
             )
-        if dispatch.terms is not None and dispatch.terms(dims) >= MOST_TERMS:
+        terms, trips = evaluate(dispatch.terms, dims), evaluate(dispatch.trips, dims)
+        if terms >= MOST_TERMS:
             raise LimitError(
-                f"{kernel.place}: '{dispatch.wgsl}' reduces {dispatch.terms(dims)} terms; "
+                f"{kernel.place}: '{dispatch.wgsl}' reduces {terms} terms; "
                 f"it can count fewer than {MOST_TERMS}."
             )
         most = capabilities.loop_turns
-        if dispatch.turns is not None and most and dispatch.turns(dims) > most:
+        if most and trips > most:
             raise LimitError(
-                f"{kernel.place}: '{dispatch.wgsl}' turns a loop {dispatch.turns(dims)} "
+                f"{kernel.place}: '{dispatch.wgsl}' turns a loop {trips} "
                 f"times, and this adapter silently stops after {most}. Use smaller "
                 f"tensors here, or another adapter."
             )
-        x, y = self._fold(kernel, dispatch, dispatch.groups(dims))
+        x, y = self._fold(kernel, dispatch, evaluate(dispatch.groups, dims))
         key = ShaderKey(
             text=kernel.shader(dispatch),
             uniform_bytes=kernel.uniform.SIZE if dispatch.uses_uniform else 0,
@@ -214,7 +209,7 @@ class Planner:
 
 def _recorded(variant: Variant, dims: Dims) -> Iterator[Dispatch]:
     """Yield the dispatches that have workgroups."""
-    return (each for each in variant.dispatches if each.groups(dims) > 0)
+    return (each for each in variant.dispatches if evaluate(each.groups, dims) > 0)
 
 
 def _picker(
@@ -247,7 +242,7 @@ def _inner(
         if spec.name in bound
     ]
     scratch = [
-        Inner(u32, (item.length(signature.dims),))
+        Inner(u32, (evaluate(item.length, signature.dims),))
         for variant in variants
         for item in variant.scratch
     ]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from kerngen.plan.hostmath import wrap_i32
+from kerngen.plan.size import Size, evaluate
 from kerngen.runtime.errors import ShapeError
-from kerngen.runtime.hostmath import wrap_i32
 from kerngen.runtime.shapes import Shape
 
 if TYPE_CHECKING:
-    from kerngen.runtime.kernel import Dims, Kernel, RangeCheck
+    from kerngen.plan.tree import RangeCheck
+    from kerngen.runtime.kernel import Dims, Kernel
 
 LONGEST: Final = 2**31 - 1
 """The longest axis: indices are i32."""
@@ -19,7 +21,7 @@ LONGEST: Final = 2**31 - 1
 def derive(kernel: Kernel, lengths: dict[str, int]) -> None:
     """Add the kernel's derived dims to the lengths; refuse those that no axis can have."""
     for dim in kernel.derived:
-        value = dim.value(lengths)
+        value = evaluate(dim.value, lengths)
         if not 0 <= value <= LONGEST:
             raise ShapeError(
                 f"{kernel.place}: the length '{dim.text}' is {value}; expected 0 to "
@@ -90,8 +92,8 @@ def _hint(check: RangeCheck) -> str:
     )
 
 
-def _value(value: int | Callable[[Dims], int], lengths: Dims) -> int:
-    return value if isinstance(value, int) else wrap_i32(value(lengths))
+def _value(size: Size, lengths: Dims) -> int:
+    return wrap_i32(evaluate(size, lengths))
 
 
 def _known(kernel: Kernel, lengths: Mapping[str, int]) -> str:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from kerngen.runtime.hostmath import I32_LARGEST_F32, I32_MIN, U32_LARGEST_F32
+from kerngen.plan.hostmath import I32_LARGEST_F32, I32_MIN, U32_LARGEST_F32
 
 Array: TypeAlias = NDArray[Any]
 

@@ -19,7 +19,8 @@ from types import FunctionType, ModuleType
 from typing import Any, NoReturn, final
 
 from kerngen.runtime.errors import ReloadError, StateError
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.generated import FILES, ModuleFiles
+from kerngen.runtime.kernel import KERNEL, Kernel
 from kerngen.runtime.live import alive
 from kerngen.runtime.stamp import stamp_of
 
@@ -100,7 +101,8 @@ def _changed() -> Iterator[_Changed]:
         # Anything may be in there: lazy modules, or None.
         names = getattr(module, "__dict__", {})
         loader = names.get("__loader__")
-        ours = isinstance(names.get("_WGSL"), Path)
+        files = names.get(FILES)
+        ours = isinstance(files, ModuleFiles) and isinstance(files.folder, Path)
         if not ours or not isinstance(loader, SourceFileLoader):
             continue
         try:
@@ -137,6 +139,7 @@ def _keep_functions(names: dict[str, Any], before: Mapping[str, Any]) -> None:
         if old.__globals__ is names and not new.__closure__ and not old.__closure__:
             for part in _FUNCTION_PARTS:
                 setattr(old, part, getattr(new, part))
+            setattr(old, KERNEL, getattr(new, KERNEL, None))
             names[name] = old
 
 

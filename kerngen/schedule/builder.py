@@ -12,7 +12,8 @@ from kerngen.ir.types import Scalar, Storage, ValueType
 from kerngen.layout.rules import Space
 from kerngen.layout.types import Laid, lay_out
 from kerngen.plan.size import ZERO, Size
-from kerngen.schedule.program import Binding, Shader
+from kerngen.plan.tree import Binding
+from kerngen.schedule.program import Shader
 from kerngen.schedule.task import Task
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t

@@ -11,6 +11,7 @@ from typing import Final
 
 from kerngen.ir.nodes import Reduce
 from kerngen.plan.size import ALWAYS, NEVER, Guard, Size, ceil_div
+from kerngen.plan.tree import Scratch
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.cooperation import (
     Take,
@@ -23,7 +24,7 @@ from kerngen.schedule.cooperation import (
 from kerngen.schedule.identities import accumulate, identity, in_pairs
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, start_invocation, unravel
-from kerngen.schedule.program import Scratch, Shader, Variant
+from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.sizes import all_divisible, domain_size, extent_size, to_wgsl
 from kerngen.schedule.split import Split
 from kerngen.schedule.steps import last_extents, tensors_in_runs, write_steps

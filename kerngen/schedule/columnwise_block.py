@@ -13,6 +13,7 @@ from typing import Final, final
 
 from kerngen.ir.nodes import Index
 from kerngen.plan.size import ALWAYS, NEVER, ONE, Guard, Size, ceil_div
+from kerngen.plan.tree import Scratch
 from kerngen.schedule.addresses import row_major
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.columnwise import MAX_PARTS, finish_shader
@@ -28,7 +29,7 @@ from kerngen.schedule.gemv_shape import GemvShape
 from kerngen.schedule.identities import accumulate, identity, in_pairs
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, unravel
-from kerngen.schedule.program import EVERYWHERE_BYTES, Scratch, Shader, Variant
+from kerngen.schedule.program import EVERYWHERE_BYTES, Shader, Variant
 from kerngen.schedule.row_block import RowBlock, suffix
 from kerngen.schedule.sizes import all_divisible, domain_size, extent_size, to_wgsl
 from kerngen.schedule.split import Split

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from kerngen.ir.nodes import Index
 from kerngen.plan.size import ALWAYS, NEVER, Guard, all_of, compare, divides
+from kerngen.plan.tree import Scratch
 from kerngen.schedule.contraction import (
     Contraction,
     contraction_of,
@@ -21,7 +22,7 @@ from kerngen.schedule.gemm_parts import (
     joining_shader,
 )
 from kerngen.schedule.gemm_shader import GemmShader, wide_tensors
-from kerngen.schedule.program import Scratch, Variant
+from kerngen.schedule.program import Variant
 from kerngen.schedule.sizes import all_divisible, domain_size, extent_size
 from kerngen.schedule.steps import last_extents, vector_tensors
 from kerngen.schedule.task import Options, Task

@@ -13,6 +13,7 @@ from typing import Final
 
 from kerngen.ir.nodes import Reduce
 from kerngen.plan.size import NEVER, ONE, Guard, Literal, Size
+from kerngen.plan.tree import Scratch
 from kerngen.schedule.blocks import Blocks, accumulate_blocks
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.cooperation import (
@@ -26,7 +27,7 @@ from kerngen.schedule.cooperation import (
 from kerngen.schedule.joining import Joiner
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, position_name, unravel
-from kerngen.schedule.program import Scratch, Shader, Variant
+from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.rowwise import by_width, row_trips
 from kerngen.schedule.sizes import at_most, domain_size, to_wgsl
 from kerngen.schedule.split import Split

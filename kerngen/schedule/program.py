@@ -9,28 +9,11 @@ from typing import Final, final
 from kerngen.ir.nodes import Expr, Function, Tensor
 from kerngen.ir.stages import StagedKernel
 from kerngen.plan.size import ZERO, Guard, Size
+from kerngen.plan.tree import Binding, Scratch
 
 EVERYWHERE_BYTES: Final = 16384
 EVERYWHERE_INVOCATIONS: Final = 256
 """The workgroup memory and the invocations that WebGPU promises."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A storage binding: a tensor of the kernel, a temporary, or a scratch buffer."""
-
-    name: str
-    writes: bool
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Scratch:
-    """A private buffer of one variant: `length` elements of 4 bytes."""
-
-    name: str
-    length: Size
 
 
 @final

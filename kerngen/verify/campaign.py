@@ -10,8 +10,8 @@ from typing import Final, TypeAlias, final
 import hypothesis
 from hypothesis.errors import Flaky, Unsatisfiable
 
+from kerngen.plan.tree import Schedule, Variant
 from kerngen.runtime import FeatureError, UniformRangeError
-from kerngen.runtime.kernel import Schedule, Variant
 from kerngen.verify.draw import Drawn
 from kerngen.verify.effort import SPENT, Effort, StopError
 from kerngen.verify.fault import LOST, WrongError

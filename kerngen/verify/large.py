@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from kerngen.ir.memory import Leaf
+from kerngen.plan.size import evaluate
 from kerngen.runtime.ranges import shape_of
 from kerngen.verify.evaluate import Computed
 from kerngen.verify.fault import Fault, WrongError, compare, value_fault
@@ -64,7 +65,7 @@ def _groups(fitting: Fitting, sizes: Sizes) -> int:
     lengths = fitting.lengths(sizes)
     if lengths is None:
         return 0
-    return max(dispatch.groups(lengths) for dispatch in fitting.way.variant.dispatches)
+    return max(evaluate(d.groups, lengths) for d in fitting.way.variant.dispatches)
 
 
 def _elements(fitting: Fitting, sizes: Sizes) -> int:

@@ -12,8 +12,8 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 
 from kerngen.ir.nodes import Extent, Statement
+from kerngen.plan.hostmath import ceil_div
 from kerngen.runtime.errors import ShapeError
-from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import Kernel
 from kerngen.runtime.ranges import check_gathers, check_ranges, derive, shape_of
 from kerngen.verify.meaning import Subject

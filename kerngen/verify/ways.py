@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
-from kerngen.runtime.kernel import Dims, Kernel, Schedule, Stage, Variant
+from kerngen.plan.size import ALWAYS, holds
+from kerngen.plan.tree import Schedule, Stage, Variant
+from kerngen.runtime.kernel import Dims, Kernel
 
 
 @final
@@ -37,7 +39,7 @@ class Way:
 
     def takes(self, lengths: Dims) -> bool:
         """Whether the variant is for lengths such as these."""
-        return self.variant.when is None or self.variant.when(lengths)
+        return holds(self.variant.when, lengths)
 
 
 def ways(kernel: Kernel) -> tuple[Way, ...]:
@@ -56,7 +58,7 @@ def choices(kernel: Kernel) -> Iterator[tuple[int, Schedule, Variant]]:
 def forced(kernel: Kernel, stage: int, schedule: Schedule, variant: Variant) -> Kernel:
     """Return a kernel with no choice left but among the variants of other stages."""
     stages = kernel.stages
-    only = replace(schedule, variants=(replace(variant, when=None),))
+    only = replace(schedule, variants=(replace(variant, when=ALWAYS),))
     after = stage + schedule.covers
     chosen = {
         **leading(stages, 0, stage),
@@ -64,7 +66,9 @@ def forced(kernel: Kernel, stage: int, schedule: Schedule, variant: Variant) -> 
         **leading(stages, after, len(stages)),
     }
     kept = (
-        replace(each, schedules=(replace(chosen[n], when=None),) if n in chosen else ())
+        replace(
+            each, schedules=(replace(chosen[n], when=ALWAYS),) if n in chosen else ()
+        )
         for n, each in enumerate(stages)
     )
     return replace(kernel, stages=tuple(kept))

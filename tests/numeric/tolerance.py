@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.ir.builtins import BUILTINS, Accuracy
-from kerngen.runtime.hostmath import ceil_div
+from kerngen.plan.hostmath import ceil_div
 from kerngen.schedule import columnwise, columnwise_block, parts, rows
 
 from .approx import ROUNDED, Approx, Arithmetic, Array

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kerngen.runtime import Context, f16
-from kerngen.runtime.hostmath import ceil_div
+from kerngen.plan.hostmath import ceil_div
 from kerngen.runtime.kernel import Kernel, Schedule, Variant
 from kerngen.verify.ways import choices, forced
 

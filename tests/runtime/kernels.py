@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Element, Error, f16, f32, u32, vec3f
 from kerngen.runtime.elements import i32
-from kerngen.runtime.hostmath import ceil_div
+from kerngen.plan.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Access,
     Binding,

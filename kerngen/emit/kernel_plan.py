@@ -1,0 +1,190 @@
+"""The plan of a kernel, as the runtime reads it, of what scheduling made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from kerngen.emit.python_names import KernelNames, module_names
+from kerngen.emit.signature import element_name, parameter_element
+from kerngen.ir.nodes import Kernel, Module, Role
+from kerngen.ir.sizes import SizeMaker
+from kerngen.ir.subscript_checks import Gather as IrGather
+from kerngen.ir.subscript_checks import RangeCheck as IrRangeCheck
+from kerngen.ir.subscript_checks import checks_of
+from kerngen.plan.size import (
+    ALWAYS,
+    All,
+    AnyOf,
+    Apply,
+    Compare,
+    Guard,
+    Not,
+    Select,
+    Size,
+    Symbol,
+)
+from kerngen.plan.tree import (
+    Access,
+    DerivedDim,
+    Dispatch,
+    Gather,
+    KernelPlan,
+    ModulePlan,
+    RangeCheck,
+    ScalarPlan,
+    Schedule,
+    Stage,
+    TemporaryPlan,
+    TensorPlan,
+    Term,
+    Variant,
+)
+from kerngen.schedule.program import KernelProgram, ScheduledStage, Shader
+
+_ACCESS: Final[dict[Role, Access]] = {
+    Role.INPUT: "read",
+    Role.UPDATE: "update",
+    Role.OUTPUT: "write",
+}
+
+
+def emit_plan(
+    module: Module, programs: Iterable[KernelProgram], source_sha: str
+) -> ModulePlan:
+    """Return the plans of a module's kernels."""
+    names = module_names(module).kernels
+    plans = tuple(_plan(p, names[p.staged.kernel.name]) for p in programs)
+    return ModulePlan(module.path, source_sha[:16], plans)
+
+
+def _plan(program: KernelProgram, names: KernelNames) -> KernelPlan:
+    """Return the plan of a kernel, with the names that Python has for its parameters."""
+    kernel = program.staged.kernel
+    renamed = _renamed(names)
+    hosts = {host.name: host.value for host in kernel.hosts}
+    maker = SizeMaker(program.functions, hosts, renamed)
+    plan = KernelPlan(
+        name=kernel.name,
+        origin=f"{kernel.span.source.name}:{kernel.span.line}",
+        dims=kernel.dims,
+        tensors=tuple(
+            TensorPlan(renamed(x.name), element_name(x), x.extents, _ACCESS[x.role])
+            for x in kernel.tensors
+        ),
+        scalars=tuple(
+            ScalarPlan(renamed(p.name), parameter_element(p)) for p in kernel.parameters
+        ),
+        stages=tuple(
+            Stage(stage.name, tuple(_schedule(s, maker) for s in stage.schedules))
+            for stage in program.stages
+        ),
+        temporaries=tuple(
+            TemporaryPlan(renamed(x.name), element_name(x), x.extents)
+            for x in program.temporaries
+        ),
+        derived=tuple(
+            DerivedDim(dim.name, dim.text, maker.size(dim.value))
+            for dim in kernel.derived
+        ),
+        checks=tuple(_range_checks(kernel, maker)),
+        gathers=tuple(
+            Gather(renamed(g.tensor), g.axis, g.extent, g.around)
+            for g in checks_of(kernel)
+            if isinstance(g, IrGather)
+        ),
+    )
+    return replace(plan, guards=tuple(_scalars_read(plan)))
+
+
+def _renamed(names: KernelNames) -> Callable[[str], str]:
+    return lambda name: names.values.get(name, name)
+
+
+def _range_checks(kernel: Kernel, maker: SizeMaker) -> Iterator[RangeCheck]:
+    wrapping = replace(maker, wraps=True)
+    for check in checks_of(kernel):
+        if isinstance(check, IrRangeCheck):
+            yield RangeCheck(
+                check.text,
+                maker.name(check.tensor),
+                check.axis,
+                check.extent,
+                tuple(Term(wrapping.size(c), extent) for extent, c in check.terms),
+                check.around,
+                wrapping.size(check.offset),
+            )
+
+
+def _schedule(schedule: ScheduledStage, maker: SizeMaker) -> Schedule:
+    shaders = [shader for v in schedule.variants for shader in v.shaders]
+    return Schedule(
+        strategy=schedule.label,
+        variants=tuple(
+            Variant(
+                variant.name,
+                tuple(_dispatch(shader, maker) for shader in variant.shaders),
+                variant.when,
+                variant.scratch,
+            )
+            for variant in schedule.variants
+        ),
+        when=ALWAYS if schedule.guard is None else maker.guard(schedule.guard),
+        workgroup_bytes=max(shader.workgroup_bytes for shader in shaders),
+        invocations=max(shader.workgroup_size for shader in shaders),
+        covers=schedule.covers,
+        subgroups=any(shader.subgroups for shader in shaders),
+    )
+
+
+def _dispatch(shader: Shader, maker: SizeMaker) -> Dispatch:
+    return Dispatch(
+        wgsl=shader.stem,
+        bindings=tuple(
+            replace(binding, name=maker.name(binding.name))
+            for binding in shader.bindings
+        ),
+        groups=shader.groups,
+        uses_uniform=shader.uses_uniform,
+        trips=shader.trips,
+        terms=shader.terms,
+    )
+
+
+# The scalars that decide how a call runs
+
+
+def _scalars_read(plan: KernelPlan) -> dict[str, None]:
+    """Return the scalars that guards, lengths and checks read, in that order."""
+    known = {*plan.dims, *(dim.name for dim in plan.derived)}
+    names = (name for size in _read(plan) for name in _symbols(size))
+    read = (n for n in names if n not in known and not n.startswith("adapter."))
+    return dict.fromkeys(read)
+
+
+def _read(plan: KernelPlan) -> Iterator[Size | Guard]:
+    for stage in plan.stages:
+        yield from (schedule.when for schedule in stage.schedules)
+    yield from (dim.value for dim in plan.derived)
+    for check in plan.checks:
+        yield check.offset
+        yield from (term.coefficient for term in check.terms)
+
+
+def _symbols(part: Size | Guard) -> Iterator[str]:
+    match part:
+        case Symbol(name):
+            yield name
+        case Apply(operands=parts) | All(parts) | AnyOf(parts):
+            for each in parts:
+                yield from _symbols(each)
+        case Compare(left=left, right=right):
+            yield from (*_symbols(left), *_symbols(right))
+        case Select(condition, then, otherwise):
+            for one in (condition, then, otherwise):
+                yield from _symbols(one)
+        case Not(guard):
+            yield from _symbols(guard)
+        case _:
+            return

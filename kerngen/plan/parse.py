@@ -1,0 +1,185 @@
+"""The way back from text: sizes and guards as `text.py` prints them, and no more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from kerngen.plan.functions import FUNCTIONS
+from kerngen.plan.size import (
+    COMPARISONS,
+    Apply,
+    Compare,
+    Guard,
+    Literal,
+    Size,
+    Symbol,
+    Truth,
+    add,
+    all_of,
+    any_of,
+    ceil_div,
+    multiply,
+    negate,
+    remainder,
+    select,
+)
+from kerngen.plan.text import INFIX
+
+_TOKEN: Final = re.compile(
+    r"\s*(?:(?P<float>-?\d+\.\d*(?:e[-+]?\d+)?|-?\d+e[-+]?\d+|-?inf|nan)(?!\w)"
+    r"|(?P<int>-?\d+)(?!\w)|(?P<name>[A-Za-z_][\w.]*)|(?P<op>==|!=|<=|>=|[-+*/%<>(),]))"
+)
+MOST: Final = 2**53
+"""Integers beyond this are not exact in every language that may read a plan."""
+
+_FOLDING: Final = {"+": add, "*": multiply, "%": remainder, "ceil_div": ceil_div}
+
+
+class SizeSyntaxError(ValueError):
+    """A text is no size or guard."""
+
+
+@final
+@dataclass(slots=True)
+class Parser:
+    """Reads one text; `names` are sizes that it may name, besides the symbols."""
+
+    text: str
+    names: Mapping[str, Size]
+    symbols: frozenset[str]
+    at: int = 0
+    kind: str = field(default="", init=False)
+    token: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        self._next()
+
+    def whole_size(self) -> Size:
+        """Return the text as a size."""
+        size = self._sized(self._expression(0))
+        self._end()
+        return size
+
+    def whole_guard(self) -> Guard:
+        """Return the text as a condition."""
+        guard = self._guarded(self._logic())
+        self._end()
+        return guard
+
+    def _next(self) -> None:
+        match = _TOKEN.match(self.text, self.at)
+        if match is None:
+            if self.text[self.at :].strip():
+                raise SizeSyntaxError(f"unexpected {self.text[self.at :].strip()!r}")
+            self.kind, self.token = "end", "the end"
+            return
+        self.at = match.end()
+        self.kind = match.lastgroup or ""
+        self.token = match[self.kind]
+
+    def _take(self, token: str) -> None:
+        if self.token != token or self.kind != "op":
+            raise SizeSyntaxError(f"expected '{token}', got '{self.token}'")
+        self._next()
+
+    def _end(self) -> None:
+        if self.kind != "end":
+            raise SizeSyntaxError(f"unexpected '{self.token}'")
+
+    def _sized(self, value: Size | Guard) -> Size:
+        if isinstance(value, Size):
+            return value
+        raise SizeSyntaxError("expected a number, got a condition")
+
+    def _guarded(self, value: Size | Guard) -> Guard:
+        if isinstance(value, Guard):
+            return value
+        raise SizeSyntaxError("expected a condition, got a number")
+
+    def _logic(self) -> Size | Guard:
+        """Read conditions joined by `and`, or by `or`."""
+        first = self._comparison()
+        joint = self.token
+        if self.kind != "name" or joint not in {"and", "or"}:
+            return first
+        guards = [self._guarded(first)]
+        while self.kind == "name" and self.token == joint:
+            self._next()
+            guards.append(self._guarded(self._comparison()))
+        return all_of(*guards) if joint == "and" else any_of(*guards)
+
+    def _comparison(self) -> Size | Guard:
+        left = self._expression(0)
+        if self.token not in COMPARISONS:
+            return left
+        op = self.token
+        self._next()
+        right = self._sized(self._expression(0))
+        return Compare(op, self._sized(left), right)
+
+    def _expression(self, level: int) -> Size | Guard:
+        left = self._atom()
+        while self.kind == "op" and INFIX.get(self.token, 0) > level:
+            op = self.token
+            self._next()
+            right = self._sized(self._expression(INFIX[op]))
+            left = _applied(op, (self._sized(left), right))
+        return left
+
+    def _atom(self) -> Size | Guard:
+        kind, token = self.kind, self.token
+        self._next()
+        if kind == "int":
+            return Literal(_integer(token))
+        if kind == "float":
+            return Literal(float(token))
+        if kind == "op" and token == "(":
+            inner = self._logic()
+            self._take(")")
+            return inner
+        if kind != "name":
+            raise SizeSyntaxError(f"unexpected '{token}'")
+        if token in {"true", "false"}:
+            return Truth(token == "true")
+        if self.kind == "op" and self.token == "(":
+            return self._call(token)
+        if token in self.names:
+            return self.names[token]
+        if token in self.symbols:
+            return Symbol(token)
+        raise SizeSyntaxError(f"'{token}' is neither a dim nor a scalar")
+
+    def _call(self, function: str) -> Size | Guard:
+        self._take("(")
+        arguments = [self._logic()]
+        while self.kind == "op" and self.token == ",":
+            self._next()
+            arguments.append(self._logic())
+        self._take(")")
+        if function == "not" and len(arguments) == 1:
+            return negate(self._guarded(arguments[0]))
+        if function == "if" and len(arguments) == 3:
+            condition, *sizes = arguments
+            return select(self._guarded(condition), *map(self._sized, sizes))
+        if function not in FUNCTIONS or function in INFIX:
+            raise SizeSyntaxError(f"there is no function '{function}'")
+        return _applied(function, tuple(map(self._sized, arguments)))
+
+
+def _integer(text: str) -> int:
+    value = int(text)
+    if abs(value) > MOST:
+        raise SizeSyntaxError(f"{value} is beyond 2^53")
+    return value
+
+
+def _applied(function: str, operands: tuple[Size, ...]) -> Size:
+    if function == "-":
+        left, right = operands
+        return add(left, multiply(right, -1))
+    if function in _FOLDING:
+        return _FOLDING[function](*operands)
+    return Apply(function, operands)

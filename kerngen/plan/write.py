@@ -1,0 +1,234 @@
+"""Plans as text: one line for each choice, so that a person can read them and compare.
+
+    kernel softmax | dsl/softmax.kern:7
+      dims m, n
+      read x f32[m, n]
+      write y f32[m, n]
+      let s1 = min(max(ceil_div(n, 4096), 1), 1024)
+      stage top
+        reduce | when m < 64 and n > 65536 | bytes 1024 | invocations 256
+          aligned | when n % 4 == 0 | scratch parts[m * s1] | run softmax.top(x, parts*) | ...
+            run softmax.top.finish(top*, parts) | groups m
+
+Fields are set apart by ` | `, which no name, size or guard holds.  A `*` marks what a
+dispatch writes.  A size that occurs more than once is a `let`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, final
+
+from kerngen.plan.size import (
+    ALWAYS,
+    ZERO,
+    All,
+    AnyOf,
+    Apply,
+    Compare,
+    Guard,
+    Literal,
+    Not,
+    Select,
+    Size,
+    Symbol,
+    Truth,
+)
+from kerngen.plan.text import Printer
+from kerngen.plan.tree import (
+    Axes,
+    Dispatch,
+    Gather,
+    KernelPlan,
+    ModulePlan,
+    RangeCheck,
+    Schedule,
+    Variant,
+)
+
+VERSION: Final = 1
+HEAD: Final = f"kerngen plan {VERSION}"
+NAMELESS: Final = "-"
+"""The name of a variant that has none."""
+
+_LONG: Final = 16
+"""A size that occurs again is named if its text is at least so long."""
+
+
+def plan_text(plan: ModulePlan) -> str:
+    """Return the text of a plan file."""
+    lines = [f"{HEAD} | {plan.source} | sha256 {plan.stamp}"]
+    for kernel in plan.kernels:
+        lines += ("", *kernel_lines(kernel))
+    return "\n".join(lines) + "\n"
+
+
+def kernel_lines(kernel: KernelPlan) -> Iterator[str]:
+    """Yield the lines of one kernel."""
+    names = _named(kernel)
+    yield f"kernel {kernel.name} | {kernel.origin}"
+    yield from (f"  {line}" for line in _facts(kernel))
+    printer = Printer()
+    for size, name in names.items():
+        yield f"  let {name} = {printer.size(size)}"
+        printer = Printer({**printer.names, size: name})
+    lines = _Lines(printer)
+    for stage in kernel.stages:
+        yield f"  stage {stage.name}"
+        for schedule in stage.schedules:
+            yield from lines.schedule(schedule)
+
+
+def _facts(kernel: KernelPlan) -> Iterator[str]:
+    plain = Printer()
+    if kernel.dims:
+        yield f"dims {', '.join(kernel.dims)}"
+    for tensor in kernel.tensors:
+        yield f"{tensor.access} {tensor.name} {tensor.element}{_axes(tensor.axes)}"
+    for scalar in kernel.scalars:
+        yield f"scalar {scalar.name} {scalar.element}"
+    if kernel.guards:
+        yield f"guards {', '.join(kernel.guards)}"
+    for dim in kernel.derived:
+        yield f"length {dim.name} | {plain.size(dim.value)} | {_quoted(dim.text)}"
+    for check in kernel.checks:
+        yield " | ".join(_range_fields(check, plain))
+    for gather in kernel.gathers:
+        yield f"gather {_place(gather)} | around {_axes(gather.around)}"
+    for item in kernel.temporaries:
+        yield f"temporary {item.name} {item.element}{_axes(item.axes)}"
+
+
+def _range_fields(check: RangeCheck, plain: Printer) -> Iterator[str]:
+    yield f"range {_place(check)}"
+    yield _quoted(check.text)
+    yield f"around {_axes(check.around)}"
+    if check.offset != ZERO:
+        yield f"offset {plain.size(check.offset)}"
+    for term in check.terms:
+        yield f"term {term.extent} by {plain.size(term.coefficient)}"
+
+
+def _place(check: RangeCheck | Gather) -> str:
+    # What holds a subscript may be a member: 'the vector or matrix', 'body.trail'.
+    return f"{_quoted(check.tensor)} {check.axis} {check.extent}"
+
+
+def _axes(axes: Axes) -> str:
+    return f"[{', '.join(map(str, axes))}]"
+
+
+def _quoted(text: str) -> str:
+    """Return a text in quotes, without the bar that sets fields apart."""
+    return json.dumps(text, ensure_ascii=False).replace("|", "\\u007c")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Prints schedules, with sizes by their names."""
+
+    printer: Printer
+
+    def schedule(self, schedule: Schedule) -> Iterator[str]:
+        """Yield the line of a schedule, and those of its variants."""
+        fields = [
+            f"    {schedule.strategy}",
+            *self._when(schedule.when),
+            f"bytes {schedule.workgroup_bytes}",
+            f"invocations {schedule.invocations}",
+        ]
+        if schedule.subgroups:
+            fields.append("subgroups")
+        if schedule.covers > 1:
+            fields.append(f"covers {schedule.covers}")
+        yield " | ".join(fields)
+        for variant in schedule.variants:
+            yield from self._variant(variant)
+
+    def _variant(self, variant: Variant) -> Iterator[str]:
+        first, *others = variant.dispatches
+        fields = [f"      {variant.name or NAMELESS}", *self._when(variant.when)]
+        for item in variant.scratch:
+            fields.append(f"scratch {item.name}[{self.printer.size(item.length)}]")
+        yield " | ".join((*fields, *self._dispatch(first)))
+        for dispatch in others:
+            yield f"        {' | '.join(self._dispatch(dispatch))}"
+
+    def _when(self, guard: Guard) -> Iterator[str]:
+        if guard != ALWAYS:
+            yield f"when {self.printer.guard(guard)}"
+
+    def _dispatch(self, dispatch: Dispatch) -> Iterator[str]:
+        bound = (f"{b.name}*" if b.writes else b.name for b in dispatch.bindings)
+        yield f"run {dispatch.wgsl}({', '.join(bound)})"
+        yield f"groups {self.printer.size(dispatch.groups)}"
+        if dispatch.trips != ZERO:
+            yield f"trips {self.printer.size(dispatch.trips)}"
+        if dispatch.terms != ZERO:
+            yield f"terms {self.printer.size(dispatch.terms)}"
+        if not dispatch.uses_uniform:
+            yield "no uniform"
+
+
+# Names of sizes that occur more than once
+
+
+def _named(kernel: KernelPlan) -> dict[Size, str]:
+    """Return names for the sizes that lines would repeat, inner ones first."""
+    counts: Counter[Size] = Counter()
+    for size in _sizes(kernel):
+        _count(size, counts)
+    plain = Printer()
+    wanted = [
+        size
+        for size, number in counts.items()
+        if number > 1 and len(plain.size(size)) >= _LONG
+    ]
+    wanted.sort(key=lambda size: len(plain.size(size)))
+    taken = {*kernel.dims, *kernel.guards, *(dim.name for dim in kernel.derived)}
+    free = (f"s{number}" for number in range(1, len(wanted) + len(taken) + 1))
+    names = (name for name in free if name not in taken)
+    return dict(zip(wanted, names, strict=False))
+
+
+def _sizes(kernel: KernelPlan) -> Iterator[Size]:
+    for stage in kernel.stages:
+        for schedule in stage.schedules:
+            yield from _of_guard(schedule.when)
+            for variant in schedule.variants:
+                yield from _of_guard(variant.when)
+                yield from (item.length for item in variant.scratch)
+                for dispatch in variant.dispatches:
+                    yield from (dispatch.groups, dispatch.trips, dispatch.terms)
+
+
+def _of_guard(guard: Guard) -> Iterator[Size]:
+    match guard:
+        case Truth():
+            return
+        case Compare(left=left, right=right):
+            yield from (left, right)
+        case All(guards) | AnyOf(guards):
+            for each in guards:
+                yield from _of_guard(each)
+        case Not(inner):
+            yield from _of_guard(inner)
+
+
+def _count(size: Size, counts: Counter[Size]) -> None:
+    """Count a size and its parts; those of one that was met before are not repeated."""
+    match size:
+        case Literal() | Symbol():
+            return
+        case Apply(operands=operands):
+            parts: Iterable[Size] = operands
+        case Select(condition, then, otherwise):
+            parts = (*_of_guard(condition), then, otherwise)
+    counts[size] += 1
+    if counts[size] == 1:
+        for part in parts:
+            _count(part, counts)

@@ -1,0 +1,134 @@
+"""What a generated module begins with: the files beside it, and the plans in them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, final
+
+from kerngen.plan.read import PlanSyntaxError, PlanVersionError, read_plan
+from kerngen.plan.tree import KernelPlan, ModulePlan
+from kerngen.runtime import elements, leaves
+from kerngen.runtime.elements import Element
+from kerngen.runtime.errors import AbiError
+from kerngen.runtime.kernel import (
+    Folder,
+    Kernel,
+    ScalarSpec,
+    Temporary,
+    TensorSpec,
+)
+from kerngen.runtime.struct import UniformStruct
+
+FILES: Final = "_FILES"
+"""The name that a generated module has for its files."""
+
+_ELEMENTS: Final[Mapping[str, type[Element]]] = {
+    name: value
+    for module in (elements, leaves)
+    for name, value in vars(module).items()
+    if isinstance(value, type) and issubclass(value, Element)
+}
+
+
+def _no_values(*_: Any) -> tuple[float, ...]:
+    """Return the values of a uniform struct without fields."""
+    return ()
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ModuleFiles:
+    """The shaders of a generated module, and the plans of its kernels by name."""
+
+    module: str
+    folder: Folder
+    stamp: str
+    plans: Mapping[str, KernelPlan] = field(repr=False)
+
+    @classmethod
+    def of(cls, module: str, file: str) -> ModuleFiles:
+        """Read the plans of a module that lies in a file, or in its loader's memory.
+
+        Raises:
+            AbiError: If the plan file is missing, damaged, or of another version.
+        """
+        loader = getattr(
+            getattr(sys.modules.get(module), "__spec__", None), "loader", None
+        )
+        folder: Folder = getattr(loader, "files", None) or Path(file).with_name("wgsl")
+        plan = _read(module, folder, f"{Path(file).stem}.plan")
+        return cls(module, folder, plan.stamp, {k.name: k for k in plan.kernels})
+
+    def kernel(
+        self,
+        name: str,
+        *,
+        reference: Callable[..., Any],
+        uniform: type[UniformStruct] = UniformStruct,
+        hosts: Callable[..., tuple[float, ...]] = _no_values,
+        structs: Iterable[type[Element]] = (),
+    ) -> Kernel:
+        """Return a kernel: its plan, and what Python computes for it.
+
+        `structs` are the classes of the structs that its plan names.
+
+        Raises:
+            AbiError: If there is no such plan, or it names an unknown type.
+        """
+        known = _ELEMENTS | {struct.__name__: struct for struct in structs}
+
+        def element(name: str) -> type[Element]:
+            if name not in known:
+                raise self._mismatch(f"there is no element type '{name}'")
+            return known[name]
+
+        plan = self.plans.get(name)
+        if plan is None:
+            raise self._mismatch(f"it has no kernel '{name}'")
+        return Kernel(
+            name=plan.name,
+            origin=plan.origin,
+            folder=self.folder,
+            dims=plan.dims,
+            tensors=tuple(
+                TensorSpec(x.name, element(x.element), x.axes, x.access)
+                for x in plan.tensors
+            ),
+            scalars=tuple(ScalarSpec(x.name, element(x.element)) for x in plan.scalars),
+            uniform=uniform,
+            hosts=hosts,
+            stages=plan.stages,
+            reference=reference,
+            temporaries=tuple(
+                Temporary(x.name, element(x.element), x.axes) for x in plan.temporaries
+            ),
+            derived=plan.derived,
+            checks=plan.checks,
+            gathers=plan.gathers,
+            guard_scalars=plan.guards,
+            stamp=self.stamp,
+        )
+
+    def _mismatch(self, fault: str) -> AbiError:
+        return AbiError(
+            f"Module '{self.module}' and its plan file don't belong together: {fault}. "
+            f"Run 'kerngen build' again."
+        )
+
+
+def _read(module: str, folder: Folder, name: str) -> ModulePlan:
+    file = folder / name
+    try:
+        return read_plan(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        fault = f"can't be read ({error.strerror})"
+    except PlanVersionError as error:
+        fault = f"is of another version: {error}"
+    except (PlanSyntaxError, UnicodeDecodeError) as error:
+        fault = f"is damaged, {error}"
+    raise AbiError(
+        f"Module '{module}': its plan {file} {fault}. Run 'kerngen build' again."
+    )
