@@ -164,6 +164,6 @@ def _files(
     plan = plan_text(emit_plan(module, programs, source_sha))
     return {
         f"{stem}.py": binding.encode(),
-        f"wgsl/{stem}.plan": plan.encode(),
+        **({f"wgsl/{stem}.plan": plan.encode()} if programs else {}),
         **{f"wgsl/{shader.stem}.wgsl": shader.text.encode() for shader in shaders},
     }

@@ -91,7 +91,8 @@ def _write_head(writer: Writer, module: Module, names: ModuleNames) -> None:
     writer.line()
     writer.line(f"ABI = {ABI}")
     writer.line("check_abi(__name__, ABI)")
-    writer.line("_FILES = ModuleFiles.of(__name__, __file__)")
+    if module.kernels:
+        writer.line("_FILES = ModuleFiles.of(__name__, __file__)")
     constants = used_constants(module)
     if constants:
         writer.line()

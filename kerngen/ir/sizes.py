@@ -102,16 +102,17 @@ class SizeMaker:
 
     def size(self, expr: Expr) -> Size:
         """Return an expression that is a number."""
-        result = self._result(expr)
+        result = self.result(expr)
         assert isinstance(result, Size), f"no number: {expr}"
         return result
 
     def guard(self, expr: Expr) -> Guard:
         """Return an expression that is true or false."""
-        result = self._result(expr)
+        result = self.result(expr)
         return compare("!=", result, 0) if isinstance(result, Size) else result
 
-    def _result(self, expr: Expr) -> Result:
+    def result(self, expr: Expr) -> Result:
+        """Return an expression of either kind."""
         match expr:
             case Constant(value=value) | ConstRef(value=value):
                 return Truth(value) if isinstance(value, bool) else Literal(value)
@@ -132,7 +133,7 @@ class SizeMaker:
             case Select(condition=condition, then=then, otherwise=otherwise):
                 return self._select(self.guard(condition), then, otherwise)
             case Cast(operand=operand, type=type_):
-                return self._cast(self._result(operand), scalar_of(type_))
+                return self._cast(self.result(operand), scalar_of(type_))
             case BuiltinCall():
                 return self._builtin(expr)
             case FunctionCall():
@@ -145,7 +146,7 @@ class SizeMaker:
     def _uniform(self, value: UniformValue, parts: tuple[int, ...]) -> Result:
         """Return a scalar, or a part of one: `camera.width`, `v.0`."""
         if value.name in self.hosts:
-            return self._result(self.hosts[value.name])
+            return self.result(self.hosts[value.name])
         if value.name.startswith("adapter."):
             symbol = Symbol(value.name)
             is_flag = value.type is Scalar.BOOL
@@ -179,7 +180,7 @@ class SizeMaker:
         return _applied(_NAMES_OF_INTEGERS[op], left, right)
 
     def _select(self, condition: Guard, then: Expr, otherwise: Expr) -> Result:
-        first, second = self._result(then), self._result(otherwise)
+        first, second = self.result(then), self.result(otherwise)
         if isinstance(first, Size) and isinstance(second, Size):
             return select(condition, first, second)
         yes, no = self.guard(then), self.guard(otherwise)
@@ -187,8 +188,7 @@ class SizeMaker:
 
     def _cast(self, operand: Result, type_: Scalar) -> Result:
         if type_ is Scalar.BOOL:
-            is_size = isinstance(operand, Size)
-            return compare("!=", operand, 0) if is_size else operand
+            return compare("!=", operand, 0) if isinstance(operand, Size) else operand
         size = operand if isinstance(operand, Size) else select(operand, 1, 0)
         return _applied(type_.value, size)
 
@@ -209,10 +209,8 @@ class SizeMaker:
         given = map(self._result, expr.arguments)
         inside = {p.name: g for p, g in zip(function.parameters, given, strict=True)}
         for local, value in function.lets:
-            inside[local.name] = replace(self, locals=inside)._result(
-                value
-            )  # noqa: SLF001
-        return replace(self, locals=inside)._result(function.body)  # noqa: SLF001
+            inside[local.name] = replace(self, locals=inside).result(value)
+        return replace(self, locals=inside).result(function.body)
 
 
 def _applied(function: str, *operands: Size) -> Size:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, final
 
@@ -35,7 +35,12 @@ _TOKEN: Final = re.compile(
 MOST: Final = 2**53
 """Integers beyond this are not exact in every language that may read a plan."""
 
-_FOLDING: Final = {"+": add, "*": multiply, "%": remainder, "ceil_div": ceil_div}
+_FOLDING: Final[Mapping[str, Callable[..., Size]]] = {
+    "+": add,
+    "*": multiply,
+    "%": remainder,
+    "ceil_div": ceil_div,
+}
 
 
 class SizeSyntaxError(ValueError):
@@ -52,7 +57,7 @@ class Parser:
     symbols: frozenset[str]
     at: int = 0
     kind: str = field(default="", init=False)
-    token: str = field(default="", init=False)
+    word: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
         self._next()
@@ -74,20 +79,20 @@ class Parser:
         if match is None:
             if self.text[self.at :].strip():
                 raise SizeSyntaxError(f"unexpected {self.text[self.at :].strip()!r}")
-            self.kind, self.token = "end", "the end"
+            self.kind, self.word = "end", "the end"
             return
         self.at = match.end()
         self.kind = match.lastgroup or ""
-        self.token = match[self.kind]
+        self.word = match[self.kind]
 
-    def _take(self, token: str) -> None:
-        if self.token != token or self.kind != "op":
-            raise SizeSyntaxError(f"expected '{token}', got '{self.token}'")
+    def _take(self, word: str) -> None:
+        if self.word != word or self.kind != "op":
+            raise SizeSyntaxError(f"expected '{word}', got '{self.word}'")
         self._next()
 
     def _end(self) -> None:
         if self.kind != "end":
-            raise SizeSyntaxError(f"unexpected '{self.token}'")
+            raise SizeSyntaxError(f"unexpected '{self.word}'")
 
     def _sized(self, value: Size | Guard) -> Size:
         if isinstance(value, Size):
@@ -102,60 +107,60 @@ class Parser:
     def _logic(self) -> Size | Guard:
         """Read conditions joined by `and`, or by `or`."""
         first = self._comparison()
-        joint = self.token
+        joint = self.word
         if self.kind != "name" or joint not in {"and", "or"}:
             return first
         guards = [self._guarded(first)]
-        while self.kind == "name" and self.token == joint:
+        while self.kind == "name" and self.word == joint:
             self._next()
             guards.append(self._guarded(self._comparison()))
         return all_of(*guards) if joint == "and" else any_of(*guards)
 
     def _comparison(self) -> Size | Guard:
         left = self._expression(0)
-        if self.token not in COMPARISONS:
+        if self.word not in COMPARISONS:
             return left
-        op = self.token
+        op = self.word
         self._next()
         right = self._sized(self._expression(0))
         return Compare(op, self._sized(left), right)
 
     def _expression(self, level: int) -> Size | Guard:
         left = self._atom()
-        while self.kind == "op" and INFIX.get(self.token, 0) > level:
-            op = self.token
+        while self.kind == "op" and INFIX.get(self.word, 0) > level:
+            op = self.word
             self._next()
             right = self._sized(self._expression(INFIX[op]))
             left = _applied(op, (self._sized(left), right))
         return left
 
     def _atom(self) -> Size | Guard:
-        kind, token = self.kind, self.token
+        kind, word = self.kind, self.word
         self._next()
         if kind == "int":
-            return Literal(_integer(token))
+            return Literal(_integer(word))
         if kind == "float":
-            return Literal(float(token))
-        if kind == "op" and token == "(":
+            return Literal(float(word))
+        if kind == "op" and word == "(":
             inner = self._logic()
             self._take(")")
             return inner
         if kind != "name":
-            raise SizeSyntaxError(f"unexpected '{token}'")
-        if token in {"true", "false"}:
-            return Truth(token == "true")
-        if self.kind == "op" and self.token == "(":
-            return self._call(token)
-        if token in self.names:
-            return self.names[token]
-        if token in self.symbols:
-            return Symbol(token)
-        raise SizeSyntaxError(f"'{token}' is neither a dim nor a scalar")
+            raise SizeSyntaxError(f"unexpected '{word}'")
+        if word in {"true", "false"}:
+            return Truth(word == "true")
+        if self.kind == "op" and self.word == "(":
+            return self._call(word)
+        if word in self.names:
+            return self.names[word]
+        if word in self.symbols:
+            return Symbol(word)
+        raise SizeSyntaxError(f"'{word}' is neither a dim nor a scalar")
 
     def _call(self, function: str) -> Size | Guard:
         self._take("(")
         arguments = [self._logic()]
-        while self.kind == "op" and self.token == ",":
+        while self.kind == "op" and self.word == ",":
             self._next()
             arguments.append(self._logic())
         self._take(")")

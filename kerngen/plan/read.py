@@ -37,7 +37,7 @@ ADAPTER_FACTS: Final = ("workgroup_bytes", "invocations", "subgroups", "f16")
 
 _FACTS: Final = frozenset(f"adapter.{fact}" for fact in ADAPTER_FACTS)
 
-_HEADER: Final = re.compile(r"kerngen plan (\d+) \| (.+) \| sha256 (\w+)")
+_HEADER: Final = re.compile(r'kerngen plan (\d+) \| (".*") \| sha256 (\w*)')
 _DECLARED: Final = re.compile(r"(\w+) ([\w<>, ]+?)\[(.*)\]")
 _CHECKED: Final = re.compile(r'("(?:[^"\\]|\\.)*") (\d+) (\w+)')
 _AROUND: Final = re.compile(r"around \[(.*)\]")
@@ -73,6 +73,15 @@ class _Line:
     def refuse(self, fault: str) -> NoReturn:
         raise PlanSyntaxError(self.number, fault)
 
+    def string(self, text: str) -> str:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = None
+        if not isinstance(value, str):
+            self.refuse(f"expected a text in quotes, got {text}")
+        return value
+
 
 def read_plan(text: str) -> ModulePlan:
     """Return the plans of a file's text.
@@ -85,6 +94,7 @@ def read_plan(text: str) -> ModulePlan:
     header = _HEADER.fullmatch(first)
     if header is None or not first.startswith(f"{HEAD} |"):
         raise PlanVersionError(f"expected '{HEAD}', got '{first[:60]}'")
+    source = _Line(1, 0, ()).string(header[2])
     lines = list(_lines(text))
     if not text.endswith("\n"):
         raise PlanSyntaxError(text.count("\n") + 1, "the file ends within a line")
@@ -92,7 +102,7 @@ def read_plan(text: str) -> ModulePlan:
         kernels = tuple(_Kernel(block).read() for block in _blocks(lines, 0))
     except RecursionError:
         raise PlanSyntaxError(1, "a size nests too deep") from None
-    return ModulePlan(header[2], header[3], kernels)
+    return ModulePlan(source, header[3], kernels)
 
 
 def _lines(text: str) -> Iterator[_Line]:
@@ -162,7 +172,7 @@ class _Kernel:
         given, _, name = first.partition(" ")
         if given != word or len(rest) != 1 or not name.isidentifier():
             line.refuse(f"expected '{word} NAME | ...'")
-        return name, rest[0]
+        return name, line.string(rest[0])
 
     def _fact(self, block: Sequence[_Line]) -> None:
         line, *inner = block
@@ -235,20 +245,11 @@ class _Kernel:
     def _size(self, line: _Line, text: str) -> Size:
         return self._parse(line, text, Parser.whole_size)
 
-    def _string(self, line: _Line, text: str) -> str:
-        try:
-            value = json.loads(text)
-        except ValueError:
-            value = None
-        if not isinstance(value, str):
-            line.refuse(f"expected a text in quotes, got {text}")
-        return value
-
     def _length(self, line: _Line, name: str) -> None:
         if len(line.fields) != 3 or not name.isidentifier():
             line.refuse("expected 'length NAME | SIZE | \"TEXT\"'")
         _, value, text = line.fields
-        dim = DerivedDim(name, self._string(line, text), self._size(line, value))
+        dim = DerivedDim(name, line.string(text), self._size(line, value))
         self._all("derived").append(dim)
         self.lengths.add(name)
         self.symbols.add(name)
@@ -259,7 +260,7 @@ class _Kernel:
             line.refuse(f"expected '\"NAME\" AXIS LENGTH', got '{rest}'")
         name, axis, extent = place.groups()
         length = self._axis(line, extent)
-        return self._string(line, name), self._count(line, axis), length
+        return line.string(name), self._count(line, axis), length
 
     def _around(self, line: _Line, text: str) -> Axes:
         around = _AROUND.fullmatch(text)
@@ -279,7 +280,8 @@ class _Kernel:
         if len(line.fields) < 3:
             line.refuse("expected 'range ... | \"TEXT\" | around [AXES] | ...'")
         _, text, around, *others = line.fields
-        offset, terms = ZERO, list[Term]()
+        offset: Size = ZERO
+        terms: list[Term] = []
         for each in others:
             if each.startswith("offset "):
                 offset = self._size(line, each.removeprefix("offset "))
@@ -290,7 +292,7 @@ class _Kernel:
                 line.refuse(f"unexpected '{each}'")
         self._all("checks").append(
             RangeCheck(
-                self._string(line, text),
+                line.string(text),
                 tensor,
                 axis,
                 extent,

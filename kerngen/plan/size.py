@@ -147,17 +147,21 @@ NEVER: Final = Truth(value=False)
 COMPARISONS: Final = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
-def evaluate(size: Size, values: Values) -> Any:
-    """Return the number that a size is for a call."""
+def evaluate(size: Size, values: Values) -> int:
+    """Return the integer that a size is for a call."""
+    return int(_number(size, values))
+
+
+def _number(size: Size, values: Values) -> Any:
     match size:
         case Literal(value):
             return value
         case Symbol(name):
             return values[name]
         case Apply(function, operands):
-            return FUNCTIONS[function](*[evaluate(each, values) for each in operands])
+            return FUNCTIONS[function](*[_number(each, values) for each in operands])
         case Select(condition, then, otherwise):
-            return evaluate(then if holds(condition, values) else otherwise, values)
+            return _number(then if holds(condition, values) else otherwise, values)
         case _:
             assert_never(size)
 
@@ -168,8 +172,7 @@ def holds(guard: Guard, values: Values) -> bool:
         case Truth(value):
             return value
         case Compare(op, left, right):
-            compared = COMPARISONS[op](evaluate(left, values), evaluate(right, values))
-            return bool(compared)
+            return bool(COMPARISONS[op](_number(left, values), _number(right, values)))
         case All(guards):
             return all(holds(each, values) for each in guards)
         case AnyOf(guards):

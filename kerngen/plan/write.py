@@ -1,6 +1,6 @@
 """Plans as text: one line for each choice, so that a person can read them and compare.
 
-    kernel softmax | dsl/softmax.kern:7
+    kernel softmax | "dsl/softmax.kern:7"
       dims m, n
       read x f32[m, n]
       write y f32[m, n]
@@ -60,7 +60,7 @@ _LONG: Final = 16
 
 def plan_text(plan: ModulePlan) -> str:
     """Return the text of a plan file."""
-    lines = [f"{HEAD} | {plan.source} | sha256 {plan.stamp}"]
+    lines = [f"{HEAD} | {_quoted(plan.source)} | sha256 {plan.stamp}"]
     for kernel in plan.kernels:
         lines += ("", *kernel_lines(kernel))
     return "\n".join(lines) + "\n"
@@ -69,7 +69,7 @@ def plan_text(plan: ModulePlan) -> str:
 def kernel_lines(kernel: KernelPlan) -> Iterator[str]:
     """Yield the lines of one kernel."""
     names = _named(kernel)
-    yield f"kernel {kernel.name} | {kernel.origin}"
+    yield f"kernel {kernel.name} | {_quoted(kernel.origin)}"
     yield from (f"  {line}" for line in _facts(kernel))
     printer = Printer()
     for size, name in names.items():
@@ -123,7 +123,7 @@ def _axes(axes: Axes) -> str:
 
 def _quoted(text: str) -> str:
     """Return a text in quotes, without the bar that sets fields apart."""
-    return json.dumps(text, ensure_ascii=False).replace("|", "\\u007c")
+    return json.dumps(text).replace("|", "\\u007c")
 
 
 @final
@@ -152,8 +152,10 @@ class _Lines:
     def _variant(self, variant: Variant) -> Iterator[str]:
         first, *others = variant.dispatches
         fields = [f"      {variant.name or NAMELESS}", *self._when(variant.when)]
-        for item in variant.scratch:
-            fields.append(f"scratch {item.name}[{self.printer.size(item.length)}]")
+        fields += (
+            f"scratch {item.name}[{self.printer.size(item.length)}]"
+            for item in variant.scratch
+        )
         yield " | ".join((*fields, *self._dispatch(first)))
         for dispatch in others:
             yield f"        {' | '.join(self._dispatch(dispatch))}"

@@ -25,7 +25,7 @@ from kerngen.runtime.struct import UniformStruct
 FILES: Final = "_FILES"
 """The name that a generated module has for its files."""
 
-_ELEMENTS: Final[Mapping[str, type[Element]]] = {
+_ELEMENTS: Final[dict[str, type[Element]]] = {
     name: value
     for module in (elements, leaves)
     for name, value in vars(module).items()
@@ -78,7 +78,7 @@ class ModuleFiles:
         Raises:
             AbiError: If there is no such plan, or it names an unknown type.
         """
-        known = _ELEMENTS | {struct.__name__: struct for struct in structs}
+        known = {**_ELEMENTS, **{struct.__name__: struct for struct in structs}}
 
         def element(name: str) -> type[Element]:
             if name not in known:
@@ -129,6 +129,7 @@ def _read(module: str, folder: Folder, name: str) -> ModulePlan:
         fault = f"is of another version: {error}"
     except (PlanSyntaxError, UnicodeDecodeError) as error:
         fault = f"is damaged, {error}"
+    place = file if isinstance(file, Path) else name
     raise AbiError(
-        f"Module '{module}': its plan {file} {fault}. Run 'kerngen build' again."
+        f"Module '{module}': its plan {place} {fault}. Run 'kerngen build' again."
     )

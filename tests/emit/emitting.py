@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from kerngen.compiler import compile_text
+from kerngen.jit.memory import installed
 
 PATH = "dsl/sample.kern"
 
@@ -22,7 +23,7 @@ def emitted(text: str, path: str = PATH) -> str:
 
 @contextmanager
 def imported(binding: str, name: str = "emitted_sample") -> Generator[Any]:
-    """Import a module's text; it is forgotten at the end."""
+    """Import the text of a module without kernels; it is forgotten at the end."""
     module = ModuleType(name)
     module.__file__ = f"/nowhere/{name}.py"
     sys.modules[name] = module
@@ -36,5 +37,5 @@ def imported(binding: str, name: str = "emitted_sample") -> Generator[Any]:
 @cache
 def loaded(text: str) -> Any:
     """Return the imported module of a kernel source."""
-    with imported(emitted(text)) as module:
-        return module
+    with installed([compile_text(text, PATH)]) as modules:
+        return modules[PATH]

@@ -20,7 +20,7 @@ from kerngen.emit.docs import write_comment, write_docstring
 from kerngen.emit.python_names import PythonNamer
 from kerngen.emit.reference_letters import letters_for
 from kerngen.emit.writer import Writer
-from tests.emit.emitting import emitted, imported
+from tests.emit.emitting import emitted, loaded
 from tests.emit.struct_source import SOURCE as STRUCTS
 from tests.emit.test_binding import SOURCE
 from tests.emit.test_reference import (
@@ -230,16 +230,16 @@ NAMED = """
 
 
 def test_a_kernels_values_may_have_any_name() -> None:
-    with imported(emitted(NAMED)) as module:
-        x = np.array([1, 2], np.float32)
-        out, count, total = module.class__reference(x, x + 1)
-        assert out.tolist() == [1 + 7 + 4 + 5, 2 + 7 + 6 + 5]
-        assert count.tolist() == [24, 27]
-        assert float(total) == 8
-        assert module._CLASS_.hosts(2, 1.0, 2.0, 3.0, 4, 5)[-1] == 7
-        assert module.ClassOutput._fields == ("out", "count_", "real")
-        fields = [field.name for field in module.ClassUniform.FIELDS]
-        assert fields[1:5] == ["init___", "ctx", "pack_", "FIELDS_"]
+    module = loaded(NAMED)
+    x = np.array([1, 2], np.float32)
+    out, count, total = module.class__reference(x, x + 1)
+    assert out.tolist() == [1 + 7 + 4 + 5, 2 + 7 + 6 + 5]
+    assert count.tolist() == [24, 27]
+    assert float(total) == 8
+    assert module._CLASS_.hosts(2, 1.0, 2.0, 3.0, 4, 5)[-1] == 7
+    assert module.ClassOutput._fields == ("out", "count_", "real")
+    fields = [field.name for field in module.ClassUniform.FIELDS]
+    assert fields[1:5] == ["init___", "ctx", "pack_", "FIELDS_"]
 
 
 def test_output_is_the_same_every_time() -> None:

@@ -167,7 +167,7 @@ def test_tracebacks_and_help_show_generated_code(ctx: gpu.Context) -> None:
         module.axpy(x, x, a="two")
     shown = "".join(traceback.format_exception(caught.value))
     assert "_AXPY.launch(ctx, (x, y), (a,), (out,))" in shown
-    assert inspect.getsource(module.axpy).startswith("def axpy(")
+    assert inspect.getsource(module.axpy).startswith("@_AXPY.function\ndef axpy(")
     assert inspect.getsource(module.AxpyUniform).startswith("@dataclass")
     page = pydoc.plain(pydoc.render_doc(module))
     assert "a x + y." in page

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
+from kerngen.plan.size import evaluate
 from kerngen.runtime.kernel import Kernel, TensorSpec
 
 from .domains import ANY_SCALAR, DOMAINS, SCALARS, Dims, Domain, like_size, spread
@@ -50,7 +51,7 @@ class Case:
             name: int(scalars[name]) for name in integers if name in scalars
         }
         for dim in self.kernel.derived:
-            known[dim.name] = dim.value(known)
+            known[dim.name] = evaluate(dim.value, known)
         return known
 
     def arrays(self, rng: np.random.Generator, dims: Mapping[str, int]) -> Arrays:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
+from kerngen.plan.size import evaluate
 from kerngen.runtime import Context
 from kerngen.runtime.kernel import TensorSpec
 
@@ -49,7 +50,7 @@ def fits(way: Way, dims: Dims) -> bool:
 
 
 def groups(way: Way, dims: Dims) -> int:
-    return max(dispatch.groups(dims) for dispatch in way.variant.dispatches)
+    return max(evaluate(d.groups, dims) for d in way.variant.dispatches)
 
 
 def sizes_past_the_fold(way: Way, most: int) -> Iterator[Dims]:

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, f16
 from kerngen.plan.hostmath import ceil_div
-from kerngen.runtime.kernel import Kernel, Schedule, Variant
+from kerngen.plan.size import holds
+from kerngen.plan.tree import Schedule, Variant
+from kerngen.runtime import Context, f16
+from kerngen.runtime.kernel import Kernel
 from kerngen.verify.ways import choices, forced
 
 from .approx import Arithmetic
@@ -137,9 +139,7 @@ class Way:
 
     def takes(self, dims: Dims, scalars: Mapping[str, float]) -> bool:
         """Whether the variant is for sizes such as these."""
-        return self.variant.when is None or self.variant.when(
-            self.case.lengths(dims, scalars)
-        )
+        return holds(self.variant.when, self.case.lengths(dims, scalars))
 
     def run(
         self, ctx: Context, arrays: Arrays, scalars: Mapping[str, float]

@@ -11,6 +11,7 @@ import pytest
 from tests.project.tree import ROOT, imports, python_files
 
 ORDER = [
+    "plan",
     "source",
     "ir",
     "layout",
@@ -37,7 +38,7 @@ ORDER = [
 
 SYSTEMS = {
     "batch": {"runtime"},
-    "matmul_cache": {"runtime"},
+    "matmul_cache": {"plan", "runtime"},
     "nn": {"runtime"},
     "train": {"runtime", "nn", "matmul_cache"},
 }
@@ -58,7 +59,8 @@ NARROWER = {
     "shader": {"source", "ir", "layout"},
     "output": {"source"},
     "explain": set[str](),
-    "runtime": set[str](),
+    "plan": set[str](),
+    "runtime": {"plan"},
     "scaffold": {"source"},
     **SYSTEMS,
 }
@@ -173,7 +175,7 @@ for module in {modules!r}:
 for name in sys.modules:
     root, *rest = name.split(".")
     assert root not in {{"lark", "black", "click", "rich", "wgpu"}}, name
-    assert root != "kerngen" or not rest or rest[0] == "runtime", name
+    assert root != "kerngen" or not rest or rest[0] in {{"plan", "runtime"}}, name
 """)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,24 +10,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Element, Error, f16, f32, u32, vec3f
-from kerngen.runtime.elements import i32
-from kerngen.plan.hostmath import ceil_div
-from kerngen.runtime.kernel import (
+from kerngen.plan.size import ONE, Size, Symbol, ceil_div
+from kerngen.plan.tree import (
     Access,
     Binding,
-    Dims,
     Dispatch,
-    Kernel,
     RangeCheck,
-    ScalarSpec,
     Schedule,
     Stage,
-    Temporary,
-    TensorSpec,
     Term,
     Variant,
 )
+from kerngen.runtime import Context, Element, Error, f16, f32, u32, vec3f
+from kerngen.runtime.elements import i32
+from kerngen.runtime.kernel import Kernel, ScalarSpec, Temporary, TensorSpec
 from kerngen.runtime.struct import Field, UniformStruct
 
 FOLDER = Path(__file__).with_name("wgsl")
@@ -57,7 +52,7 @@ def tensor(
 def one(
     wgsl: str,
     *bindings: Binding,
-    groups: Callable[[Dims], int],
+    groups: Size,
     uses_uniform: bool = True,
 ) -> tuple[Schedule, ...]:
     """Return the only schedule of a stage of one dispatch."""
@@ -70,8 +65,7 @@ def as_given(*values: float) -> tuple[float, ...]:
     return values
 
 
-def per_64(dims: Dims) -> int:
-    return ceil_div(dims["n"], 64)
+PER_64 = ceil_div(Symbol("n"), 64)
 
 
 def axpy_reference(x: NDArray[Any], y: NDArray[Any], *, alpha: float) -> NDArray[Any]:
@@ -96,7 +90,7 @@ AXPY = Kernel(
                 Binding("x"),
                 Binding("y"),
                 Binding("z", writes=True),
-                groups=per_64,
+                groups=PER_64,
             ),
         ),
     ),
@@ -124,7 +118,7 @@ ACCUMULATE = Kernel(
         Stage(
             "total",
             one(
-                "accumulate", Binding("total", writes=True), Binding("x"), groups=per_64
+                "accumulate", Binding("total", writes=True), Binding("x"), groups=PER_64
             ),
         ),
     ),
@@ -153,7 +147,7 @@ SWAP = Kernel(
                 "swap",
                 Binding("a", writes=True),
                 Binding("b", writes=True),
-                groups=per_64,
+                groups=PER_64,
             ),
         ),
     ),
@@ -183,7 +177,7 @@ CENTRE = Kernel(
                 "centre.sum",
                 Binding("x"),
                 Binding("total", writes=True),
-                groups=lambda _: 1,
+                groups=ONE,
             ),
         ),
         Stage(
@@ -193,7 +187,7 @@ CENTRE = Kernel(
                 Binding("x"),
                 Binding("total"),
                 Binding("y", writes=True),
-                groups=per_64,
+                groups=PER_64,
             ),
         ),
     ),
@@ -215,9 +209,7 @@ COUNT = Kernel(
     uniform=uniform(Field("n", u32, 0), size=4),
     hosts=as_given,
     reference=count_reference,
-    stages=(
-        Stage("x", one("count", Binding("x", writes=True), groups=lambda d: d["n"])),
-    ),
+    stages=(Stage("x", one("count", Binding("x", writes=True), groups=Symbol("n"))),),
 )
 """x[i] += i, with a workgroup for each element."""
 
@@ -250,7 +242,7 @@ MATMUL = Kernel(
                 Binding("a"),
                 Binding("b"),
                 Binding("c", writes=True),
-                groups=lambda d: d["m"] * d["n"],
+                groups=Symbol("m") * Symbol("n"),
             ),
         ),
     ),
@@ -274,7 +266,7 @@ DOUBLED = Kernel(
     reference=doubled_reference,
     stages=(
         Stage(
-            "y", one("halves", Binding("x"), Binding("y", writes=True), groups=per_64)
+            "y", one("halves", Binding("x"), Binding("y", writes=True), groups=PER_64)
         ),
     ),
 )
@@ -311,16 +303,14 @@ STAMP = Kernel(
     ),
     hosts=stamp_hosts,
     reference=stamp_reference,
-    stages=(Stage("y", one("stamp", Binding("y", writes=True), groups=lambda _: 1)),),
+    stages=(Stage("y", one("stamp", Binding("y", writes=True), groups=ONE)),),
 )
 """Write scalars of every type, and a host value that fails for step 1."""
 
 BROKEN = replace(
     COUNT,
     name="broken",
-    stages=(
-        Stage("x", one("broken", Binding("x", writes=True), groups=lambda d: d["n"])),
-    ),
+    stages=(Stage("x", one("broken", Binding("x", writes=True), groups=Symbol("n"))),),
 )
 """A kernel whose shader is no WGSL."""
 
@@ -344,8 +334,8 @@ LOOKUP = replace(
     ),
     hosts=first_of,
     checks=(
-        RangeCheck("i", "table", 0, "k", (Term(1, "n"),), ("n",)),
-        RangeCheck("j", "rows", 1, "k", (Term(1, 2),), ("n", 2)),
+        RangeCheck("i", "table", 0, "k", (Term(ONE, "n"),), ("n",)),
+        RangeCheck("j", "rows", 1, "k", (Term(ONE, 2),), ("n", 2)),
     ),
     reference=do_nothing,
 )

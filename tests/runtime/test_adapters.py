@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
+from kerngen.plan.size import ONE, Literal, Symbol, all_of, compare, divides
+from kerngen.plan.tree import Binding, Dispatch, Schedule, Stage, Variant
 from kerngen.runtime import (
     Context,
     Error,
@@ -18,16 +20,7 @@ from kerngen.runtime import (
     f32,
     u32,
 )
-from kerngen.runtime.kernel import (
-    AdapterInfo,
-    Binding,
-    Dims,
-    Dispatch,
-    Kernel,
-    Schedule,
-    Stage,
-    Variant,
-)
+from kerngen.runtime.kernel import Kernel
 from kerngen.runtime.plan import Capabilities
 from kerngen.runtime.planner import Planner
 from tests.runtime.kernels import (
@@ -52,16 +45,13 @@ def with_schedules(kernel: Kernel, *schedules: Schedule) -> Kernel:
 
 
 def test_schedules_are_passed_over_for_their_limits(ctx: Context) -> None:
-    def seven(dims: Dims, _info: AdapterInfo) -> bool:
-        return dims["n"] == 7
-
     usual = COUNT.stages[0].schedules[0]
     broken = BROKEN.stages[0].schedules[0]
     kernel = with_schedules(
         COUNT,
         replace(broken, workgroup_bytes=1 << 30),
         replace(broken, invocations=1 << 20),
-        replace(broken, when=seven),
+        replace(broken, when=compare("==", Symbol("n"), 7)),
         usual,
     )
     x = ctx.zeros(5, u32)
@@ -81,31 +71,31 @@ def test_no_schedule_fits(ctx: Context) -> None:
 
 
 def test_guards_see_dims_scalars_and_the_adapter(ctx: Context) -> None:
-    seen: list[tuple[Dims, AdapterInfo]] = []
-
-    def guard(dims: Dims, info: AdapterInfo) -> bool:
-        seen.append((dict(dims), info))
-        return True
-
     usual = STAMP.stages[0].schedules[0]
-    kernel = replace(
-        with_schedules(STAMP, replace(usual, when=guard)), guard_scalars=("step",)
+    broken = BROKEN.stages[0].schedules[0].variants[0].dispatches[0]
+    failing = replace(
+        usual,
+        variants=(
+            Variant("", (replace(broken, bindings=(Binding("y", writes=True),)),)),
+        ),
+        when=all_of(
+            compare("==", Symbol("step"), 4),
+            compare(">=", Symbol("adapter.workgroup_bytes"), 16384),
+        ),
     )
-    for step in (3, 4, 3):
+    kernel = replace(with_schedules(STAMP, failing, usual), guard_scalars=("step",))
+    for step in (3, 5, 3):
         launch(kernel, ctx=ctx, step=step, offset=0, scale=(0, 0, 0))
-    assert [dims for dims, _ in seen] == [{"step": 3}, {"step": 4}]
-    assert seen[0][1].workgroup_bytes >= 16384
+    with pytest.raises(gpu.ValidationError):
+        launch(kernel, ctx=ctx, step=4, offset=0, scale=(0, 0, 0))
 
 
 def test_variants_are_chosen_by_dims(ctx: Context) -> None:
-    def in_fours(dims: Dims) -> bool:
-        return dims["n"] % 4 == 0
-
     usual = COUNT.stages[0].schedules[0]
     broken = BROKEN.stages[0].schedules[0].variants[0]
     schedule = replace(
         usual,
-        variants=(replace(broken, when=in_fours), *usual.variants),
+        variants=(replace(broken, when=divides(4, Symbol("n"))), *usual.variants),
     )
     x = ctx.zeros(5, u32)
     launch(with_schedules(COUNT, schedule), x)
@@ -117,7 +107,7 @@ def test_too_many_workgroups(ctx: Context) -> None:
         COUNT,
         stages=(
             Stage(
-                "x", one("count", Binding("x", writes=True), groups=lambda _: 1 << 33)
+                "x", one("count", Binding("x", writes=True), groups=Literal(1 << 33))
             ),
         ),
     )
@@ -142,7 +132,7 @@ def test_too_many_bindings(ctx: Context) -> None:
         stages=(
             Stage(
                 "t0",
-                one("crowd", *(Binding(name) for name in names), groups=lambda _: 1),
+                one("crowd", *(Binding(name) for name in names), groups=ONE),
             ),
         ),
     )
@@ -205,7 +195,7 @@ def test_a_failing_shader_leaves_the_context_usable(ctx: Context) -> None:
 
 
 def test_a_missing_shader(ctx: Context) -> None:
-    dispatch = Dispatch("nowhere", (Binding("x", writes=True),), lambda _: 1)
+    dispatch = Dispatch("nowhere", (Binding("x", writes=True),), ONE)
     kernel = replace(
         COUNT, stages=(Stage("x", (Schedule("map", (Variant("", (dispatch,)),)),)),)
     )
@@ -224,7 +214,7 @@ def test_a_recording_that_fails_names_its_kernels(ctx: Context) -> None:
                 one(
                     "crowd",
                     Binding("x", writes=True),
-                    groups=lambda _: 1,
+                    groups=ONE,
                     uses_uniform=False,
                 ),
             ),

@@ -97,8 +97,9 @@ def test_adapters_without_subgroups_pass_them_over() -> None:
         asked, *others = kernel.stages[0].schedules
         full = AdapterInfo(16384, 1024, subgroups=True, f16=False)
         assert asked.subgroups
-        assert asked.fits(full)
-        assert not asked.fits(AdapterInfo(16384, 1024, subgroups=False, f16=False))
+        assert full.offers(asked)
+        without = AdapterInfo(16384, 1024, subgroups=False, f16=False)
+        assert not without.offers(asked)
         assert {s.strategy for s in others if s.subgroups} == {WIDE}
         assert not others[-1].subgroups
 

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kerngen.runtime as gpu
+from kerngen.plan.size import ONE
+from kerngen.plan.tree import Binding, Dispatch, Schedule, Stage, Variant
 from kerngen.runtime import kernel as k
 from kerngen.runtime import u32
 from kerngen.runtime.struct import UniformStruct
@@ -83,9 +85,9 @@ def run(ctx: gpu.Context, folder: Path, trees: list[t.Expr]) -> list[int]:
         ),
     )
     (folder / "expressions.wgsl").write_text(print_module(module), encoding="utf-8")
-    bindings = (k.Binding("x"), k.Binding("y", writes=True))
-    dispatch = k.Dispatch("expressions", bindings, lambda _: 1, uses_uniform=False)
-    schedule = k.Schedule("generic", (k.Variant("", (dispatch,)),), invocations=1)
+    bindings = (Binding("x"), Binding("y", writes=True))
+    dispatch = Dispatch("expressions", bindings, ONE, uses_uniform=False)
+    schedule = Schedule("generic", (Variant("", (dispatch,)),), invocations=1)
     kernel = k.Kernel(
         name="expressions",
         origin="a test",
@@ -98,7 +100,7 @@ def run(ctx: gpu.Context, folder: Path, trees: list[t.Expr]) -> list[int]:
         scalars=(),
         uniform=UniformStruct,
         hosts=_no_hosts,
-        stages=(k.Stage("y", (schedule,)),),
+        stages=(Stage("y", (schedule,)),),
         reference=_no_hosts,
     )
     (y,) = kernel.launch(ctx, (ctx.vector(np.array(INPUTS), u32),), (), (None,))
