@@ -206,7 +206,7 @@ class SizeMaker:
     def _function(self, expr: FunctionCall) -> Result:
         """Return the function's value, with the arguments in the parameters' places."""
         function = self.functions[expr.function]
-        given = map(self._result, expr.arguments)
+        given = map(self.result, expr.arguments)
         inside = {p.name: g for p, g in zip(function.parameters, given, strict=True)}
         for local, value in function.lets:
             inside[local.name] = replace(self, locals=inside).result(value)

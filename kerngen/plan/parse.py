@@ -186,5 +186,8 @@ def _applied(function: str, operands: tuple[Size, ...]) -> Size:
         left, right = operands
         return add(left, multiply(right, -1))
     if function in _FOLDING:
-        return _FOLDING[function](*operands)
+        try:
+            return _FOLDING[function](*operands)
+        except TypeError:
+            raise SizeSyntaxError(f"'{function}' of {len(operands)} operands") from None
     return Apply(function, operands)

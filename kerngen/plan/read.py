@@ -28,7 +28,7 @@ from kerngen.plan.tree import (
     Term,
     Variant,
 )
-from kerngen.plan.write import HEAD, NAMELESS
+from kerngen.plan.write import HEAD, NAMELESS, checksum_line
 
 _Value = TypeVar("_Value")
 
@@ -95,14 +95,22 @@ def read_plan(text: str) -> ModulePlan:
     if header is None or not first.startswith(f"{HEAD} |"):
         raise PlanVersionError(f"expected '{HEAD}', got '{first[:60]}'")
     source = _Line(1, 0, ()).string(header[2])
-    lines = list(_lines(text))
-    if not text.endswith("\n"):
-        raise PlanSyntaxError(text.count("\n") + 1, "the file ends within a line")
+    lines = list(_lines(_checked(text)))
     try:
         kernels = tuple(_Kernel(block).read() for block in _blocks(lines, 0))
     except RecursionError:
         raise PlanSyntaxError(1, "a size nests too deep") from None
     return ModulePlan(source, header[3], kernels)
+
+
+def _checked(text: str) -> str:
+    """Return a text without its last line, which must be the hash of the others."""
+    body, end, last = text.rpartition("\n\nend ")
+    if not end or last.count("\n") != 1:
+        raise PlanSyntaxError(text.count("\n"), "the file is cut off: it has no 'end'")
+    if checksum_line(f"{body}\n") != f"end {last[:-1]}":
+        raise PlanSyntaxError(body.count("\n") + 3, "the lines above were changed")
+    return f"{body}\n"
 
 
 def _lines(text: str) -> Iterator[_Line]:
@@ -207,7 +215,8 @@ class _Kernel:
 
     def _declare(self, line: _Line, what: str, rest: str) -> None:
         names = rest.split(", ")
-        if not all(map(str.isidentifier, names)):
+        parts = [part for name in names for part in name.split(".")]
+        if not all(part.isidentifier() or part.isdecimal() for part in parts):
             line.refuse(f"expected names, got '{rest}'")
         self._all(what).extend(names)
         self.symbols.update(names)
@@ -383,7 +392,11 @@ class _Kernel:
     # What only the whole shows
 
     def _check_bindings(self, head: _Line) -> None:
-        """Refuse axes and bindings that nothing declares, and stages that none covers."""
+        """Refuse names that nothing declares, and stages that are none."""
+        scalars = {scalar.name for scalar in self._all("scalars")}
+        for guard in self._all("guards"):
+            if guard.split(".")[0] not in scalars:
+                head.refuse(f"the guard '{guard}' is no scalar")
         tensors = [*self._all("tensors"), *self._all("temporaries")]
         axes = {axis for tensor in tensors for axis in tensor.axes}
         unknown = {a for a in axes if isinstance(a, str)} - self.lengths

@@ -11,7 +11,8 @@
             run softmax.top.finish(top*, parts) | groups m
 
 Fields are set apart by ` | `, which no name, size or guard holds.  A `*` marks what a
-dispatch writes.  A size that occurs more than once is a `let`.
+dispatch writes.  A size that occurs more than once is a `let`.  The last line is a hash of
+those above: a plan that was cut off, or changed by hand, is not run.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final, final
 
 from kerngen.plan.size import (
@@ -63,7 +65,13 @@ def plan_text(plan: ModulePlan) -> str:
     lines = [f"{HEAD} | {_quoted(plan.source)} | sha256 {plan.stamp}"]
     for kernel in plan.kernels:
         lines += ("", *kernel_lines(kernel))
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    return f"{text}\n{checksum_line(text)}\n"
+
+
+def checksum_line(text: str) -> str:
+    """Return the last line of a plan file: what is above it, hashed."""
+    return f"end {sha256(text.encode()).hexdigest()[:16]}"
 
 
 def kernel_lines(kernel: KernelPlan) -> Iterator[str]:

@@ -22,9 +22,6 @@ from kerngen.runtime.kernel import (
 )
 from kerngen.runtime.struct import UniformStruct
 
-FILES: Final = "_FILES"
-"""The name that a generated module has for its files."""
-
 _ELEMENTS: Final[dict[str, type[Element]]] = {
     name: value
     for module in (elements, leaves)

@@ -17,9 +17,9 @@ from kerngen.plan.text import guard_text
 from kerngen.plan.tree import Dispatch, Schedule, Stage
 from kerngen.runtime.choices import kernel_of
 from kerngen.runtime.errors import Error
-from kerngen.runtime.generated import FILES, ModuleFiles
 from kerngen.runtime.html import Html, code, element, equations, folded, table
 from kerngen.runtime.kernel import KERNEL, Kernel
+from kerngen.runtime.stamp import stamp_of
 from kerngen.runtime.struct import Struct, UniformStruct
 
 _EQUATIONS = "::\n\n"
@@ -39,7 +39,7 @@ def is_kernel_function(value: object) -> bool:
 
 def is_kernel_module(module: ModuleType) -> bool:
     """Whether a module is a generated one."""
-    return isinstance(vars(module).get(FILES), ModuleFiles)
+    return bool(stamp_of(module.__doc__ or ""))
 
 
 def kernel_html(function: FunctionType) -> str:

@@ -7,12 +7,13 @@ from itertools import combinations
 from operator import itemgetter
 from typing import TYPE_CHECKING, final
 
-from kerngen.plan.size import evaluate, holds
+from kerngen.plan.size import Size, evaluate, holds
+from kerngen.plan.text import to_text
 from kerngen.plan.tree import Dispatch, Schedule, Stage, Variant
 from kerngen.runtime.checks import Signature
 from kerngen.runtime.choices import Choice
 from kerngen.runtime.elements import f16, u32
-from kerngen.runtime.errors import FeatureError, LimitError
+from kerngen.runtime.errors import Error, FeatureError, LimitError
 from kerngen.runtime.fields import holds_half
 from kerngen.runtime.plan import Capabilities, Inner, Origin, Pair, Plan, Step
 from kerngen.runtime.ranges import shape_of
@@ -177,7 +178,7 @@ class Planner:
                 f"times, and this adapter silently stops after {most}. Use smaller "
                 f"tensors here, or another adapter."
             )
-        x, y = self._fold(kernel, dispatch, evaluate(dispatch.groups, dims))
+        x, y = self._fold(kernel, dispatch, _count(dispatch.groups, dims))
         key = ShaderKey(
             text=kernel.shader(dispatch),
             uniform_bytes=kernel.uniform.SIZE if dispatch.uses_uniform else 0,
@@ -209,7 +210,17 @@ class Planner:
 
 def _recorded(variant: Variant, dims: Dims) -> Iterator[Dispatch]:
     """Yield the dispatches that have workgroups."""
-    return (each for each in variant.dispatches if evaluate(each.groups, dims) > 0)
+    return (each for each in variant.dispatches if _count(each.groups, dims))
+
+
+def _count(size: Size, dims: Dims) -> int:
+    """Return a number of things: workgroups, elements."""
+    count = evaluate(size, dims)
+    if count < 0:
+        raise Error(
+            f"A plan asks for {count} of '{to_text(size)}'. Run 'kerngen build' again."
+        )
+    return count
 
 
 def _picker(
@@ -242,7 +253,7 @@ def _inner(
         if spec.name in bound
     ]
     scratch = [
-        Inner(u32, (evaluate(item.length, signature.dims),))
+        Inner(u32, (_count(item.length, signature.dims),))
         for variant in variants
         for item in variant.scratch
     ]

@@ -19,7 +19,6 @@ from types import FunctionType, ModuleType
 from typing import Any, NoReturn, final
 
 from kerngen.runtime.errors import ReloadError, StateError
-from kerngen.runtime.generated import FILES, ModuleFiles
 from kerngen.runtime.kernel import KERNEL, Kernel
 from kerngen.runtime.live import alive
 from kerngen.runtime.stamp import stamp_of
@@ -101,15 +100,14 @@ def _changed() -> Iterator[_Changed]:
         # Anything may be in there: lazy modules, or None.
         names = getattr(module, "__dict__", {})
         loader = names.get("__loader__")
-        files = names.get(FILES)
-        ours = isinstance(files, ModuleFiles) and isinstance(files.folder, Path)
-        if not ours or not isinstance(loader, SourceFileLoader):
+        before = stamp_of(str(names.get("__doc__", "")))
+        if not before or not isinstance(loader, SourceFileLoader):
             continue
         try:
             text = Path(loader.path).read_text("utf-8")
         except FileNotFoundError:
             continue
-        if stamp_of(text) != stamp_of(module.__doc__ or ""):
+        if stamp_of(text) != before:
             yield _Changed(name, module, loader.path, text)
 
 

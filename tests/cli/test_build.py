@@ -20,6 +20,7 @@ def test_builds_a_package(kerngen: Run) -> None:
     assert {path for path in made if not path.endswith(".wgsl")} == {
         "__init__.py", "py.typed", "manifest.json",
         "scale.py", "deep/__init__.py", "deep/total.py",
+        "wgsl/scale.plan", "deep/wgsl/total.plan",
     }  # fmt: skip
     assert "wgsl/scale.scale.map.wgsl" in made
     assert any(path.startswith("deep/wgsl/total.total.") for path in made)
@@ -200,7 +201,7 @@ def test_odd_file_names_become_names_that_python_can_import(kerngen: Run) -> Non
     made = files(OUT)
     assert {"my_kernels.py", "_2d.py", "class_.py", "résumé.py"} <= set(made)
     assert "wgsl/my_kernels.scale.map.wgsl" in made
-    assert b'"my_kernels.scale.map' in made["my_kernels.py"]
+    assert b"run my_kernels.scale.map(" in made["wgsl/my_kernels.plan"]
     assert b"from dsl/my-kernels.kern" in made["my_kernels.py"]
 
 

@@ -70,9 +70,10 @@ def expected(x: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 
 def labels(module: ModuleType, kernel: str) -> list[str]:
-    """The strategies that the binding names, in the order of preference."""
-    text = Path(str(module.__file__)).read_text("utf-8")
-    return [word for word in text.split('"') if word.startswith(f"layer.{kernel}.")]
+    """The shaders that the plan names, in the order of preference."""
+    plan = Path(str(module.__file__)).parent / "wgsl" / "layer.plan"
+    found = re.findall(r"run ([\w.]+)\(", plan.read_text("utf-8"))
+    return [name for name in found if name.startswith(f"layer.{kernel}.")]
 
 
 def test_a_kernel_that_calls_through_three_files_runs(

@@ -72,11 +72,10 @@ def test_no_schedule_fits(ctx: Context) -> None:
 
 def test_guards_see_dims_scalars_and_the_adapter(ctx: Context) -> None:
     usual = STAMP.stages[0].schedules[0]
-    broken = BROKEN.stages[0].schedules[0].variants[0].dispatches[0]
     failing = replace(
         usual,
         variants=(
-            Variant("", (replace(broken, bindings=(Binding("y", writes=True),)),)),
+            Variant("", (Dispatch("broken", (Binding("y", writes=True),), ONE),)),
         ),
         when=all_of(
             compare("==", Symbol("step"), 4),

@@ -140,7 +140,7 @@ def names(module: ModuleType) -> dict[str, object]:
     ("pattern", "new", "says"),
     [
         ("ABI = [0-9]+", "ABI = 999", "speaks ABI 999"),
-        ("_WGSL = ", "_WGSL = nonsense", "nonsense"),
+        ("_FILES = ", "_FILES = nonsense", "nonsense"),
         ("__all__", "def (", "invalid syntax"),
     ],
 )

@@ -1,0 +1,139 @@
+"""A second reader of plan files, written from their description alone.
+
+It shares no code with `kerngen.plan`: Python evaluates the sizes, after a check that they
+hold nothing but names, numbers and operators.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+WORDS = re.compile(r"[A-Za-z_][\w.]*")
+ALLOWED = re.compile(r"[\w\s.,()+\-*/%<>=!]*")
+
+
+def truncating(a: int, b: int) -> int:
+    return (
+        a if b == 0 else int(math.copysign(abs(a) // abs(b), a) * math.copysign(1, b))
+    )
+
+
+class Exact(int):
+    """An integer whose `/` and `%` are WGSL's; other operators keep the type."""
+
+    def __truediv__(self, other: int) -> Exact:
+        return Exact(truncating(self, other))
+
+    def __mod__(self, other: int) -> Exact:
+        return Exact(0 if other == 0 else self - truncating(self, other) * other)
+
+    def __add__(self, other: int) -> Exact:
+        return Exact(int(self) + int(other))
+
+    def __sub__(self, other: int) -> Exact:
+        return Exact(int(self) - int(other))
+
+    def __mul__(self, other: int) -> Exact:
+        return Exact(int(self) * int(other))
+
+
+FUNCTIONS: dict[str, Any] = {
+    "ceil_div": lambda a, b: Exact((int(a) + int(b) - 1) // int(b)),
+    "min": lambda a, b: Exact(min(int(a), int(b))),
+    "max": lambda a, b: Exact(max(int(a), int(b))),
+    "select": lambda c, a, b: a if c else b,
+}
+
+
+@dataclass
+class Kernel:
+    """The lines of one kernel: lengths, lets, and stages of schedules of variants."""
+
+    lengths: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    lets: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    stages: list[tuple[str, list[Any]]] = field(
+        default_factory=list[tuple[str, list[Any]]]
+    )
+
+
+def value(text: str, names: Mapping[str, int]) -> Any:
+    """Evaluate a size or a guard."""
+    assert ALLOWED.fullmatch(text), text
+    known = {n.replace(".", "_"): Exact(v) for n, v in names.items()}
+    code = WORDS.sub(lambda match: match[0].replace(".", "_"), text)
+    code = re.sub(r"\bif\(", "select(", code)
+    return eval(code, {"__builtins__": {}, **FUNCTIONS}, known)
+
+
+def read(text: str) -> dict[str, Kernel]:
+    """Return the kernels of a plan file by name."""
+    kernels: dict[str, Kernel] = {}
+    kernel = Kernel()
+    for line in text.splitlines()[1:]:
+        depth = (len(line) - len(line.lstrip())) // 2
+        fields = line.strip().split(" | ")
+        word, _, rest = fields[0].partition(" ")
+        if depth == 0 and word == "kernel":
+            kernel = kernels[rest] = Kernel()
+        elif depth == 1 and word == "length":
+            kernel.lengths.append((rest, fields[1]))
+        elif depth == 1 and word == "let":
+            name, _, size = rest.partition(" = ")
+            kernel.lets.append((name, size))
+        elif depth == 1 and word == "stage":
+            kernel.stages.append((rest, []))
+        elif depth == 2:
+            kernel.stages[-1][1].append((fields, []))
+        elif depth == 3:
+            kernel.stages[-1][1][-1][1].append([fields])
+        elif depth == 4:
+            kernel.stages[-1][1][-1][1][-1].append(fields)
+    return kernels
+
+
+def _field(fields: list[str], word: str, default: str) -> str:
+    found = (each.partition(" ")[2] for each in fields if each.startswith(f"{word} "))
+    return next(found, default)
+
+
+def lengths(kernel: Kernel, dims: Mapping[str, int]) -> dict[str, int]:
+    """Return the lengths that are computed from dims and scalars."""
+    names = dict(dims)
+    for name, size in kernel.lengths:
+        names[name] = int(value(size, names))
+    return {name: names[name] for name, _ in kernel.lengths}
+
+
+def choices(
+    kernel: Kernel, dims: Mapping[str, int], adapter: Mapping[str, int]
+) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Return what runs, stage by stage: the schedule, and shaders with workgroups."""
+    names = {**dims, **{f"adapter.{k}": int(v) for k, v in adapter.items()}}
+    names |= lengths(kernel, dims)
+    for name, size in kernel.lets:
+        names[name] = value(size, names)
+    chosen: list[tuple[str, str, tuple[str, ...]]] = []
+    at = 0
+    while at < len(kernel.stages):
+        stage, schedules = kernel.stages[at]
+        fields, variants = next(
+            (f, v)
+            for f, v in schedules
+            if int(_field(f, "bytes", "0")) <= adapter["workgroup_bytes"]
+            and int(_field(f, "invocations", "0")) <= adapter["invocations"]
+            and (adapter["subgroups"] or "subgroups" not in f)
+            and value(_field(f, "when", "True"), names)
+        )
+        lines = next(v for v in variants if value(_field(v[0], "when", "True"), names))
+        runs = tuple(
+            _field(line, "run", "").partition("(")[0]
+            for line in lines
+            if value(_field(line, "groups", ""), names) > 0
+        )
+        chosen.append((stage, fields[0], runs))
+        at += int(_field(fields, "covers", "1"))
+    return chosen
