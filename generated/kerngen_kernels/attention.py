@@ -14,7 +14,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Matrix, Tensor4, check_abi, f32, hostmath, u32
+from kerngen.plan import hostmath
+from kerngen.runtime import Context, Matrix, Tensor4, check_abi, f32, u32
 from kerngen.runtime import reference as ref
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct

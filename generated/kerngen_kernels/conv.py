@@ -17,17 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import (
-    Context,
-    Tensor3,
-    Tensor4,
-    Vector,
-    check_abi,
-    f32,
-    hostmath,
-    i32,
-    u32,
-)
+from kerngen.plan import hostmath
+from kerngen.runtime import Context, Tensor3, Tensor4, Vector, check_abi, f32, i32, u32
 from kerngen.runtime import reference as ref
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct

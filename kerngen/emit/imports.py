@@ -16,6 +16,7 @@ _NUMPY = {"numpy.typing": ("NDArray",)}
 _MATRICES = tuple(f"Mat{columns}x{rows}" for columns in _N for rows in _N)
 _LEAVES = tuple(name for name in LEAVES if name[:3] in ("mat", "vec"))
 _KERNGEN = {
+    "kerngen.plan": ("hostmath",),
     "kerngen.runtime": (
         *("Context", "Matrix", "Scalar", "Tensor", "Tensor3", "Tensor4", "Vector"),
         *(
@@ -24,7 +25,6 @@ _KERNGEN = {
             "f16",
             "f32",
             "geometry",
-            "hostmath",
             "i32",
             *_LEAVES,
             "u32",
@@ -33,6 +33,7 @@ _KERNGEN = {
     "kerngen.runtime.generated": ("ModuleFiles",),
     "kerngen.runtime.struct": ("Field", "Struct", "UniformStruct", "spaced"),
 }
+_RUNTIME = "from kerngen.runtime import "
 _MODULES = {
     "np": "import numpy as np",
     "ref": "from kerngen.runtime import reference as ref",
@@ -86,8 +87,9 @@ def _grouped(structs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _kerngen_lines(used: set[str]) -> list[str]:
-    first, *rest = _from_lines(_KERNGEN, used)
-    return [first, *_module_lines("ref", used), *rest]
+    lines = _from_lines(_KERNGEN, used)
+    at = next(n for n, line in enumerate(lines) if line.startswith(_RUNTIME))
+    return [*lines[: at + 1], *_module_lines("ref", used), *lines[at + 1 :]]
 
 
 def _module_lines(name: str, used: set[str]) -> list[str]:

@@ -11,7 +11,6 @@ Importing this module loads NumPy alone; wgpu follows at `open()`.
 
 from __future__ import annotations
 
-from kerngen.plan import hostmath
 from kerngen.runtime.abi import ABI, check_abi
 from kerngen.runtime.choices import Choice, wgsl
 from kerngen.runtime.context import Context
@@ -137,7 +136,6 @@ __all__ = [
     "check_abi",
     "f16",
     "f32",
-    "hostmath",
     "i32",
     "mat2x2f",
     "mat2x2h",

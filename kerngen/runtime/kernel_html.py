@@ -19,7 +19,6 @@ from kerngen.runtime.choices import kernel_of
 from kerngen.runtime.errors import Error
 from kerngen.runtime.html import Html, code, element, equations, folded, table
 from kerngen.runtime.kernel import KERNEL, Kernel
-from kerngen.runtime.stamp import stamp_of
 from kerngen.runtime.struct import Struct, UniformStruct
 
 _EQUATIONS = "::\n\n"
@@ -39,7 +38,7 @@ def is_kernel_function(value: object) -> bool:
 
 def is_kernel_module(module: ModuleType) -> bool:
     """Whether a module is a generated one."""
-    return bool(stamp_of(module.__doc__ or ""))
+    return f"{_GENERATED}kerngen" in (module.__doc__ or "")
 
 
 def kernel_html(function: FunctionType) -> str:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kerngen.runtime import hostmath
+from kerngen.plan import hostmath
 
 i32s = st.integers(-(2**31), 2**31 - 1)
 

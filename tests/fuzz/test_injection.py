@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import PurePosixPath
 from typing import Final
 
 import pytest
@@ -58,14 +59,20 @@ def wgsl_code(text: str) -> str:
     return "\n".join(filter(None, lines))
 
 
+def plan_code(text: str) -> str:
+    """What a runtime makes of a plan: all but where it is from, and the hash."""
+    origins = ("kerngen plan ", "kernel ", "end ")
+    lines = (line for line in text.split("\n") if not line.startswith(origins))
+    return "\n".join(lines)
+
+
+_CODE: Final = {".py": python_code, ".wgsl": wgsl_code, ".plan": plan_code}
+
+
 def code_of(program: str, path: str = "k.kern") -> dict[str, str]:
     compiled = compile_text(program, path)
     return {
-        file: (
-            python_code(data.decode())
-            if file.endswith(".py")
-            else wgsl_code(data.decode())
-        )
+        file: _CODE[PurePosixPath(file).suffix](data.decode())
         for file, data in compiled.files.items()
     }
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import keyword
-import sys
 from types import ModuleType
 from typing import Final
 
 import pytest
 
 from kerngen.compiler import CompiledModule, compile_text
+from kerngen.jit.memory import installed
 from kerngen.source.diagnostic import CompileError
 from tests.programs.judges import Judge, naga
 
@@ -51,13 +51,8 @@ def judge() -> Judge:
 
 def runs(compiled: CompiledModule) -> ModuleType:
     """Import a module; every name in it is there."""
-    module = ModuleType("names")
-    sys.modules["names"] = module
-    module.__file__ = "names.py"
-    try:
-        exec(compile(compiled.binding, "names.py", "exec"), vars(module))
-    finally:
-        del sys.modules["names"]
+    with installed([compiled]) as modules:
+        module = modules["names.kern"]
     assert all(hasattr(module, name) for name in vars(module)["__all__"])
     return module
 
