@@ -100,7 +100,6 @@ def _docstring(kernel: Kernel, names: KernelNames) -> list[str]:
         *paragraphs("\n".join(doc), depth=1),
         *section("Args", _arguments(kernel, names), depth=1),
         *section("Returns", _returns(kernel, names), depth=1),
-        *section("Raises", _errors(kernel), depth=1),
         "",
         f"The source, {place}::",
         "",
@@ -156,25 +155,3 @@ def _returns(kernel: Kernel, names: KernelNames) -> list[tuple[str, str]]:
     return [
         (names.outputs[tensor.name], _tensor_text(kernel, tensor)) for tensor in outputs
     ]
-
-
-def _errors(kernel: Kernel) -> list[tuple[str, str]]:
-    """List the errors that a wrong call raises, before anything is recorded."""
-    writes = any(tensor.role is not Role.INPUT for tensor in kernel.tensors)
-    errors = [
-        ("ShapeError", "If a rank or a length does not fit.", bool(kernel.tensors)),
-        ("DtypeError", "If an argument has another type.", True),
-        ("AliasError", "If a tensor that is written overlaps another.", writes),
-        (
-            "UniformRangeError",
-            "If a scalar does not fit its type.",
-            _has_scalars(kernel),
-        ),
-        ("ContextError", "If the arguments are of several contexts, or none.", True),
-        ("LimitError", "If the adapter's limits do not allow the call.", True),
-    ]
-    return [(name, text) for name, text, applies in errors if applies]
-
-
-def _has_scalars(kernel: Kernel) -> bool:
-    return bool(kernel.parameters or kernel.hosts)

@@ -6,12 +6,16 @@ backslashes stand for themselves.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from kerngen.emit.writer import INDENT, Writer
 
 _WIDTH = 88
+_MARKED = re.compile(r"\s|[-*+>|#]|\d+[.)]\s")
+"""How a line begins that is no part of a plain paragraph."""
 _ROOM = 24
 """The narrowest that a text is wrapped to, however deep it stands."""
 
@@ -77,8 +81,19 @@ def wrapped(text: str, depth: int, indent: str = "") -> list[str]:
 
 
 def paragraphs(doc: str, depth: int) -> list[str]:
-    """Return a doc comment's lines, the long ones wrapped."""
-    return [line for text in doc.splitlines() for line in wrapped(text, depth) or [""]]
+    """Return a doc comment's lines; a paragraph with one that is too long is refilled.
+
+    Lists and indented text keep their lines, and each is wrapped alone.
+    """
+    found: list[str] = []
+    for is_blank, group in groupby(doc.splitlines(), lambda line: not line.strip()):
+        texts = [*group]
+        lines = [line for text in texts for line in wrapped(text, depth) or [""]]
+        if is_blank or len(lines) == len(texts) or any(map(_MARKED.match, texts)):
+            found += lines
+        else:
+            found += wrapped(" ".join(texts), depth)
+    return found
 
 
 def summary(doc: str, otherwise: str) -> list[str]:
