@@ -69,6 +69,7 @@ FALSE = {
     "```console\n$ kerngen check nothing.kern\n```": "does not exist",
     "```console\n$ kerngen tumble\n```": "No such command",
     "<!-- docs: not run -->\n```console\n$ kerngen bench --quickly\n```": "no option",
+    "<!-- docs: nightly fails -->\n```console\n$ kerngen explain KG0301\n```": "KG0301",
     "```console\n$ make install\n```": "Nobody knows 'make'",
     "```console\nno command\n```": "without a command",
     "<!-- docs: foreign -->\n```python\ndef f(:\n```": "invalid syntax",

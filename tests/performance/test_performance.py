@@ -46,7 +46,7 @@ def test_the_page_marks_what_tells_little() -> None:
     data["ablations"] = [one]
     text = page({name: data})
     assert "| 15.0% | 105% |" in text
-    assert "take their samples in turn" in text
+    assert "samples of all versions" in text
     assert "| k | n=5 | as it is | 1 s | 20.0% | 100% | `gemm` |" in text
     assert "|  |  | a tenth | 10 s | **30.0%** | 10% | `gemm` |" in text
     said = '\nLeft out: k (n=5) with "a", k (n=5) with "b". No such tiling.\n'
