@@ -65,7 +65,8 @@ make_venv() {
     "$python" -m venv "$VENV"
 }
 
-# The package with the given extras, editable; again only when pyproject.toml changed.
+# Both distributions of the repository, kerngen with the given extras, editable; again only
+# when pyproject.toml changed.
 install_project() {
     local extras=$1 stamp
     stamp="$VENV/.kerngen-$extras"
@@ -74,7 +75,7 @@ install_project() {
     say "Installing kerngen[$extras] ..."
     # Python compiles what it imports; of PyTorch and its like that is little.
     "$VENV/bin/python" -m pip install -qq --disable-pip-version-check --no-compile \
-        -e ".[$extras]" >&2
+        -e ".[$extras]" -e ./generated >&2
     cp pyproject.toml "$stamp"
 }
 

@@ -32,8 +32,8 @@ def new(path: Path, name: str | None) -> None:
     from kerngen.cli.console import reporting
     from kerngen.cli.project import select
     from kerngen.cli.settings import Project
+    from kerngen.origin import origin
     from kerngen.scaffold.name import ProjectName
-    from kerngen.scaffold.origin import origin
     from kerngen.scaffold.project import (
         SOURCE,
         NotEmptyError,

@@ -109,6 +109,11 @@ class AbiError(Error, ImportError):
 
 
 @final
+class MissingShadersError(Error, ImportError):
+    """A generated module was installed, or copied, without the files of its shaders."""
+
+
+@final
 class CheckedShadersWarning(UserWarning):
     """Shaders without runtime checks were asked for and can't be had: they keep them."""
 

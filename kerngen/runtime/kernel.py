@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, final
 
 from kerngen.runtime.checks import (
@@ -21,6 +22,7 @@ from kerngen.runtime.checks import (
 from kerngen.runtime.errors import Error, StateError
 from kerngen.runtime.fields import is_leaf
 from kerngen.runtime.scalars import check_scalars, prepare
+from kerngen.runtime.shipping import require_shaders
 from kerngen.runtime.stamp import stamp_of
 from kerngen.runtime.struct import Fit, UniformStruct, fit_of
 
@@ -279,6 +281,17 @@ class Kernel:
     They are part of a launch's plan key.
     """
 
+    def __post_init__(self) -> None:
+        """Raise `MissingShadersError`, at import, if the folder is not there."""
+        if isinstance(self.folder, Path):
+            require_shaders(self._globals.get("__name__", ""), self.folder)
+
+    @property
+    def _globals(self) -> Mapping[str, Any]:
+        """The names of the generated module."""
+        names: Mapping[str, Any] = getattr(self.hosts, "__globals__", {})
+        return names
+
     @cached_property
     def place(self) -> str:
         """What errors call it: its name, and the line of its source."""
@@ -358,7 +371,7 @@ class Kernel:
                 f"{self.place}: can't read the shader {path} ({error.strerror}). Run "
                 f"'kerngen build' again."
             ) from error
-        module = stamp_of(getattr(self.hosts, "__globals__", {}).get("__doc__") or "")
+        module = stamp_of(self._globals.get("__doc__") or "")
         own = stamp_of(text)
         if module and own and module != own:
             raise StateError(

@@ -11,6 +11,8 @@ import pytest
 from tests.project.tree import ROOT, imports, python_files
 
 ORDER = [
+    "origin",
+    "parts",
     "source",
     "ir",
     "layout",
@@ -36,10 +38,10 @@ ORDER = [
 """A part may import itself and those before it."""
 
 SYSTEMS = {
-    "batch": {"runtime"},
-    "matmul_cache": {"runtime"},
-    "nn": {"runtime"},
-    "train": {"runtime", "nn", "matmul_cache"},
+    "batch": {"parts", "runtime"},
+    "matmul_cache": {"parts", "runtime"},
+    "nn": {"parts", "runtime"},
+    "train": {"parts", "runtime", "nn", "matmul_cache"},
 }
 """What is built on the generated kernels, and what of ours it may import."""
 
@@ -72,7 +74,7 @@ THIRD_PARTY = {
     "bench": {"kerngen_kernels", "matplotlib", "numpy", "rich"},
     "tune": {"numpy"},
     "verify": {"hypothesis", "numpy", "rich"},
-    "doctor": {"numpy", "kerngen_kernels"},
+    "doctor": {"numpy"},
     "cli": {"click", "rich", "watchfiles"},
     "runtime": {"numpy", "wgpu"},
     "batch": {"numpy", "kerngen_kernels"},
