@@ -5,6 +5,10 @@
 # Nobody is there to be asked: what would wait for an answer fails.
 exec </dev/null
 
+# A test starts Python some hundred times: without bytecode each start compiles anew what
+# it imports, and the tests take a quarter longer.
+unset PYTHONDONTWRITEBYTECODE
+
 VENV=.venv
 DRIVER=mesa-vulkan-drivers
 
