@@ -14,4 +14,4 @@ def examples(count: int) -> int:
     `tests/conftest.py` loads the profile whose budget this follows: 40 of 100 by default,
     and ten times as many as `count` with 'tools/test --nightly'.
     """
-    return max(1, count * settings.default.max_examples // USUAL)
+    return max(1, count * settings().max_examples // USUAL)

@@ -21,19 +21,21 @@ from kerngen.emit.python_names import PythonNamer
 from kerngen.emit.reference_letters import letters_for
 from kerngen.emit.writer import Writer
 from tests.budget import examples
-from tests.emit.emitting import emitted, imported
-from tests.emit.struct_source import SOURCE as STRUCTS
-from tests.emit.test_binding import SOURCE
-from tests.emit.test_reference import (
+from tests.compile import emitted, imported_binding
+from tests.emit.sources import (
     ADAMW,
+    ATTACKS,
     GATHER,
+    HARMLESS,
     INTEGERS,
     LITERALS,
     LOOPS,
     NAMES,
     REDUCE,
+    SOURCE,
     STATE,
 )
+from tests.emit.struct_source import SOURCE as STRUCTS
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [
@@ -107,35 +109,6 @@ def test_pyright_finds_nothing(samples: list[str], tmp_path: Path) -> None:
 
 
 # Documentation can't become code
-
-
-HARMLESS = """
-    //! {doc}
-    const TWO: f32 = 2.0;
-    /// {doc}
-    fn twice(x: f32) -> f32 {{ TWO * x }}
-    /// {doc}
-    kernel k(
-        /// {doc}
-        x: f32[n],
-        /// {doc}
-        s: f32,
-    ) -> y: f32[n], z: f32[n] {{
-        y[i] = s * twice(x[i]);
-        z[i] = x[i];
-    }}
-"""
-ATTACKS = [
-    '"""\nimport os; os.abort() """'.replace("\n", " "),
-    '\\"""; raise SystemExit; """',
-    'ends with a quote"',
-    "ends with a backslash \\",
-    '""""""""',
-    "{0} {x} %s {{}} \\N{BULLET} \\u0041 \\x00",
-    "# a comment; `y` ``` ''' ",
-    "no-break\u00a0space, é and 中",
-    "long " + "word " * 60 + "x" * 200,
-]
 
 
 def skeleton(text: str) -> str:
@@ -243,7 +216,7 @@ NAMED = """
 
 
 def test_a_kernels_values_may_have_any_name() -> None:
-    with imported(emitted(NAMED)) as module:
+    with imported_binding(emitted(NAMED)) as module:
         x = np.array([1, 2], np.float32)
         out, count, total = module.class__reference(x, x + 1)
         assert out.tolist() == [1 + 7 + 4 + 5, 2 + 7 + 6 + 5]

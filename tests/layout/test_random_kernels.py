@@ -15,8 +15,8 @@ import kerngen.runtime as gpu
 from kerngen.ir.memory import Struct, structs_in
 from kerngen.runtime.kernel import Kernel
 from tests.budget import examples
+from tests.compile import built_module
 from tests.emit.declared import distinct
-from tests.numeric.generated import built_module
 
 from .drawn import Drawing
 from .paths import Path, path_in

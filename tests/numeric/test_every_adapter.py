@@ -15,10 +15,10 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, FeatureError, LimitError, f16, f32
+from tests.compile import built
 from tests.runtime.kernels import DOUBLED, launch
 
 from .cases import Arrays, Case, standard_kernels
-from .generated import built
 from .tolerance import expect
 from .ways import Way, some, ways
 

@@ -15,10 +15,10 @@ import kerngen_kernels
 from kerngen.runtime import Context, ShapeError, f32, u32
 from kerngen.runtime.kernel import TensorSpec
 from kerngen_kernels import loss
+from tests.compile import built, with_generic_schedules
 
 from .cases import Case, standard_kernels
 from .domains import Dims
-from .generated import built, with_generic_schedules
 from .oracles import ORACLES
 from .tolerance import SERIAL, expect, reference_arithmetic, shader_arithmetic
 from .ways import Way, run_kernel, run_reference, some, ways

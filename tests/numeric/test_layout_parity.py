@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from kerngen.runtime.kernel import Kernel
 from kerngen.runtime.struct import Field
 from tests.budget import examples
+from tests.compile import built
 
-from .generated import built
 from .probe import Device, read_back, shader
 
 wgpu: Any = import_module("wgpu")  # it has no type information

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ ROUNDING_FACTOR = 5
 """How much further from float64 our training may be than PyTorch's in float32."""
 
 
-def train(task: Task, **options: str) -> Record:
+def train(task: Task, **options: Any) -> Record:
     """Train in PyTorch."""
     from tests.parity import theirs
 

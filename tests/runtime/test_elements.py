@@ -31,7 +31,7 @@ from kerngen.runtime import (
 )
 from kerngen.runtime.elements import ELEMENTS, Leaf
 from tests.budget import examples
-from tests.runtime.test_views import COPY, STORAGE
+from tests.runtime.usages import COPY, STORAGE
 
 from .structs import AXES, Cluster, Particle, particle
 

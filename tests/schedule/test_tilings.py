@@ -11,8 +11,8 @@ import kerngen.runtime as gpu
 from kerngen.runtime.kernel import Kernel
 from kerngen.schedule.tiling import DEFAULT, Tiling
 from tests.budget import examples
+from tests.compile import built
 from tests.language.cases import Inputs
-from tests.numeric.generated import built
 
 KERNEL = """
 kernel f(a: f32[{a}], b: f32[{b}], bias: f32[n]) -> c: f32[m, n] {{

@@ -17,8 +17,7 @@ from kerngen.syntax.depth import LIMIT, LONGEST_CHAIN
 from kerngen.syntax.parser import parse
 from tests.budget import examples
 
-from .parsing import codes_of, parse_expression, parse_text
-from .test_parse import EXAMPLE
+from .parsing import EXAMPLE, codes_of, parse_expression, parse_text
 
 TOKENS = """
     use const struct fn kernel schedule when mut let host if else true false or and not
