@@ -51,7 +51,7 @@ def judge() -> Judge:
 def runs(compiled: CompiledModule) -> Any:
     """Import a module; every name in it is there."""
     with imported_binding(compiled.binding, "names") as module:
-        assert all(hasattr(module, name) for name in vars(module)["__all__"])
+        assert all(hasattr(module, name) for name in module.__all__)
         return module
 
 

@@ -42,6 +42,14 @@ def _sigmoid(x: Array) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
+def _swish(x: Array) -> Any:
+    return x * _sigmoid(x)
+
+
+def _leaky_relu(x: Array) -> Any:
+    return np.where(x < 0, 0.2 * x, x)
+
+
 def _gelu(x: Array) -> Any:
     return x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
 
@@ -71,6 +79,10 @@ def _layernorm(x: Array, gain: Array, bias: Array) -> Any:
 
 def _rmsnorm(x: Array, gain: Array) -> Any:
     return x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-6) * gain
+
+
+def _embedding(table: Array) -> Any:
+    return table[IDS]
 
 
 def _cross_entropy(x: Array) -> Any:
@@ -115,14 +127,14 @@ def _each(shapes: Shapes, **pairs: tuple[Ours, Theirs]) -> list[Function]:
 FUNCTIONS = [
     *_each(
         {"x": (3, 4, 5)},
-        relu=(nn.relu, lambda x: np.maximum(x, 0)),
+        relu=(nn.relu, partial(np.maximum, 0)),
         leaky_relu=(
             partial(nn.leaky_relu, slope=0.2),
-            lambda x: np.where(x < 0, 0.2 * x, x),
+            _leaky_relu,
         ),
         gelu=(nn.gelu, _gelu),
         gelu_tanh=(nn.gelu_tanh, _gelu_tanh),
-        swish=(nn.swish, lambda x: x * _sigmoid(x)),
+        swish=(nn.swish, _swish),
         sigmoid=(nn.sigmoid, _sigmoid),
         tanh=(nn.tanh, np.tanh),
         scale=(partial(nn.scale, alpha=-2.5), partial(np.multiply, -2.5)),
@@ -165,7 +177,7 @@ FUNCTIONS = [
     Function(
         "embedding",
         partial(nn.embedding, ids=IDS),
-        lambda table: table[IDS],
+        _embedding,
         {"table": (7, 5)},
     ),
     Function(

@@ -27,6 +27,11 @@ CASES = standard_kernels()
 WAYS = [way for case in CASES for way in ways(case)]
 EXAMPLES = 3
 THOROUGH = frozenset({"matmul", "gemv", "reduction", "softmax", "nn"})
+OFTEN = frozenset(
+    {"attention", "conv", "indexing", "matmul", "optim", "scan", "softmax"}
+)
+"""The modules whose kernels `generic` runs by default: one or two of each kind."""
+
 MATMUL_FORMS = ("", "_bias", "_gelu", "_bias_gelu")
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -148,7 +153,13 @@ def test_schedule_at_length(ctx: Context, way: Way) -> None:
     hold_to_oracle(ctx, way, settings(quick, max_examples=100))
 
 
-@pytest.mark.parametrize("module", ORACLES)
+@pytest.mark.parametrize(
+    "module",
+    [
+        pytest.param(name, marks=[] if name in OFTEN else [pytest.mark.nightly])
+        for name in ORACLES
+    ],
+)
 def test_generic(ctx: Context, module: str) -> None:
     """`generic` accepts every stage, and agrees."""
     oracles = ORACLES[module]

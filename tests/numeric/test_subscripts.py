@@ -83,8 +83,19 @@ def test_every_subscript_is_inside(opened: Opened, way: Way) -> None:
     hold(opened, way)
 
 
-@pytest.mark.parametrize("size", [pytest.param(5, marks=pytest.mark.nightly), 67])
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(
+    ("case", "size"),
+    [
+        pytest.param(
+            case,
+            size,
+            marks=[] if number % 2 and size == 67 else [pytest.mark.nightly],
+            id=f"{case}-{size}",
+        )
+        for number, case in enumerate(CASES)
+        for size in (5, 67)
+    ],
+)
 def test_those_of_every_construct_are_inside(
     opened: Opened, case: Construct, size: int
 ) -> None:
