@@ -11,8 +11,7 @@ from typing import Any
 from kerngen.emit import emit_binding
 from kerngen.ir.memory import LEAVES, FixedArray, Member, MemoryType, Struct, structs_in
 from kerngen.ir.nodes import Module
-
-from .emitting import imported
+from tests.compile import imported_binding
 
 _numbers = count()
 PATH = "dsl/declared.kern"
@@ -55,5 +54,5 @@ def emitted(*structs: Struct, path: str = PATH) -> str:
 @contextmanager
 def declared(*structs: Struct) -> Generator[Any]:
     """Import the module that declares these structs, and those in them."""
-    with imported(emitted(*structs), "declared_sample") as module:
+    with imported_binding(emitted(*structs), "declared_sample") as module:
         yield module

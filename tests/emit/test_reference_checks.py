@@ -10,7 +10,7 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.runtime.kernel import Kernel
-from tests.emit.emitting import loaded
+from tests.compile import loaded
 
 MATMUL = """
     kernel f(a: f32[m, k], b: f32[k, n], alpha: f32 = 1.0) -> c: f32[m, n] {

@@ -15,6 +15,7 @@ from kerngen.ir.memory import LEAVES, FixedArray, Leaf, MemoryType, Struct, stru
 from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout
 from kerngen.runtime import Struct as RuntimeStruct
+from tests.budget import examples
 from tests.layout.drawn import Drawing
 
 from .declared import array, declared, distinct, emitted, struct
@@ -82,7 +83,7 @@ def flat(value: object) -> list[float]:
     return [number for f in fields for number in flat(getattr(value, f.name))]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(drawn=DRAWING.structs(), seed=SEEDS)
 def test_every_bit_of_random_structs_there_and_back(drawn: Struct, seed: int) -> None:
     one = distinct(drawn)
@@ -102,7 +103,7 @@ def test_every_bit_of_random_structs_there_and_back(drawn: Struct, seed: int) ->
 
 @pytest.mark.parametrize("name", LEAVES)
 @pytest.mark.parametrize("lengths", [(), (3,), (2, 5)])
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(seed=SEEDS)
 def test_every_bit_of_every_type(
     name: str, lengths: tuple[int, ...], seed: int
@@ -113,7 +114,7 @@ def test_every_bit_of_every_type(
         check_there_and_back(module.Sample.uniform_class, seed)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(drawn=DRAWING.structs(2), data=st.data())
 def test_values_stay_what_they_are(drawn: Struct, data: st.DataObject) -> None:
     """What a type holds comes back as it was, and other reals as NumPy rounds them."""

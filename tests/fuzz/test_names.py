@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import keyword
-import sys
-from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from kerngen.compiler import CompiledModule, compile_text
 from kerngen.source.diagnostic import CompileError
+from tests.compile import imported_binding
 from tests.programs.judges import Judge, naga
 
 WORDS: Final = (
@@ -49,17 +48,11 @@ def judge() -> Judge:
     return naga()
 
 
-def runs(compiled: CompiledModule) -> ModuleType:
+def runs(compiled: CompiledModule) -> Any:
     """Import a module; every name in it is there."""
-    module = ModuleType("names")
-    sys.modules["names"] = module
-    module.__file__ = "names.py"
-    try:
-        exec(compile(compiled.binding, "names.py", "exec"), vars(module))
-    finally:
-        del sys.modules["names"]
-    assert all(hasattr(module, name) for name in vars(module)["__all__"])
-    return module
+    with imported_binding(compiled.binding, "names") as module:
+        assert all(hasattr(module, name) for name in module.__all__)
+        return module
 
 
 @pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.nightly)])

@@ -14,6 +14,7 @@ import kerngen.runtime as gpu
 from kerngen.ir.builtin import Builtin, Overload
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.types import Scalar
+from tests.compile import built
 from tests.language.builtin_oracles import (
     DOMAINS,
     INTEGERS,
@@ -21,7 +22,6 @@ from tests.language.builtin_oracles import (
     SIGNED_ORACLES,
     Oracle,
 )
-from tests.numeric.generated import built
 
 SIZES = (400, 401)
 """A multiple of 4, which is computed in vectors, and a size that is not."""

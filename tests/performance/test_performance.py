@@ -55,6 +55,7 @@ def test_the_page_marks_what_tells_little() -> None:
     assert "| **21.0%** | > 110% |" in page({name: data})
 
 
+@pytest.mark.nightly
 def test_the_pictures_are_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +74,7 @@ def test_the_pictures_are_drawn(
     assert {*drawn} == {b"\x89PNG"}
 
 
+@pytest.mark.nightly
 def test_an_ablation_times_what_changes_a_shader(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

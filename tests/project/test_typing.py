@@ -66,7 +66,10 @@ def link_numpy(site_packages: Path) -> None:
             (site_packages / folder.name).symlink_to(folder)
 
 
-@pytest.fixture(scope="module", params=["editable", "wheel"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param("editable", marks=pytest.mark.nightly), "wheel"],
+)
 def python(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:

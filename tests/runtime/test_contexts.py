@@ -27,6 +27,8 @@ from tests.runtime.kernels import (
     launch,
 )
 
+from .listed import adapters
+
 # ---- choices
 
 
@@ -41,19 +43,6 @@ def test_the_environment_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KERNGEN_ADAPTER", "cuda")
     with pytest.raises(NoAdapter, match="'cuda' is no kind of adapter"):
         gpu.open()
-
-
-def adapters(monkeypatch: pytest.MonkeyPatch, *wanted: str) -> None:
-    """Let wgpu list only adapters of these types."""
-    wgpu: Any = import_module("wgpu")
-    found = wgpu.gpu.enumerate_adapters_sync()
-    kept = [a for a in found if a.info["adapter_type"] in wanted]
-
-    def listed(_gpu: object) -> list[Any]:
-        return kept
-
-    name = f"{type(wgpu.gpu).__module__}.GPU.enumerate_adapters_sync"
-    monkeypatch.setattr(name, listed)
 
 
 def test_without_adapters_numpy_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,8 @@ from kerngen.runtime import (
     vec4f,
 )
 from kerngen.runtime.elements import ELEMENTS, Leaf
-from tests.runtime.test_views import COPY, STORAGE
+from tests.budget import examples
+from tests.runtime.usages import COPY, STORAGE
 
 from .structs import AXES, Cluster, Particle, particle
 
@@ -80,7 +81,7 @@ def test_every_type_of_the_language_has_its_element() -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(
     shape=st.lists(st.integers(0, 3), max_size=3).map(tuple),
     seed=st.integers(0, 2**32 - 1),
@@ -99,7 +100,7 @@ def test_numbers_come_back_bit_by_bit(
     assert back.tobytes() == array.tobytes()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     shape=st.lists(st.integers(0, 3), max_size=3).map(tuple),
     seed=st.integers(0, 2**32 - 1),

@@ -25,7 +25,7 @@ from kerngen_kernels import elementwise, matmul
 from tests.conftest import open_software_context
 from tests.runtime.kernels import internals
 
-from .test_contexts import adapters
+from .listed import adapters
 
 Use = Callable[[Context, Matrix[f32]], object]
 

@@ -24,8 +24,8 @@ from kerngen.runtime import (
     vec3f,
 )
 from kerngen.runtime.planner import Planner
+from tests.compile import built
 from tests.emit.struct_source import SOURCE
-from tests.numeric.generated import built
 
 from .kernels import launch, refuse
 

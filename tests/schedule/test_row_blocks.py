@@ -14,8 +14,8 @@ import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.runtime.kernel import Kernel
 from kerngen.source.diagnostic import CompileError
+from tests.compile import built
 from tests.language.cases import Array, Inputs
-from tests.numeric.generated import built
 
 KERNEL = """
 kernel f(a: f32[m, k], b: f32[{b}], bias: f32[n]) -> c: f32[m, n] {{

@@ -11,9 +11,9 @@ import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.runtime.kernel import AdapterInfo, Kernel
 from kerngen.source.diagnostic import CompileError
-from tests.numeric.generated import built
+from tests.compile import built
 
-from .test_rows import CASES, WIDE, check
+from .rows import CASES, WIDE, check
 
 SUM = "kernel f(x: f32[n]) -> s: f32[] { s = sum[i] x[i]; }"
 JOINED = "kernel f(x: f32[m, n]) -> y: f32[m] { y[i] = sum[j] x[i, j]; }"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import kerngen.runtime as gpu
 from kerngen.ir.builtins import BUILTINS
 from kerngen.shader.helpers import HELPER_OF, HELPERS
-from tests.numeric.generated import built
+from tests.compile import built
 
 POINTS = 50_000
 

@@ -15,6 +15,7 @@ from safetensors import numpy as safetensors
 
 import kerngen.runtime as gpu
 from kerngen.train import CheckpointError, Trainer
+from tests.budget import examples
 
 from .networks import initial, take_step
 
@@ -123,7 +124,7 @@ def test_a_foreign_element_type(ctx: gpu.Context, tmp_path: Path) -> None:
         trained(ctx, 0).load(tmp_path / "bf16")
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_damage_is_noticed(
     ctx: gpu.Context, checkpoint: Path, data: st.DataObject

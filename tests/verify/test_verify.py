@@ -38,8 +38,9 @@ from kerngen.verify.result import OVERLAPS, Result
 from kerngen.verify.snippet import array_text
 from kerngen.verify.trial import Given, Trial
 from tests.docs.blocks import blocks_of
-from tests.numeric.test_guards import FAULTS, FAULTY, Fault
+from tests.numeric.guarded_ways import FAULTS, FAULTY, Fault
 from tests.project.tree import ROOT
+from tests.verify.patches import nothing
 
 Plant: TypeAlias = Callable[[Fault], None]
 
@@ -47,10 +48,6 @@ PAGE = ROOT / "docs" / "verify.md"
 
 QUICK = ("an element left out",)
 """Faults that are planted in every run of the tests."""
-
-
-def nothing(*_: object) -> None:
-    """Do and return nothing."""
 
 
 @pytest.fixture
