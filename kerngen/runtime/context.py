@@ -340,7 +340,7 @@ class Context:
         needs more: reads, copies on the device, `submit()`, and `timed()` and `profile()`
         within raise StateError.  A `batch()` within changes nothing.  Like a batch, the block
         belongs to its thread.  The reference is timed by the wall clock.  Raises FeatureError
-        where the adapter has no timestamps.
+        where the device has no timestamps.
         """
         return self.backend.timed()
 
@@ -351,7 +351,7 @@ class Context:
         dispatch has a pass of its own, between two timestamps, so that short ones take
         longer than back to back: `timed()` says what they take together.  Copies are not
         timed.  A context that is closed within keeps the events up to there.  The reference is timed by the wall clock, call by call.  Raises
-        FeatureError where the adapter has no timestamps, StateError within `timed()` or
+        FeatureError where the device has no timestamps, StateError within `timed()` or
         another profile.
         """
         return self.backend.profile()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from kerngen.runtime.backend import Kind
@@ -211,19 +211,23 @@ def _open_device(device: GPUDevice, *, owned: bool, unchecked: bool) -> Context:
     if isinstance(make_module, str):
         _warn_of_checks(make_module)
         make_module = None
+    adapter = device.adapter
+    name = adapter_name(adapter)
     backend = GpuBackend(
         cast("Device", device),
-        capabilities(cast("Device", device), adapter_name(device.adapter)),
-        kind=adapter_kind(device.adapter),
-        adapter_name=adapter_name(device.adapter),
+        capabilities(cast("Device", device), name, adapter.features),
+        kind=adapter_kind(adapter),
+        adapter_name=name,
         owned=owned,
         make_module=make_module,
     )
     return Context(backend)
 
 
-def capabilities(device: Device, adapter_name: str) -> Capabilities:
-    """Read what a device allows."""
+def capabilities(
+    device: Device, adapter_name: str, of_adapter: Iterable[str] = ()
+) -> Capabilities:
+    """Read what a device allows; its adapter has the features `of_adapter`."""
     limits, features = device.limits, set(device.features)
     return Capabilities(
         info=AdapterInfo(
@@ -246,4 +250,5 @@ def capabilities(device: Device, adapter_name: str) -> Capabilities:
         storage_alignment=limits["min-storage-buffer-offset-alignment"],
         timestamps="timestamp-query" in features,
         loop_turns=LLVMPIPE_TURNS if adapter_name.startswith("llvmpipe") else None,
+        of_adapter=frozenset(of_adapter),
     )

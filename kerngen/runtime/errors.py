@@ -50,7 +50,7 @@ class LimitError(Error):
 
 @final
 class FeatureError(Error):
-    """The adapter lacks a feature that the call needs."""
+    """The device lacks a feature that the call needs."""
 
 
 @final

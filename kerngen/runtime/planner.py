@@ -105,8 +105,8 @@ class Planner:
             if holds_half(element):
                 held = "has f16 elements" if element is f16 else "holds f16 numbers"
                 raise FeatureError(
-                    f"{kernel.place}: '{name}' {held}; the adapter lacks the feature "
-                    f"'shader-f16'."
+                    f"{kernel.place}: '{name}' {held}; "
+                    f"{self._capabilities.lack_of('shader-f16')}."
                 )
 
     def _choose(
