@@ -206,6 +206,12 @@ def test_show_of_an_unknown_kernel_suggests_one(kerngen: Run) -> None:
     assert "There is no kernel 'scael'. Did you mean 'scale'?" in output
 
 
+def test_show_of_an_unknown_kernel_lists_those_there_are(kerngen: Run) -> None:
+    output = kerngen("show", "nope", code=1).output
+    assert "There is no kernel 'nope'. There are " in output
+    assert "'scale'" in output
+
+
 def test_show_of_a_wrong_program_prints_its_diagnostics(kerngen: Run) -> None:
     edit(SOURCE / "a.kern", WRONG)
     assert "dsl/a.kern:1:49" in kerngen("show", "wrong", code=1).stderr
