@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from kerngen.source.diagnostic import Related
-from kerngen.source.similar import did_you_mean
 from kerngen.source.text import Span
 from kerngen.source.worded import Worded, WordedBeside, WordedNear, counted
 
@@ -47,20 +46,18 @@ class UnknownType(Worded):
     code: ClassVar[str] = "KG0203"
     rule: ClassVar[str] = "A type is one of the language's own, or a struct."
     says: ClassVar[str] = "Unknown type '{name}'."
-    advice: ClassVar[str] = "{remedy}"
+    advice: ClassVar[str] = "{instead}"
 
     name: str
-    suggestion: str
-    where: str = ""
+    remedy: str
 
     @property
-    def remedy(self) -> str:
-        """Where the type is known, or what could be meant."""
-        return (
-            self.where
-            or did_you_mean(self.suggestion)
-            or f"Use one of the language's own, or declare 'struct {self.name} {{ ... }}'."
+    def instead(self) -> str:
+        """What is meant, or how a type is declared."""
+        declare = (
+            f"Use one of the language's own, or declare 'struct {self.name} {{ ... }}'."
         )
+        return self.remedy or declare
 
 
 @final

@@ -57,8 +57,6 @@ def say_where(
             return fault
         path = posixpath.relpath(file.name, posixpath.dirname(name) or ".")
         where = f"It is in '{path}': add 'use \"{path}\";'."
-        if isinstance(fault, UnknownType):
-            return replace(fault, where=where)
         return replace(fault, remedy=where)
 
     return better

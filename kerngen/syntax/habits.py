@@ -269,10 +269,16 @@ class ForeignType(Worded):
         "Types are names such as 'f32' and 'vec3f'; a tensor is 'f32[n]'."
     )
     says: ClassVar[str] = "'{found}' is not how a type is written."
-    advice: ClassVar[str] = "Write '{instead}'."
+    advice: ClassVar[str] = "Write {written}."
 
     found: str
     instead: str
+    why: str = ""
+
+    @property
+    def written(self) -> str:
+        """How the type is written, and why where that is not plain."""
+        return f"'{self.instead}'{self.why}"
 
 
 @final

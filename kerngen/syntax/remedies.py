@@ -8,7 +8,7 @@ from string import Template
 from typing import TypeAlias
 
 from kerngen.ir.strategies import OPTIONS
-from kerngen.syntax.foreign import TYPES
+from kerngen.syntax.foreign_types import TYPES
 from kerngen.syntax.mistake import Mistake
 from kerngen.syntax.wording import CLOSERS, COMPARISONS, ITEMS, VALUE_STARTS
 
