@@ -178,8 +178,8 @@ def _check_subscript(
             return None
         if isinstance(symbol, ValueSymbol) and isinstance(symbol.value, DimValue):
             last = (
-                f"Elements are numbered from 0, so the last one is at '{node.name} - 1'; "
-                "an index has a name that is no dim, 'i' or 'p' say."
+                f"Elements are numbered from 0, so the last one is at "
+                f"'{node.name} - 1'; give the index a name that is not a dim, such as 'i' or 'p'."
             )
             ends = tensor.tensor.extents[axis] == node.name
             report_dim(ex.env, ex.scope, node, last if ends else "")
@@ -221,8 +221,8 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
     if name in current.bound:
         env.blame_use(name)
         remedy = (
-            "It is bound by a reduction that ends before this; put the reduction's "
-            "body in parentheses."
+            "A reduction introduces it, but ends before this: put the reduction's body "
+            "in parentheses."
         )
     elif name == "end":
         remedy = "The last element of an axis of length 'n' is at 'n - 1'."

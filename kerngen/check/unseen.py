@@ -13,7 +13,7 @@ from kerngen.check.faults_schedules import UnknownKernel
 from kerngen.source.diagnostic import Diagnostic
 
 _IS_KERNEL: Final = (
-    "'{name}' is a kernel, which Python calls; what kernels share is a 'fn' of numbers."
+    "'{name}' is a kernel, and only Python calls those; what kernels share is a 'fn'."
 )
 
 

@@ -47,7 +47,7 @@ def compile(  # noqa: A001 - `kerngen.compile` reads as what it does
 
     Raises:
         CompileError: If the program is wrong; its text is the whole report.
-        TypeError: If the program is no text.
+        TypeError: If the program is not text.
         ValueError: If the name is none, or the text can't be one in UTF-8.
     """
     given = cast("object", source)
@@ -59,7 +59,7 @@ def compile(  # noqa: A001 - `kerngen.compile` reads as what it does
     if not name.isidentifier() or iskeyword(name):
         raise ModuleNameError(f"'{name}' can't be the name of a module.")
     if any("\ud800" <= char <= "\udfff" for char in source):
-        raise ValueError("The text has surrogates, which are no characters.")
+        raise ValueError("The text has surrogates, which are not characters.")
     file = Path.cwd() / f"{name}{SUFFIX}"
 
     def read(path: Path, stable: str) -> Source:

@@ -185,7 +185,7 @@ class Context:
         data, shape = to_memory(array, element)
         if rank is not None and len(shape) != rank:
             inner = numpy_shape((), element)
-            behind = f", behind which come the {inner} of {element.__name__}"
+            behind = f", followed by the {inner} of {element.__name__}"
             raise ShapeError(
                 f"ctx.{maker}(...) takes an array of rank {rank}{behind * bool(inner)}, "
                 f"got shape {(*shape, *inner)} (rank {len(shape)})."

@@ -97,7 +97,7 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
     choice = adapter or choice_of_environment()
     if choice not in (None, *get_args(AdapterChoice)):
         raise NoAdapter(
-            f"'{choice}' is no kind of adapter; expected one of "
+            f"'{choice}' is not a kind of adapter; expected one of "
             f"{', '.join(get_args(AdapterChoice))}."
         )
     if choice == "reference":
@@ -188,7 +188,7 @@ def request_device(adapter: Any, limits: Mapping[str, int] | None) -> GPUDevice:
         )
     except (KeyError, RuntimeError) as error:
         raise NoAdapter(
-            f"The adapter '{adapter_name(adapter)}' opens no device: {error}"
+            f"The adapter '{adapter_name(adapter)}' can't open a device: {error}"
         ) from error
 
 

@@ -61,7 +61,7 @@ class ContextError(Error):
 def not_copied(what: str, advice: str) -> Error:
     """Return the error of a copy, by `copy` or `pickle`, of what a device holds."""
     return DtypeError(
-        f"{what} lies on its device: it can't be pickled, nor copied by 'copy'. {advice}."
+        f"{what} is on its device: it can't be pickled, nor copied by 'copy'. {advice}."
     )
 
 

@@ -60,7 +60,7 @@ def reload() -> tuple[str, ...]:
         except Exception as error:
             _restore(changed, before, loaded)
             raise ReloadError(
-                f"'{name}' can't be run, and the kernels in use stay the old ones: {error}"
+                f"'{name}' can't be run, so the old kernels stay in use: {error}"
             ) from error
     for name, one in changed.items():
         _keep_functions(vars(one.module), before[name])

@@ -274,7 +274,7 @@ def _assign_or_compare(mistake: Mistake) -> Diagnostic | None:
         if _is_open_target(mistake):
             remedy_ = "Close the '[' before it."
         elif _begins_branch(mistake):
-            remedy_ = "A branch is a value alone: leave out all up to the '='."
+            remedy_ = "A branch holds just a value: remove everything up to the '='."
             compares = True
         if not compares and mistake.item != "schedule":
             remedy_ = "To compare, write '=='; each target has a statement of its own."

@@ -307,7 +307,7 @@ def _foreign_reduction(mistake: Mistake, named: Lexeme) -> Diagnostic:
         instead=(
             _reduced_by(mistake, named).by(named.text)
             if named.text in REDUCTIONS
-            else "it by these"
+            else "it with 'sum', 'prod', 'max' or 'min'"
         ),
     )
 

@@ -196,8 +196,8 @@ def test_check_tells_where_two_files_schedule_the_same_calls(kerngen: Run) -> No
         schedule = f"schedule scale when n == {size} {{ map }}\n"
         edit(SOURCE / f"{name}.kern", f'use "scale.kern";\n{schedule}')
     assert kerngen("check").output == (
-        "hint: 'dsl/a.kern' has a schedule of 'scale' for the same calls, which counts "
-        "where it fits.\n --> dsl/c.kern:2:30\n\n5 files checked: no errors.\n"
+        "hint: 'dsl/a.kern' has a schedule of 'scale' for the same calls, and that "
+        "one is used where it fits.\n --> dsl/c.kern:2:30\n\n5 files checked: no errors.\n"
     )
 
 
