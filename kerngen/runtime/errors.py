@@ -31,7 +31,7 @@ class AliasError(Error, ValueError):
 
 @final
 class ArgumentError(Error, ValueError):
-    """An argument has a value that is none of those allowed."""
+    """An argument has a value that is not allowed."""
 
 
 @final
@@ -100,17 +100,17 @@ class ValidationError(Error):
 
 @final
 class ReloadError(Error, ImportError):
-    """A module that was generated anew can't be taken up; the old one stays."""
+    """A module that was generated again can't be loaded; the old one stays."""
 
 
 @final
 class AbiError(Error, ImportError):
-    """A generated module and this runtime do not speak the same ABI."""
+    """A generated module and this runtime have different ABIs."""
 
 
 @final
 class CheckedShadersWarning(UserWarning):
-    """Shaders without runtime checks were asked for and can't be had: they keep them."""
+    """Shaders keep their runtime checks, although `unchecked` asked for none."""
 
 
 @final

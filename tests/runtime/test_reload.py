@@ -139,7 +139,7 @@ def names(module: ModuleType) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("pattern", "new", "says"),
     [
-        ("ABI = [0-9]+", "ABI = 999", "speaks ABI 999"),
+        ("ABI = [0-9]+", "ABI = 999", "has ABI 999"),
         ("_WGSL = ", "_WGSL = nonsense", "nonsense"),
         ("__all__", "def (", "invalid syntax"),
     ],
