@@ -53,7 +53,7 @@ def binder_remedy(mistake: Mistake) -> str:
         return f"A range ends before its bound: write {written}."
     return next(
         (hint for holds, hint in _BINDERS if holds(mistake)),
-        "Write a name, with a range if need be: 'sum[i]', 'sum[i < n]'.",
+        "Write a name, with a range if needed: 'sum[i]', 'sum[i < n]'.",
     )
 
 

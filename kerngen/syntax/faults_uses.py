@@ -78,7 +78,7 @@ class OutsideSources(Worded):
     rule: ClassVar[str] = "A file that is used is in the folder of the sources."
     says: ClassVar[str] = "'{path}' is outside of the source folder '{root}'."
     advice: ClassVar[str] = (
-        "Move the file into '{root}', so that whoever builds that folder has it."
+        "Move the file into '{root}', so that every build of that folder has it."
     )
 
     path: str

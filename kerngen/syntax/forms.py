@@ -180,7 +180,9 @@ def generic_call(mistake: Mistake) -> Diagnostic | None:
         return None
     span = mistake.lexeme_span(name[0]).to(mistake.span)
     if name[0].text in {"bitcast", "as_type"}:
-        instead = f"'{_ours(element)}(x)' to convert a value: bits are not reused"
+        instead = (
+            f"'{_ours(element)}(x)' to convert a value: bits can't be reinterpreted"
+        )
         return habits.ForeignSpelling(
             span=mistake.lexeme_span(name[0]), found=name[0].text, instead=instead
         )
