@@ -53,7 +53,7 @@ def _with_fitting(ex: Expressions, fault: Diagnostic) -> Diagnostic:
         dim = fault.other_dim
         if isinstance(symbol, IndexSymbol) and symbol.index.extent == dim:
             fits = f"'{symbol.index.name}' ranges over '{dim}'"
-            remedy = f"{fits}: use it, or one dim for both if the lengths are one."
+            remedy = f"{fits}: use it, or one dim for both if they are always equal."
             return replace(fault, remedy=remedy)
     return fault
 

@@ -82,7 +82,7 @@ def check_count(
         return True
     name = node.function.name
     if name in REDUCTIONS and actual > expected:
-        remedy = f"Nest calls: '{name}(a, {name}(b, c))'."
+        remedy = f"Nest the calls: '{name}(a, {name}(b, c))'."
     ex.env.faults.add(
         faults_names.ArgumentCount(
             span=node.span,

@@ -17,9 +17,11 @@ class UnboundIndex(Worded):
 
     code: ClassVar[str] = "KG0401"
     rule: ClassVar[str] = (
-        "An index on the right is on the left or bound by a reduction."
+        "An index on the right is on the left too, or a reduction introduces it."
     )
-    says: ClassVar[str] = "The index '{name}' is neither on the left nor reduced over."
+    says: ClassVar[str] = (
+        "The index '{name}' is neither on the left nor in the brackets of a reduction."
+    )
     advice: ClassVar[str] = "{remedy}"
 
     name: str
@@ -32,10 +34,10 @@ class IndexRebound(WordedBeside):
     """An index bound again inside its own scope."""
 
     code: ClassVar[str] = "KG0402"
-    rule: ClassVar[str] = "An index is bound once in its scope."
-    says: ClassVar[str] = "The index '{name}' is bound already."
-    points: ClassVar[str] = "bound again here"
-    beside: ClassVar[str] = "bound here"
+    rule: ClassVar[str] = "An index is introduced once in its scope."
+    says: ClassVar[str] = "The index '{name}' is introduced already."
+    points: ClassVar[str] = "introduced again here"
+    beside: ClassVar[str] = "introduced here"
     advice: ClassVar[str] = "Give the inner index another name."
 
     name: str
@@ -47,8 +49,10 @@ class RangeNotFound(Worded):
     """Indices of one `let` or reduction that subscript nothing by themselves."""
 
     code: ClassVar[str] = "KG0403"
-    rule: ClassVar[str] = "An index ranges over the first axis that it subscripts bare."
-    says: ClassVar[str] = "{which} can't be found."
+    rule: ClassVar[str] = (
+        "An index ranges over the first axis that it subscripts by itself."
+    )
+    says: ClassVar[str] = "{which} can't be inferred."
     points: ClassVar[str] = "it subscripts no axis by itself"
     advice: ClassVar[str] = (
         "Use an index as a subscript by itself, or give the range where it is "
@@ -79,7 +83,7 @@ class DimMismatch(WordedBeside):
     """An index that subscripts axes of two different dims."""
 
     code: ClassVar[str] = "KG0404"
-    rule: ClassVar[str] = "The axes that one index subscripts have one dim."
+    rule: ClassVar[str] = "All axes that an index subscripts have the same dim."
     says: ClassVar[str] = (
         "The index '{index}' ranges over '{dim}', but axis {axis} of '{tensor}' is "
         "'{other_dim}'."
@@ -95,7 +99,8 @@ class DimMismatch(WordedBeside):
     other_dim: str
     declared: Span | None = None
     remedy: str = (
-        "Check the order of the subscripts; if the two lengths are one, use one dim."
+        "Check the order of the subscripts; if the two lengths are always equal, use "
+        "one dim for both."
     )
 
     @property
@@ -112,7 +117,7 @@ class RangeTooLong(WordedBeside):
     """An index whose literal range exceeds a literal axis."""
 
     code: ClassVar[str] = "KG0405"
-    rule: ClassVar[str] = "An index's range lies inside every axis that it subscripts."
+    rule: ClassVar[str] = "The range of an index fits every axis that it subscripts."
     says: ClassVar[str] = (
         "The index '{index}' runs to {length}, but axis {axis} of '{tensor}' has only "
         "{available}."
@@ -215,7 +220,7 @@ class DimAsIndex(WordedNear):
     advice: ClassVar[str] = "{remedy}"
 
     name: str
-    remedy: str = "Give the index a name that is not a dim, 'i' or 'p' say."
+    remedy: str = "Give the index a name that is not a dim, such as 'i' or 'p'."
 
 
 @final
@@ -251,12 +256,13 @@ class IndexAsValue(WordedNear):
     """An unknown name in an equation that looks like an index."""
 
     code: ClassVar[str] = "KG0412"
-    rule: ClassVar[str] = "An index outlives neither its statement nor its reduction."
+    rule: ClassVar[str] = "An index exists only in its statement or reduction."
     says: ClassVar[str] = "The index '{name}' is not in scope here."
-    nearby: ClassVar[str] = "'{name}' is bound here"
+    nearby: ClassVar[str] = "'{name}' is introduced here"
     advice: ClassVar[str] = (
-        "An index lives in the statement or reduction that binds it; a reduction ends at "
-        "'/', '%', '+', '-' and comparisons: put its body in parentheses."
+        "An index exists only in the statement or reduction that introduces it. A "
+        "reduction ends at '/', '%', '+', '-' and comparisons: put its body in "
+        "parentheses."
     )
 
     name: str
@@ -289,7 +295,7 @@ class LengthType(Worded):
     code: ClassVar[str] = "KG0414"
     rule: ClassVar[str] = "Lengths are integers."
     says: ClassVar[str] = "{place} is an integer, but this is '{actual}'."
-    advice: ClassVar[str] = "Use integers alone; their '/' truncates."
+    advice: ClassVar[str] = "Use integers only; '/' of integers truncates."
 
     place: str
     actual: str

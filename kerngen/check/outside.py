@@ -106,7 +106,7 @@ def _last(env: Environment, side: _Side) -> str:
 
 def _reaches(env: Environment, form: AffineForm, extent: Extent) -> str:
     if not form.terms:
-        return "lies"
+        return "is"
     known = extremes(form)
     if known is not None:
         least, greatest = known

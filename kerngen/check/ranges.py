@@ -162,7 +162,7 @@ def _as_choice(
         )
         over = f"{name} < {next(lengths, '...')}"
     return (
-        "A range is the same for all elements; choose inside of one: "
+        "A range is the same for all elements; use an 'if' inside of the reduction: "
         f"'{kind}[{over}] if {name} < {one_line(binder.bound.span.text)} "
         f"{{ {value} }} else {{ {_OF_NOTHING[kind]} }}'."
     )

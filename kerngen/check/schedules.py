@@ -211,7 +211,7 @@ class GuardExpressions(FreeMixing):
             and symbol.value.type.is_integer
             and symbol.kind != "a host"
         ]
-        return f"A guard reads {', '.join(known) or 'literals'} and facts of 'adapter'."
+        return f"A guard reads {', '.join(known) or 'literals'} and properties of 'adapter'."
 
     def check_member(self, node: ast.Member) -> Expr | None:
         """Return a fact of the adapter."""

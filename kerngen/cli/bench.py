@@ -73,13 +73,13 @@ def _picture(
 @click.option(
     "--quick", is_flag=True, help="One size of each kernel, and fewer samples."
 )
-@options.budget(600, "What is not measured by then is left out, and said.")
-@options.as_json("all that was found as JSON")
+@options.budget(600, "Cases that are not measured by then are left out, and listed.")
+@options.as_json("all results as JSON")
 @click.option(
     "--out",
     type=TARGET,
     metavar="FILE.json",
-    help="Keep all that was found; written after every case.",
+    help="Save the results to this file, after every case.",
 )
 @click.option(
     "--plot",
@@ -102,9 +102,9 @@ def bench(
     """Time KERNELS beside the adapter's ceilings and other libraries.
 
     KERNELS are yours, by name, FILE.kern or FILE.kern:kernel, or standard ones; without
-    any, it is a suite of the standard ones.  Launches follow one another
-    between two timestamps of the device, on inputs that are rotated so that they do not
-    lie in a cache; what counts is the median of 20 samples.
+    any, it is a suite of the standard ones.  Each sample is a series of launches between
+    two timestamps of the device, on inputs that rotate so that no cache holds them; the
+    result is the median of 20 samples.
     """
     names = _peer_names(peers)
     request = _Request(kernels, sizes, checks, quick, budget, names, out, as_json)
@@ -169,7 +169,7 @@ def _print_heading(found: RunData, *, small: bool) -> None:
     for label, text in heading(found):
         console.print(f"[bold]{label:9}[/] {escape(text)}")
     if small:
-        console.print(f"[bold]{'sizes':9}[/] small ones: this adapter is no GPU")
+        console.print(f"[bold]{'sizes':9}[/] small, because this adapter is not a GPU")
 
 
 def _print_table(found: RunData) -> None:

@@ -47,7 +47,7 @@ from kerngen.syntax.library import Library
     "--check",
     "checking",
     is_flag=True,
-    help="Write nothing; exit 1, with a diff, if a build would.",
+    help="Write nothing; exit 1, with a diff, if a build would change files.",
 )
 @options.jobs
 @options.quiet
@@ -164,7 +164,8 @@ def _report(summary: Summary, out: Path) -> None:
     say(f"{shown_path(out)}: {', '.join(parts)}.")
     for path in map(clean, summary.left):
         click.echo(
-            f"warning: '{path}' is no longer generated, but was changed by hand: left.",
+            f"warning: '{path}' is no longer generated, but was changed by hand, so it "
+            "is kept.",
             err=True,
         )
 

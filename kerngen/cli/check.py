@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     type=click.IntRange(0),
     default=MOST_SHOWN,
     show_default=True,
-    help="Show so many errors of each file at most; 0 shows all, as --json does.",
+    help="Show at most this many errors of each file; 0 shows all, as --json does.",
 )
 @options.quiet
 def check(
@@ -51,7 +51,7 @@ def check(
     """Check SRC for errors, and write nothing.
 
     SRC are .kern files and folders of them, or '-' for stdin; by default, the
-    project's.  Hints, such as a name that is never read, are no faults.
+    project's.  Hints, such as a name that is never read, are not errors.
     """
     refuse_stdin_among_files(sources, stdin_filename)
     parts = [_Part(select_or_read(src, stdin_filename)) for src in sources or (None,)]

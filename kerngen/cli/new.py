@@ -25,8 +25,8 @@ def new(path: Path, name: str | None) -> None:
     """Make a project in PATH, a new or an empty folder.
 
     '.' is the folder that you are in.  The project has a kernel, a test of it, settings
-    for kerngen, mypy, pyright and pytest, and a workflow for GitHub.  If there is git, and
-    no repository around it, it is one.
+    for kerngen, mypy, pyright and pytest, and a workflow for GitHub.  Where git is
+    installed, and the folder is in no repository, it becomes one.
     """
     from kerngen.cli.build import build_sources
     from kerngen.cli.console import reporting

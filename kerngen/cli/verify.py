@@ -40,14 +40,12 @@ if TYPE_CHECKING:
     )
 )
 @options.src
-@click.option(
-    "--kernel", metavar="NAME", default="", help="Only the kernels so called."
-)
+@click.option("--kernel", metavar="NAME", default="", help="Only kernels of this name.")
 @click.option(
     "--schedule",
     metavar="TEXT",
     default="",
-    help="Only what has this in its name, as 'gemm', 'total reduce' or 'edge'.",
+    help="Only ways whose name contains this, such as 'gemm', 'total reduce' or 'edge'.",
 )
 @click.option(
     "--examples",
@@ -55,17 +53,19 @@ if TYPE_CHECKING:
     default=20,
     show_default=True,
     metavar="N",
-    help="Calls of each way to run a kernel.",
+    help="Calls for each way to run a kernel.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Another one makes other calls up.",
+    help="Another seed generates other calls.",
 )
-@options.budget(None, "For the calls of all kernels together; what is not run is said.")
-@options.as_json("all that was found as JSON")
+@options.budget(
+    None, "For the calls of all kernels together; calls that are not run are listed."
+)
+@options.as_json("all results as JSON")
 def verify(
     src: Path | None,
     kernel: str,
@@ -75,13 +75,13 @@ def verify(
     budget: float | None,
     as_json: bool,
 ) -> None:
-    """Run the kernels of SRC, and check what they give.
+    """Run the kernels of SRC, and check their results.
 
-    SRC is a .kern file, FILE.kern:kernel, or a folder of them.  Calls are made up: lengths
-    around the edges of each schedule, numbers of all sizes, tensors that share memory.
-    Each variant of each schedule of a build is run on the adapter at hand, amid guard
-    zones, and the NumPy reference as well.  Results are held to the equations, computed in
-    float64 beside a bound on what f32 may be off.
+    SRC is a .kern file, FILE.kern:kernel, or a folder of them.  Calls are generated:
+    lengths around the limits of each schedule, numbers of all sizes, tensors that share
+    memory.  Each variant of each schedule of a build runs on this machine's adapter,
+    between guard zones, and so does the NumPy reference.  Results are compared with the
+    equations, computed in float64 with a bound on the error of f32.
     """
     from kerngen.verify.effort import Effort
     from kerngen.verify.report import Report

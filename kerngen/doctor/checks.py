@@ -101,7 +101,9 @@ def _kernels() -> Any:
 
 def _memory(ctx: Context) -> str:
     array = _array(1001)
-    _expect(np.array_equal(ctx.tensor(array).numpy(), array), "other bytes came back")
+    _expect(
+        np.array_equal(ctx.tensor(array).numpy(), array), "different bytes came back"
+    )
     return "the same bytes"
 
 
@@ -174,7 +176,7 @@ def _uniform_layout(ctx: Context) -> str:
     module = compile_source(PROBE, name="doctor_layout")
     got = module.in_uniform(p=value, ctx=ctx).numpy()[:15]
     _expect(got.tolist() == numbers, f"read {got.tolist()}, not {numbers}")
-    return "every field where it belongs"
+    return "every field is at the right place"
 
 
 def _storage_layout(ctx: Context) -> str:
@@ -182,7 +184,7 @@ def _storage_layout(ctx: Context) -> str:
     module = compile_source(PROBE, name="doctor_layout")
     got = module.in_storage(ctx.vector([value] * 3, module.Outer)).numpy()[:, :15]
     _expect(got.tolist() == [numbers] * 3, f"read {got.tolist()}, not {numbers}")
-    return "every field where it belongs"
+    return "every field is at the right place"
 
 
 def _timestamps(ctx: Context) -> str:

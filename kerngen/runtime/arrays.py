@@ -35,11 +35,11 @@ def guess_element(array: Values) -> type[Element]:
         return element
     if dtype.kind in "VO":
         raise DtypeError(
-            "Records and structs don't say their element type; say which class has "
-            "them: ctx.tensor(a, Particle)."
+            "Records and structs don't show their element type; give their class: "
+            "ctx.tensor(a, Particle)."
         )
     hint = _HINTS.get(dtype.kind)
-    advice = f"; say which one you want: ctx.tensor(a, {hint})" if hint else ""
+    advice = f"; give the type: ctx.tensor(a, {hint})" if hint else ""
     raise DtypeError(f"No element type holds {dtype}{advice}.")
 
 

@@ -127,7 +127,7 @@ class Context:
 
         `dims` are those of its tensor arguments, and the integer scalars that decide
         lengths or schedules.  Nothing is compiled or run.  Raises DtypeError where the
-        function is none of a kernel, ShapeError where a dim is missing or unknown, and
+        function is not a kernel's, ShapeError where a dim is missing or unknown, and
         LimitError where no schedule fits the adapter.
         """
         kernel = kernel_of(function)
@@ -185,7 +185,7 @@ class Context:
         data, shape = to_memory(array, element)
         if rank is not None and len(shape) != rank:
             inner = numpy_shape((), element)
-            behind = f", behind which come the {inner} of {element.__name__}"
+            behind = f", followed by the {inner} of {element.__name__}"
             raise ShapeError(
                 f"ctx.{maker}(...) takes an array of rank {rank}{behind * bool(inner)}, "
                 f"got shape {(*shape, *inner)} (rank {len(shape)})."
@@ -340,7 +340,7 @@ class Context:
         needs more: reads, copies on the device, `submit()`, and `timed()` and `profile()`
         within raise StateError.  A `batch()` within changes nothing.  Like a batch, the block
         belongs to its thread.  The reference is timed by the wall clock.  Raises FeatureError
-        where the adapter has no timestamps.
+        where the device has no timestamps.
         """
         return self.backend.timed()
 
@@ -349,9 +349,9 @@ class Context:
 
         Anything may happen in the block, in any thread; its end submits and waits.  Each
         dispatch has a pass of its own, between two timestamps, so that short ones take
-        longer than back to back: `timed()` says what they take together.  Copies are not
+        longer than back to back: `timed()` gives their time together.  Copies are not
         timed.  A context that is closed within keeps the events up to there.  The reference is timed by the wall clock, call by call.  Raises
-        FeatureError where the adapter has no timestamps, StateError within `timed()` or
+        FeatureError where the device has no timestamps, StateError within `timed()` or
         another profile.
         """
         return self.backend.profile()

@@ -375,8 +375,8 @@ class Kernel:
         own = stamp_of(text)
         if module and own and module != own:
             raise StateError(
-                f"{self.name}: the shader {path} was generated anew since its module "
-                f"was imported. Call 'kerngen.runtime.reload()', or restart."
+                f"{self.name}: the shader {path} was generated again after its module "
+                "was imported. Call 'kerngen.runtime.reload()', or restart."
             )
         return text
 

@@ -105,8 +105,8 @@ class Planner:
             if holds_half(element):
                 held = "has f16 elements" if element is f16 else "holds f16 numbers"
                 raise FeatureError(
-                    f"{kernel.place}: '{name}' {held}; the adapter lacks the feature "
-                    f"'shader-f16'."
+                    f"{kernel.place}: '{name}' {held}; "
+                    f"{self._capabilities.lack_of('shader-f16')}."
                 )
 
     def _choose(
@@ -178,9 +178,9 @@ class Planner:
         most = capabilities.loop_turns
         if dispatch.turns is not None and most and dispatch.turns(dims) > most:
             raise LimitError(
-                f"{kernel.place}: '{dispatch.wgsl}' turns a loop {dispatch.turns(dims)} "
+                f"{kernel.place}: '{dispatch.wgsl}' runs a loop {dispatch.turns(dims)} "
                 f"times, and this adapter silently stops after {most}. Use smaller "
-                f"tensors here, or another adapter."
+                "tensors here, or another adapter."
             )
         x, y = self._fold(kernel, dispatch, dispatch.groups(dims))
         key = ShaderKey(

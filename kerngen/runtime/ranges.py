@@ -86,7 +86,7 @@ def _hint(check: RangeCheck) -> str:
         return ""
     return (
         f" A bare index is not clamped, even in a branch of an 'if'; "
-        f"'{check.text} + 0' is, there."
+        f"write '{check.text} + 0' to have it clamped there."
     )
 
 

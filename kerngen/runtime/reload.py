@@ -34,16 +34,16 @@ _FUNCTION_PARTS = (
 
 
 def reload() -> tuple[str, ...]:
-    """Take up the modules of kernels that were generated anew since they were imported.
+    """Load the modules of kernels that were generated again since they were imported.
 
-    Modules and functions that were imported, in whichever way, are the new ones from
-    then on.  Structs are new classes: take them from the module, and make their values
-    and tensors anew.  Contexts and tensors stay; what was compiled of the old kernels
-    is dropped.  Modules whose file is gone stay as they are; functions whose kernel is
-    gone raise `StateError`.
+    All imported names of these modules and their functions are the new ones from then
+    on.  Structs are new classes: take them from the module, and make their values and
+    tensors again.  Contexts and tensors stay; what was compiled from the old kernels is
+    dropped.  Modules whose file is gone stay as they are; functions whose kernel is gone
+    raise `StateError`.
 
     Call it between calls of kernels, from one thread.  Returns the names of the modules
-    in question, which are none if nothing changed.
+    that it loaded.
 
     Raises:
         ReloadError: If a new module can't be run.  All old ones then stay.
@@ -60,7 +60,7 @@ def reload() -> tuple[str, ...]:
         except Exception as error:
             _restore(changed, before, loaded)
             raise ReloadError(
-                f"'{name}' can't be run, and the kernels in use stay the old ones: {error}"
+                f"'{name}' can't be run, so the old kernels stay in use: {error}"
             ) from error
     for name, one in changed.items():
         _keep_functions(vars(one.module), before[name])

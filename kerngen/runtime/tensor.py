@@ -156,7 +156,7 @@ class Tensor(Generic[E, R]):
     ) -> NDArray[Any]:
         """Let NumPy read the tensor; this always copies."""
         if copy is False:
-            raise ValueError("A tensor lies in device memory: reading it must copy.")
+            raise ValueError("A tensor is in device memory: reading it must copy.")
         array = self.numpy()
         return array if dtype is None else array.astype(dtype, copy=False)
 
@@ -199,7 +199,7 @@ class Tensor(Generic[E, R]):
             raise ShapeError("A tensor of rank 0 has no rows.")
         count = self.shape[0]
         if not 0 <= start <= stop <= count:
-            raise ShapeError(f"Rows {start}:{stop} do not lie in 0:{count}.")
+            raise ShapeError(f"Rows {start}:{stop} are not within 0:{count}.")
         row = math.prod(self.shape[1:]) * self.element.DTYPE.itemsize
         shape = (stop - start, *self.shape[1:])
         offset = self.offset + start * row
@@ -231,7 +231,7 @@ class Tensor(Generic[E, R]):
     def __bool__(self) -> NoReturn:
         """Refuse: an empty tensor, zeros and none at all are different questions."""
         raise ArgumentError(
-            "A tensor is neither true nor false. Ask 'tensor is not None', or for its "
+            "A tensor is neither true nor false. Test 'tensor is not None', or its "
             "elements: 'tensor.numpy().any()', 'tensor.item()', 'tensor.size'."
         )
 

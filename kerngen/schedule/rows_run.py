@@ -72,9 +72,7 @@ def run_of(task: Task) -> Run | str:
     if first is None or reduce is None:
         return "it holds no reduction, and none follows it"
     if is_columnwise(replace(task, stage=first)):
-        return (
-            f"rows end along '{reduce.indices[-1].name}', but memory runs across them"
-        )
+        return f"the rows run along '{reduce.indices[-1].name}', but memory is contiguous across them"
     empty = Run((), first.domain, reduce.indices)
     found = replace(empty, stages=_that_join(task, empty, following))
     if first not in found.stages:

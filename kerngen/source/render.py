@@ -49,7 +49,8 @@ def render(
 ) -> str:
     """Return the text of diagnostics, in the order given.
 
-    Source lines of more than `columns` characters are cut to what is marked in them.
+    Of source lines of more than `columns` characters, only the part around each mark is
+    shown.
     """
     lines: list[_Line] = []
     for diagnostic in diagnostics:
@@ -136,25 +137,51 @@ def _snippet(
         if previous and number > previous + 1:
             yield (("...", _FRAME),)
         previous = number
-
-        on_line = list(group)
         text = source.line_text(number)
-        first = _cut(text, min(_extent(mark, text)[0] for mark in on_line), columns)
-        kept = text[first : first + columns]
-        before = "..." if first else ""
-        after = "..." if first + columns < len(text) else ""
+        for first, shown in _windows(text, list(group), columns):
+            yield from _excerpt(text, number, first, shown, gutter, columns)
+
+
+def _windows(
+    text: str, marks: list[_Mark], columns: int
+) -> Iterator[tuple[int, list[_Mark]]]:
+    """Yield where to cut a line, with the marks that are shown below that part of it.
+
+    Marks that are too far apart get an excerpt of the line each.
+    """
+    while marks:
+        leftmost = min(_extent(mark, text) for mark in marks)
+        first = _cut(text, leftmost[0], columns)
+        last = max(first + columns, leftmost[1])
+        shown = [mark for mark in marks if _extent(mark, text)[1] <= last]
+        yield first, shown
+        marks = [mark for mark in marks if mark not in shown]
+
+
+def _excerpt(
+    text: str,
+    number: int,
+    first: int,
+    marks: Iterable[_Mark],
+    gutter: str,
+    columns: int,
+) -> Iterator[_Line]:
+    """Print a part of a line, and below it each of its marks."""
+    kept = text[first : first + columns]
+    before = "..." if first else ""
+    after = "..." if first + columns < len(text) else ""
+    yield (
+        (f"{number:>{len(gutter)}} | ", _FRAME),
+        (before + clean(kept) + after, ""),
+    )
+    for mark in marks:
+        start, end = (at - first for at in _extent(mark, text))
+        indent = len(before) + width(kept[:start])
+        sign = mark.sign * max(1, width(kept[start:end]))
         yield (
-            (f"{number:>{len(gutter)}} | ", _FRAME),
-            (before + clean(kept) + after, ""),
+            (f"{gutter} | ", _FRAME),
+            (" " * indent + f"{sign} {clean(mark.label)}", mark.style),
         )
-        for mark in on_line:
-            start, end = (at - first for at in _extent(mark, text))
-            indent = len(before) + width(kept[:start])
-            sign = mark.sign * max(1, width(kept[start:end]))
-            yield (
-                (f"{gutter} | ", _FRAME),
-                (" " * indent + f"{sign} {clean(mark.label)}", mark.style),
-            )
 
 
 def _line_of(mark: _Mark) -> int:

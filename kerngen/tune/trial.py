@@ -238,8 +238,8 @@ class Trials:
             checked += 1
         if not checked:
             raise ShapeError(
-                f"{version.kernel.name}: near {words(sizes)} are no sizes that NumPy can "
-                f"check."
+                f"{version.kernel.name}: no sizes near {words(sizes)} are small enough "
+                "for NumPy to check."
             )
         return ""
 

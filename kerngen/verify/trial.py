@@ -104,7 +104,7 @@ class Trial:
                     at = f"[{', '.join(map(str, place))}]" if place else ""
                     text = (
                         f"{tensor.name}{path}{at} is {one[place]}, and {other[place]} "
-                        f"when it runs again amid other memory"
+                        f"when it runs again beside other memory"
                     )
                     raise WrongError(Fault("bits", text, n, path, place))
 
@@ -206,7 +206,7 @@ def _overlapping(
         kernel.launch(ctx, tuple(tensors), given.scalars, tuple(out))
     except AliasError:
         return []
-    text = f"'{one}' and '{other}' are one tensor, and that is not refused"
+    text = f"'{one}' and '{other}' are one tensor, and the call did not refuse that"
     raise WrongError(Fault("overlap", text))
 
 

@@ -196,14 +196,20 @@ def test_check_tells_where_two_files_schedule_the_same_calls(kerngen: Run) -> No
         schedule = f"schedule scale when n == {size} {{ map }}\n"
         edit(SOURCE / f"{name}.kern", f'use "scale.kern";\n{schedule}')
     assert kerngen("check").output == (
-        "hint: 'dsl/a.kern' has a schedule of 'scale' for the same calls, which counts "
-        "where it fits.\n --> dsl/c.kern:2:30\n\n5 files checked: no errors.\n"
+        "hint: 'dsl/a.kern' has a schedule of 'scale' for the same calls, and that "
+        "one is used where it fits.\n --> dsl/c.kern:2:30\n\n5 files checked: no errors.\n"
     )
 
 
 def test_show_of_an_unknown_kernel_suggests_one(kerngen: Run) -> None:
     output = kerngen("show", "scael", code=1).output
     assert "There is no kernel 'scael'. Did you mean 'scale'?" in output
+
+
+def test_show_of_an_unknown_kernel_lists_those_there_are(kerngen: Run) -> None:
+    output = kerngen("show", "nope", code=1).output
+    assert "There is no kernel 'nope'. There are " in output
+    assert "'scale'" in output
 
 
 def test_show_of_a_wrong_program_prints_its_diagnostics(kerngen: Run) -> None:

@@ -177,7 +177,7 @@ def test_what_numpy_takes_is_converted(any_ctx: Context) -> None:
         (np.zeros((2, 4)), vec3f, ShapeError, "vec3f elements ends in the axes (3,)"),
         (np.zeros(()), vec3f, ShapeError, "got shape ()"),
         (np.zeros((2, 3)), mat3x3f, ShapeError, "ends in the axes (3, 3), got shape"),
-        (np.zeros((2, 2, 3)), vec3f, ShapeError, "rank 1, behind which come the (3,)"),
+        (np.zeros((2, 2, 3)), vec3f, ShapeError, "rank 1, followed by the (3,)"),
         ([[1e39, 0, 0]], vec3f, DtypeError, "beyond the range of f32"),
         ([[-1, 0, 0]], vec3u, DtypeError, "-1, which no u32 can"),
         ([[1.5, 0, 0]], vec3u, DtypeError, "does not convert to u32"),

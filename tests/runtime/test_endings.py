@@ -262,7 +262,7 @@ def test_an_adapter_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("Request device failed: the adapter is gone")
 
     monkeypatch.setattr(adapter.__class__, "request_device_sync", gone)
-    with pytest.raises(gpu.NoAdapter, match=r"opens no device: .* gone"):
+    with pytest.raises(gpu.NoAdapter, match=r"can't open a device: .* gone"):
         gpu.open(adapter="software")
 
 

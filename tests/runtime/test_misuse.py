@@ -72,7 +72,7 @@ def test_what_a_device_holds_is_not_copied(
     how: Callable[[object], object], ctx: gpu.Context
 ) -> None:
     for value in (ctx.zeros(3, f32), ctx):
-        with pytest.raises(gpu.DtypeError, match="lies on its device: it can't be"):
+        with pytest.raises(gpu.DtypeError, match="is on its device: it can't be"):
             how(value)
 
 
@@ -90,7 +90,7 @@ def test_a_list_that_holds_itself(ctx: gpu.Context) -> None:
 def test_no_host_has_so_much_memory() -> None:
     with gpu.open(adapter="reference") as reference:
         for length in (2**50, 2**70):
-            with pytest.raises(gpu.OutOfMemoryError, match="no room for"):
+            with pytest.raises(gpu.OutOfMemoryError, match="no memory for"):
                 reference.zeros(length, f32)
 
 

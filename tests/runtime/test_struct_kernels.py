@@ -210,7 +210,8 @@ def test_a_uniform_layout_does_as_an_argument(any_ctx: Context, made: Any) -> No
 
 
 def test_f16_in_a_struct_asks_for_the_feature(made: Any) -> None:
-    capabilities: Any = SimpleNamespace(info=SimpleNamespace(f16=False))
+    info = SimpleNamespace(f16=False)
+    capabilities: Any = SimpleNamespace(info=info, lack_of=str)
     shaders: Any = None
     planner = Planner(capabilities, shaders)
     signature: Any = None

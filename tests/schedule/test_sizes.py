@@ -80,7 +80,7 @@ def test_a_loop_that_the_adapter_would_cut_short_is_refused(ctx: gpu.Context) ->
             )
             assert s.item() == n
         x = ctx.tensor(np.ones(65_536, np.float32))
-        with pytest.raises(gpu.LimitError, match="turns a loop 65536 times"):
+        with pytest.raises(gpu.LimitError, match="runs a loop 65536 times"):
             kernel.launch(ctx, (x,), (), (None,))
 
 

@@ -106,11 +106,11 @@ def test_adapters_without_subgroups_pass_them_over() -> None:
 @pytest.mark.parametrize(
     ("text", "schedule", "reason"),
     [
-        (JOINED, "rows lanes(12)", "12 lanes are no power of two"),
+        (JOINED, "rows lanes(12)", "12 lanes are not a power of two"),
         (
             JOINED.replace("y: f32[m] { y[i] = sum[j]", "y: f32[n] { y[j] = sum[i]"),
             "reduce subgroups(1)",
-            "its columns are joined by few lanes each",
+            "few lanes join each of its columns",
         ),
         (
             "kernel f(x: mat2x2f[n]) -> s: mat2x2f[] { s = sum[i] x[i]; }",

@@ -354,7 +354,7 @@ def test_a_fault_that_does_not_show_each_time_is_told(
     monkeypatch.setattr(Trial, "check", wrong)
     result = run(f"{source.name}:copy", "--schedule", "edge")
     assert result.exit_code == 1
-    assert "The same call also went right" in result.output
+    assert "The same call was also right" in result.output
 
 
 @pytest.mark.usefixtures("no_large")
