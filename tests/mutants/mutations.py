@@ -45,6 +45,9 @@ _OPERATORS: Final[dict[type[ast.AST], tuple[str, str]]] = {
 _TWINS: Final = {"min": "max", "max": "min", "any": "all", "all": "any"}
 """Functions that are called alike."""
 
+_SYMMETRIC: Final = frozenset({"min", "max", "minimum", "maximum", "gcd", "lcm"})
+"""Functions to which the order of their arguments is nothing."""
+
 _TYPES: Final = frozenset({"annotation", "returns", "decorator_list", "bases"})
 """Fields of nodes that hold types."""
 
@@ -152,7 +155,7 @@ class _Module:
                 yield self._replaced(Kind.CONSTANT, node, less)
             case ast.Name(name) if name in _TWINS:
                 yield self._replaced(Kind.CALL, node, _TWINS[name])
-            case ast.Call(args=arguments):
+            case ast.Call(func, args=arguments) if _name(func) not in _SYMMETRIC:
                 for first, second in pairwise(arguments):
                     yield self._swapped(first, second)
             case _:
@@ -255,5 +258,12 @@ def _is_type(node: ast.expr) -> bool:
     """Whether this is the left of `Text | Line`, by its name."""
     while isinstance(node, ast.BinOp):
         node = node.left
-    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-    return isinstance(name, str) and re.fullmatch("[A-Z].*[a-z].*", name) is not None
+    return re.fullmatch("[A-Z].*[a-z].*", _name(node)) is not None
+
+
+def _name(node: ast.expr) -> str:
+    match node:
+        case ast.Name(name) | ast.Attribute(attr=name):
+            return name
+        case _:
+            return ""

@@ -24,7 +24,7 @@ def f(x: Literal[1], y: int = 2) -> "A | B":
     if x is not y and g(x, y) <= 1:
         raise ValueError(f"{x + 1}" + str(4))
     for \xc3\xa9 in a: b(\xc3\xa9)
-    return min(not x, -y) if x else "1"
+    return min(1.5, 2.5) + max(*a) * h(not x, -y) if x else "1"
 '''
 
 CHANGES = {
@@ -38,8 +38,15 @@ CHANGES = {
     ("x, y", "y, x"),
     ('raise ValueError(f"{x + 1}" + str(4))', "pass"),
     ("b(é)", "pass"),
-    ('min(not x, -y) if x else "1"', "None"),
+    ('min(1.5, 2.5) + max(*a) * h(not x, -y) if x else "1"', "None"),
     ("min", "max"),
+    ("1.5", "2.5"),
+    ("1.5", "0.5"),
+    ("2.5", "3.5"),
+    ("2.5", "1.5"),
+    ("+", "-"),
+    ("max", "min"),
+    ("*", "+"),
     ("not x, -y", "-y, not x"),
     ("not x", "x"),
     ("-y", "y"),
