@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kerngen.ir.types import Scalar
 from kerngen.verify import number
 from kerngen.verify.number import Number
 
@@ -40,8 +41,7 @@ def holds(found: Number, value: Any, error: Any, size: Any = None) -> None:
 def test_arguments_are_rounded_and_may_be_flushed() -> None:
     small = float(np.float32(1e-40))
     found = number.real([1.0, 0.1, 1e-40, T, -2.0, np.inf, np.nan])
-    value = [1.0, np.float32(0.1), small, T, -2.0]
-    assert found.value[:5].tolist() == [float(each) for each in value]
+    assert found.value[:5].tolist() == [1, float(np.float32(0.1)), small, T, -2]
     assert np.isinf(found.value[5])
     assert np.isnan(found.value[6])
     holds(found, found.value, [0, 0, small, 0, 0, INF, INF])
@@ -49,7 +49,7 @@ def test_arguments_are_rounded_and_may_be_flushed() -> None:
 
 
 def test_nothing_is_known() -> None:
-    found = number.unknown((2, 3), number.Scalar.I32)
+    found = number.unknown((2, 3), Scalar.I32)
     assert found.shape == found.error.shape == found.size.shape == (2, 3)
     assert found.dtype == np.int64
     assert np.isinf(found.error).all()
