@@ -20,6 +20,7 @@ _WIDER: Final[Mapping[str, tuple[str, ...]]] = {
     "jit": ("language",),
     "bench": ("cli/test_bench.py", "performance"),
     "tune": ("cli/test_tune.py",),
+    "verify": ("numeric/test_guards.py", "cli/test_arguments.py"),
     "explain": ("cli/test_explain.py",),
     "doctor": ("cli/test_doctor.py",),
     "runtime": ("language", "systems", "jit", "numeric/test_guards.py"),

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.mutants import trial
+from tests.mutants.belonging import own_tests, wider_tests
 from tests.mutants.mutations import Mutant, mutants_of
-from tests.mutants.sample import sample
+from tests.mutants.sample import every_folder, sample
 from tests.mutants.trial import BaselineError, Bench, Outcome
+from tests.project.tree import ROOT
 
 MODULE = b'''
 """A docstring: 1 + 1."""
@@ -109,3 +111,11 @@ def test_tests_notice_a_change_or_not(
     module.write_text("def f(n):\n    return n\n")
     with pytest.raises(BaselineError, match="without a change"):
         Bench(tree, wider=False).examine(mutants["1", "2"])
+
+
+def test_every_folder_has_tests() -> None:
+    for folder in every_folder(ROOT):
+        own = own_tests(ROOT, Path("kerngen", folder, "a.py"))
+        assert own or wider_tests(ROOT, folder), folder
+    first, *_ = own_tests(ROOT, Path("kerngen", "verify", "number.py"))
+    assert "verify.number" in (ROOT / first).read_text("utf-8")

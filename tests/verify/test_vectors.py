@@ -163,6 +163,8 @@ def test_parts_are_put_together() -> None:
     below = concatenated([n([[1, 2], [3, 4]], 0.5), n([[5.0]])])
     assert below.value.tolist() == [[1, 2, 5], [3, 4, 5]]
     assert below.error.tolist() == [[0.5, 0.5, 0]] * 2
+    parts = [n(np.full(shape, 1.0)) for shape in ((2, 1, 2), (1, 3, 1), (2,))]
+    assert concatenated(parts).shape == (2, 3, 5)
 
 
 def test_a_scalar_meets_every_component() -> None:
