@@ -106,6 +106,12 @@ def test_what_rough_vectors_may_give_is_in_the_bound(name: str) -> None:
     assert (found.error <= 40 * worst + 1e-3)[known].all()
 
 
+def test_a_determinant_may_be_off_by_its_largest_product() -> None:
+    found = of_geometry("determinant", [n(100 * np.eye(3))], MAT23)
+    assert found.value == 1e6
+    assert found.error == pytest.approx(64 * U * 1e6)
+
+
 def test_a_length_that_may_be_0_is_unknown() -> None:
     assert of_geometry("length", [n([[0.5, 0.0]], 0.25)], VEC2).error == INF
     assert np.isfinite(of_geometry("length", [n([[1.0, 0.0]], 0.125)], VEC2).error)
