@@ -49,8 +49,9 @@ def main(
 ) -> None:
     """Change kerngen at random, a token at a time, and run the tests on each change.
 
-    All is done in copies of the tree. Each change that no test notices is printed. The
-    exit status is 1 if less than a share of them is caught.
+    All is done in copies of the tree. Each change that no test notices is printed; a run
+    whose output goes to a file lists the others, too. The exit status is 1 if less than a
+    share of them is noticed.
     """
     chosen = sample(ROOT, seed, folder or _FOLDERS)[:mutants]
     counts: dict[str, Counts] = {}
@@ -65,6 +66,8 @@ def main(
             counts.setdefault(name, Counter())[outcome] += 1
             if outcome is not Outcome.CAUGHT:
                 console.print(f"{outcome.value}: {mutant.diff}\n")
+            elif not console.is_terminal:
+                console.print(f"{outcome.value}: {mutant.place}")
             done = f"{sum(map(Counter.total, counts.values()))} mutants"
             progress.update(task, description=done, completed=time.monotonic() - start)
     console.print(table_of(counts))

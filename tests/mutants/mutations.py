@@ -84,6 +84,12 @@ class Mutant:
         return self.source[: self.start] + self.replacement + self.source[self.end :]
 
     @property
+    def place(self) -> str:
+        """The file and the line where the change begins."""
+        line = self.source.count(b"\n", 0, self.start) + 1
+        return f"{self.path}:{line}"
+
+    @property
     def is_program(self) -> bool:
         """Whether the change leaves a module, and another one."""
         try:

@@ -68,6 +68,7 @@ def test_a_module_is_changed_where_it_matters() -> None:
     assert len(mutants) == len(CHANGES)
     assert all(mutant.is_program for mutant in mutants)
     (swapped,) = (each for each in mutants if each.replacement == b"y, x")
+    assert swapped.place == "kerngen/a/b.py:11"
     assert swapped.diff.splitlines() == [
         "+++ kerngen/a/b.py",
         "@@ -11 +11 @@",
