@@ -45,7 +45,9 @@ _OPERATORS: Final[dict[type[ast.AST], tuple[str, str]]] = {
 _TWINS: Final = {"min": "max", "max": "min", "any": "all", "all": "any"}
 """Functions that are called alike."""
 
-_SYMMETRIC: Final = frozenset({"min", "max", "minimum", "maximum", "gcd", "lcm"})
+_SYMMETRIC: Final = frozenset(
+    {"min", "max", "minimum", "maximum", "add", "multiply", "gcd", "lcm"}
+)
 """Functions to which the order of their arguments is nothing."""
 
 _TYPES: Final = frozenset({"annotation", "returns", "decorator_list", "bases"})
