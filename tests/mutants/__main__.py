@@ -68,10 +68,10 @@ def main(
                 console.print(f"{outcome.value}: {mutant.diff}\n")
             elif not console.is_terminal:
                 console.print(f"{outcome.value}: {mutant.place}")
-            done = f"{sum(map(Counter.total, counts.values()))} mutants"
+            done = f"{together(counts).total()} mutants"
             progress.update(task, description=done, completed=time.monotonic() - start)
     console.print(table_of(counts))
-    sys.exit(caught(sum(counts.values(), Counter())) < least)
+    sys.exit(caught(together(counts)) < least)
 
 
 @contextmanager
@@ -106,6 +106,11 @@ def _examined(
         yield from filter(None, pool.map(examine, mutants))
 
 
+def together(counts: dict[str, Counts]) -> Counts:
+    """Add up the outcomes of all folders."""
+    return sum(counts.values(), Counts())
+
+
 def caught(counts: Counts) -> float:
     """Return the percentage that is noticed; a test that never ends is noticed, too."""
     return 100 * (1 - counts[Outcome.SURVIVED] / max(counts.total(), 1))
@@ -117,7 +122,7 @@ def table_of(counts: dict[str, Counts]) -> Table:
     table.add_column("folder")
     for name in ("mutants", *(outcome.value for outcome in Outcome), "noticed"):
         table.add_column(name, justify="right")
-    total: Counts = sum(counts.values(), Counter())
+    total = together(counts)
     for folder, row in (*sorted(counts.items()), ("together", total)):
         each = [str(row[outcome]) for outcome in Outcome]
         table.add_row(folder, str(row.total()), *each, f"{caught(row):.0f} %")

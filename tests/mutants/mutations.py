@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from enum import Enum, auto
 from itertools import accumulate, pairwise
-from typing import Final, final
+from typing import Final, cast, final
 
 _OPERATORS: Final[dict[type[ast.AST], tuple[str, str]]] = {
     ast.Add: (r"\+", "-"),
@@ -233,7 +233,8 @@ def _material(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.Raise):
         return  # the words of an error
     for name, value in ast.iter_fields(node):
-        for child in value if isinstance(value, list) else [value]:
+        several = isinstance(value, list)
+        for child in cast("list[object]", value) if several else [value]:
             if isinstance(child, ast.AST) and name not in _TYPES and not _idle(child):
                 yield child
 

@@ -64,7 +64,7 @@ def test_a_second_run_gives_the_same_bits(
         return [results[next(calls)].astype(np.float32)]
 
     monkeypatch.setattr(Trial, "run", run)
-    monkeypatch.setattr(Trial, "compare", lambda *_: None)
+    monkeypatch.setattr(Trial, "compare", nothing)
     trial = trial_of(known["called"])
     with pytest.raises(WrongError, match=r"^z\[2\] is 1.0, and 1.0000") as raised:
         trial.check(CALL)
@@ -86,6 +86,10 @@ def test_bits_are_those_of_their_type() -> None:
     assert trials.bits(np.array(1.0, np.float16)).tolist() == 0x3C00
 
 
+def nothing(*_: object) -> None:
+    """Do nothing."""
+
+
 class Tensors:
     """A context that makes tensors which are arrays."""
 
@@ -103,16 +107,20 @@ def test_tensors_of_one_type_lie_in_one_buffer(known: dict[str, Subject]) -> Non
     ctx: Any = Tensors()
     x = np.arange(70, dtype=np.float32)
     given = Given((("n", 70),), (x, x + 1), (), "together")
-    first, second = trials._tensors(ctx, fitting, given)
+    first, second = trials.device_tensors(ctx, fitting, given)
     (whole,) = ctx.made
     assert np.array_equal(first, x)
     assert np.array_equal(second, x + 1)
     assert np.shares_memory(first, whole)
     assert whole.size == 128 + 70
     assert not whole[70:128].any()
-    one, other = trials._tensors(ctx, fitting, replace(given, arrangement="the same"))
+    one, other = trials.device_tensors(
+        ctx, fitting, replace(given, arrangement="the same")
+    )
     assert one is other
-    one, other = trials._tensors(ctx, fitting, replace(given, arrangement="apart"))
+    one, other = trials.device_tensors(
+        ctx, fitting, replace(given, arrangement="apart")
+    )
     assert one is not other
 
 
@@ -168,8 +176,8 @@ def test_zones_are_aligned_and_patterns_differ() -> None:
 # When no more calls are made
 
 
-def calls_of(subject: Subject, run: Any, **more: Any) -> campaign._Calls:
-    return campaign._Calls(trial_of(subject), run, Effort(5, 0, **more))
+def calls_of(subject: Subject, run: Any, **more: Any) -> campaign.Calls:
+    return campaign.Calls(trial_of(subject), run, Effort(5, 0, **more))
 
 
 def reject() -> None:

@@ -63,20 +63,38 @@ def refract(x: Values, y: Values, ratio: Values) -> Values:
     return np.where(rest[:, None] < 0, 0, ratio[:, None] * x - factor * y)
 
 
+def dot(x: Values, y: Values) -> Values:
+    return (x * y).sum(-1)
+
+
+def length(x: Values) -> Values:
+    return dot(x, x) ** 0.5
+
+
+def distance(x: Values, y: Values) -> Values:
+    return length(x - y)
+
+
+def face_forward(x: Values, y: Values, z: Values) -> Values:
+    return x * (1 - 2 * (dot(y, z) >= 0))[:, None]
+
+
+def columns(matrix: Values) -> Values:
+    """A matrix as NumPy has it: rows, then columns."""
+    return matrix.swapaxes(-1, -2)
+
+
 FUNCTIONS: dict[str, tuple[Callable[..., Values], tuple[Values, ...], float]] = {
-    "dot": (lambda x, y: (x * y).sum(-1), (A, B), 12),
-    "length": (lambda x: np.linalg.norm(x, axis=-1), (A,), 30),
-    "distance": (lambda x, y: np.linalg.norm(x - y, axis=-1), (A, -B), 30),
+    "dot": (dot, (A, B), 12),
+    "length": (length, (A,), 30),
+    "distance": (distance, (A, -B), 30),
     "normalize": (unit, (A,), 40),
     "cross": (np.cross, (A, B), 20),
     "reflect": (reflect, (A, unit(B)), 60),
     "refract": (refract, (unit(A), -unit(B), 0.4 + W / 10), 200),
-    "faceForward": (
-        *(lambda x, y, z: np.where((y * z).sum(-1)[:, None] < 0, x, -x),),
-        *((A, B * np.sign(W - 1)[:, None], A), 0),
-    ),
+    "faceForward": (face_forward, (A, B * np.sign(W - 1)[:, None], A), 0),
     "determinant": (np.linalg.det, (drawn(4, 3, 3),), 700),
-    "transpose": (lambda x: x.swapaxes(-1, -2), (drawn(4, 2, 3),), 0),
+    "transpose": (columns, (drawn(4, 2, 3),), 0),
 }
 """Their meaning, arguments, and how many ulps of 2 a bound must not be above."""
 
@@ -134,11 +152,6 @@ def test_integer_vectors_are_multiplied_exactly() -> None:
     assert found.unsure.tolist() == [False, True]
     right = of_geometry("dot", [number.known([[2, 5], [6, 7]]), left], type_)
     assert right.unsure.tolist() == [False, True]
-
-
-def columns(matrix: Values) -> Values:
-    """The matrix as NumPy has it: rows, then columns."""
-    return matrix.swapaxes(-1, -2)
 
 
 def test_products_with_matrices() -> None:
