@@ -173,7 +173,7 @@ def written(subject: Subject) -> Iterator[Tensor]:
 def launch(ctx: Context, fitting: Fitting, way: Way, given: Given) -> list[Array]:
     """Return what a device makes of a call: the changed tensors, then the outputs."""
     kernel = way.kernel
-    tensors = _tensors(ctx, fitting, given)
+    tensors = device_tensors(ctx, fitting, given)
     out: tuple[AnyTensor | None, ...] = kernel.no_out
     if given.arrangement == "given":
         lengths = fitting.lengths(given.sizes)
@@ -210,7 +210,8 @@ def _overlapping(
     raise WrongError(Fault("overlap", text))
 
 
-def _tensors(ctx: Context, fitting: Fitting, given: Given) -> list[AnyTensor]:
+def device_tensors(ctx: Context, fitting: Fitting, given: Given) -> list[AnyTensor]:
+    """Return the inputs of a call as tensors, arranged as it says."""
     specs = fitting.kernel.inputs
     if given.arrangement == "together":
         return _together(ctx, fitting, given)
