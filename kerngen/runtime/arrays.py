@@ -62,7 +62,9 @@ def window(
 ) -> NDArray[Any]:
     """Return a view of bytes of memory as the elements that they hold."""
     base, inner = element.DTYPE.base, element.DTYPE.shape
-    return numbers(data.view(base).reshape((*shape, *inner)))
+    elements = data.view(base).reshape((*shape, *inner))
+    # A struct's record may have one field 'value', too, and no gap to leave out.
+    return numbers(elements) if is_leaf(element) else elements
 
 
 def from_memory(
