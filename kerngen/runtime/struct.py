@@ -209,12 +209,8 @@ class Struct(UniformStruct, Element):
     def pack_array(cls, items: Iterable[Self]) -> NDArray[np.void]:
         """Return structs as an array of `DTYPE`, padding zeroed."""
         data = bytearray()
-        for item in cast("Iterable[object]", items):
-            if not isinstance(item, cls.value_class):
-                raise DtypeError(
-                    f"Expected instances of {cls.value_class.__name__}, got "
-                    f"{kind_of(item)}."
-                )
+        for index, item in enumerate(items):
+            check_instance(item, cls, (index,))
             data += cls._encoded(item)
         return np.frombuffer(data, cls.DTYPE)
 
@@ -227,6 +223,18 @@ class Struct(UniformStruct, Element):
         data = conform(records, cls).tobytes()
         starts = range(0, len(data), cls.SIZE)
         return [cls.unpack(data[start : start + cls.SIZE]) for start in starts]
+
+
+def check_instance(item: object, element: type[Struct], at: Iterable[int]) -> None:
+    """Refuse what is no instance of a struct, at an index of an array."""
+    wanted = element.value_class
+    if not isinstance(item, wanted):
+        path = "".join(f"[{index}]" for index in at)
+        where = f" at {path}" if path else ""
+        advice = f": write {wanted.__name__}(*values)" * isinstance(item, tuple | list)
+        raise DtypeError(
+            f"Expected instances of {wanted.__name__}, got {kind_of(item)}{where}{advice}."
+        )
 
 
 def fit_of(element: type[Element], lengths: Shape = ()) -> Fit:

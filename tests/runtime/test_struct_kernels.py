@@ -127,7 +127,8 @@ kernel sums(places: Place[n], masses: Mass[n], bodies: Body[n], origin: Place)
 def test_a_struct_of_one_field_called_value(any_ctx: Context) -> None:
     """NumPy has the gaps between vectors as records of a field of that name, too."""
     with built(VALUES) as (sums,):
-        place, mass, body = (spec.element for spec in sums.inputs)
+        classes: list[Any] = [spec.element for spec in sums.inputs]
+        place, mass, body = classes
         places = [place((i, 10, i)) for i in range(3)]
         bodies = [body((mass(1), mass(i)), (places[i], places[2])) for i in range(3)]
         arguments = [
