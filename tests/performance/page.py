@@ -20,7 +20,7 @@ PAGE: Final = DOCS / "performance.md"
 INTRODUCTION: Final = """\
 # Performance
 
-Made by `tools/performance --report` from the files in [docs/performance](performance), which hold the raw results. `tools/performance --out FILE` measures anew, on the best adapter at hand; [bench.md](bench.md) says what is measured, and how.
+Made by `tools/performance --report` from the files in `docs/performance`, which hold the raw results. `tools/performance --out FILE` measures anew, on the best adapter at hand; [bench.md](bench.md) says what is measured, and how.
 
 *of ceiling* is the part of the speed that a copy and multiplications in registers, measured in the same run, allow for work that moves each byte once. *ratio* is how many times as fast the kernel without runtime checks is as the peer beside it; above 1, it is faster. Times are of one launch.
 
