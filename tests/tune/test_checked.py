@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 import pytest
 
+from kerngen.bench.arguments import Sizes
 from kerngen.bench.measure import Effort
 from kerngen.compiler import Compiler
 from kerngen.runtime import Context, ShapeError
@@ -103,14 +104,13 @@ def test_an_axis_beyond_what_a_loop_may_turn(ctx: Context) -> None:
 
 
 def test_shorter_axes_leave_the_same_over() -> None:
-    sizes: dict[str, int] | None = {"m": 3, "n": 70_000}
-    seen = [70_000]
-    while sizes := shortened(("m", "n"), sizes):
-        assert sizes["m"] == 3
-        assert sizes["n"] % 256 == 70_000 % 256
-        assert seen[-1] / 3 < sizes["n"] < seen[-1]
-        seen.append(sizes["n"])
-    assert seen[-1] < 512
+    seen: list[Sizes] = [{"m": 3, "n": 70_000}]
+    while shorter := shortened(("m", "n"), seen[-1]):
+        assert shorter["m"] == 3
+        assert shorter["n"] % 256 == 70_000 % 256
+        assert seen[-1]["n"] / 3 < shorter["n"] < seen[-1]["n"]
+        seen.append(shorter)
+    assert seen[-1]["n"] < 512
 
 
 def test_only_what_may_win_is_kept(ctx: Context) -> None:
