@@ -2,6 +2,16 @@
 #
 # All are quick when there is nothing to do.
 
+# For --help anywhere in the arguments: print the comment at the top of the script, and end.
+help_if_asked() {
+    case " $* " in
+    *" --help "* | *" -h "*)
+        sed -n '2,${/^#/!q; s/^# \{0,1\}//p;}' "tools/${0##*/}"
+        exit
+        ;;
+    esac
+}
+
 # Nobody is there to be asked: what would wait for an answer fails.
 exec </dev/null
 

@@ -33,7 +33,7 @@ DEEPEST: Final = 15
 """WGSL's limit for types in types; a tensor of structs is one level of it."""
 
 LARGEST: Final = 2**30
-"""The bytes of a struct: naga's limit for a type."""
+"""The bytes of a struct: naga's limit for a type; NumPy's, 2^31 - 1, is above it."""
 
 LARGEST_UNIFORM: Final = 2**16
 """The bytes of a uniform buffer that every adapter can bind."""

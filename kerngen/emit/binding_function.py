@@ -40,6 +40,7 @@ def write_function(writer: Writer, kernel: Kernel, names: KernelNames) -> None:
     """Write the function that users call."""
     outputs = output_tensors(kernel)
     result = _result(kernel, names)
+    writer.line("@kernel_function")
     head = f"def {names.function}({', '.join(_parameters(kernel, names))}) -> {result}:"
     with writer.block(head):
         write_docstring(writer, _docstring(kernel, names))

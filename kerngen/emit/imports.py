@@ -31,6 +31,7 @@ _KERNGEN = {
             "u32",
         ),
     ),
+    "kerngen.runtime.calling": ("kernel_function",),
     "kerngen.runtime.hostmath": ("ceil_div",),
     "kerngen.runtime.kernel": (
         *("Binding", "DerivedDim", "Dispatch", "Gather", "Kernel", "RangeCheck"),

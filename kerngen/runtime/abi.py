@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kerngen.runtime.errors import AbiError
 
-ABI = 2
+ABI = 3
 """The ABI that this runtime speaks; it changes only when `kernel.py` or `struct.py` changes."""
 
 

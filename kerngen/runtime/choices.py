@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import unwrap
 from types import CodeType
 from typing import Any, TypeAlias, cast, final
 
@@ -37,8 +38,9 @@ def kernel_of(function: KernelFunction) -> Kernel:
     Raises:
         DtypeError: If the function is not a generated one.
     """
-    code = cast("CodeType | None", getattr(function, "__code__", None))
-    known = cast("Mapping[str, Any]", getattr(function, "__globals__", {}))
+    inner = unwrap(function)
+    code = cast("CodeType | None", getattr(inner, "__code__", None))
+    known = cast("Mapping[str, Any]", getattr(inner, "__globals__", {}))
     values = (known.get(name) for name in (code.co_names if code else ()))
     for value in values:
         if isinstance(value, Kernel):

@@ -37,10 +37,11 @@ _DIM_NAME = r"\1"
 
 def is_kernel_function(value: object) -> bool:
     """Whether a value is a generated function that launches a kernel."""
-    if not isinstance(value, FunctionType) or "launch" not in value.__code__.co_names:
+    inner = inspect.unwrap(value) if isinstance(value, FunctionType) else None
+    if not isinstance(inner, FunctionType) or "launch" not in inner.__code__.co_names:
         return False
-    known = value.__globals__
-    return any(isinstance(known.get(n), Kernel) for n in value.__code__.co_names)
+    known = inner.__globals__
+    return any(isinstance(known.get(n), Kernel) for n in inner.__code__.co_names)
 
 
 def is_kernel_module(module: ModuleType) -> bool:
@@ -77,7 +78,8 @@ def module_html(module: ModuleType) -> str:
 
 
 def _line(function: FunctionType) -> int:
-    return function.__code__.co_firstlineno
+    line: int = inspect.unwrap(function).__code__.co_firstlineno
+    return line
 
 
 def _title(function: FunctionType) -> Html:

@@ -10,10 +10,12 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import update_wrapper
 from graphlib import TopologicalSorter
 from importlib import invalidate_caches
 from importlib.machinery import SourceFileLoader
 from importlib.util import resolve_name
+from inspect import unwrap
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NoReturn, final
@@ -129,14 +131,22 @@ def _keep_functions(names: dict[str, Any], before: Mapping[str, Any]) -> None:
     """Give the functions that there were the new code, in the place of the new ones.
 
     They have the module's names for globals, so that they find its new kernels there.
+    A decorated function stays decorated: the one in it has the new code.
     """
     for name, new in list(names.items()):
         old = before.get(name)
         if not (isinstance(old, FunctionType) and isinstance(new, FunctionType)):
             continue
-        if old.__globals__ is names and not new.__closure__ and not old.__closure__:
+        inner, code = unwrap(old), unwrap(new)
+        if (
+            inner.__globals__ is names
+            and not code.__closure__
+            and not inner.__closure__
+        ):
             for part in _FUNCTION_PARTS:
-                setattr(old, part, getattr(new, part))
+                setattr(inner, part, getattr(code, part))
+            if inner is not old:
+                update_wrapper(old, inner)
             names[name] = old
 
 

@@ -206,6 +206,7 @@ def to_json(diagnostics: Iterable[Diagnostic]) -> list[dict[str, object]]:
     """Return diagnostics as objects that `json.dumps` takes; positions are 1-based."""
     return [
         {
+            "severity": "error",
             "code": diagnostic.code,
             "headline": diagnostic.headline,
             **_place(diagnostic.span),
@@ -218,6 +219,14 @@ def to_json(diagnostics: Iterable[Diagnostic]) -> list[dict[str, object]]:
         }
         for diagnostic in diagnostics
     ]
+
+
+def hint_to_json(text: str, path: str, span: Span | None) -> dict[str, object]:
+    """Return a hint with the keys of a diagnostic; what it lacks is null or empty."""
+    keys = ("line", "column", "end_line", "end_column")
+    place = _place(span) if span else {"path": path, **dict.fromkeys(keys)}
+    rest = {"label": "", "hint": "", "related": list[object]()}
+    return {"severity": "hint", "code": None, "headline": text, **place, **rest}
 
 
 def _place(span: Span) -> dict[str, object]:

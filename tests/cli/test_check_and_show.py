@@ -54,6 +54,28 @@ def test_check_as_json(kerngen: Run) -> None:
     assert (second["path"], second["code"]) == ("dsl/b.kern", "KG0001")
 
 
+def test_check_as_json_has_the_hints(kerngen: Run) -> None:
+    edit(
+        SOURCE / "a.kern",
+        "kernel class(x: f32[n], k: f32) -> y: f32[n] { y[i] = x[i]; }",
+    )
+    told = kerngen("check").output
+    renamed, unread = json.loads(kerngen("check", "--json").stdout)
+    for hint in (renamed, unread):
+        assert (hint["severity"], hint["code"], hint["path"]) == (
+            "hint",
+            None,
+            "dsl/a.kern",
+        )
+        assert f"hint: {hint['headline']}\n" in told
+    assert (renamed["line"], renamed["end_column"]) == (None, None)
+    assert (unread["line"], unread["column"], unread["end_column"]) == (1, 25, 26)
+    edit(SOURCE / "b.kern", WRONG)
+    (error,) = json.loads(kerngen("check", "--json", code=1).stdout)
+    assert error["severity"] == "error"
+    assert error.keys() == unread.keys()
+
+
 def test_show_has_equation_layout_schedules_and_wgsl(kerngen: Run) -> None:
     output = kerngen("show", "scale").output
     assert SCALE.strip() in output

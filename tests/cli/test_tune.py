@@ -227,12 +227,13 @@ def test_a_present_schedule_that_is_wrong_is_named(
         self: trial.Trials, candidate: Candidate | None, *rest: object
     ) -> Outcome:
         del self, candidate, rest
-        return Outcome(Verdict.WRONG, why="1 of 64 elements are wrong at n = 64")
+        return Outcome(Verdict.WRONG, why="1 of 64 elements are wrong at n = 64.")
 
     monkeypatch.setattr(trial.Trials, "attempt", attempt)
     edit(layer / "dsl" / "scale.kern", f"{SCALE}schedule scale {{ generic }}\n")
     said = kerngen("tune", "scale", "--sizes", "n=64", code=1).output
-    assert "'scale.y' has now, generic, is wrong: 1 of 64 elements" in said
+    assert "'scale.y' has now, generic, is wrong: 1 of 64 elements are " in said
+    assert said.endswith(" at n = 64.\n")
 
 
 @pytest.mark.parametrize("tried", [0, 1, 2, 4])

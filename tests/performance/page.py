@@ -20,7 +20,7 @@ PAGE: Final = DOCS / "performance.md"
 INTRODUCTION: Final = """\
 # Performance
 
-`tools/performance --report` generates this page from the raw results in [docs/performance](performance). `tools/performance --out FILE` measures again, on the best adapter of the machine; [bench.md](bench.md) describes the method.
+`tools/performance --report` generates this page from the raw results in `docs/performance`. `tools/performance --out FILE` measures again, on the best adapter of the machine; [bench.md](bench.md) describes the method.
 
 *of ceiling* is the fraction of the speed that a copy and fused multiply-adds in registers, measured in the same run, allow if each byte is moved once. *ratio* is the speed of the kernel without runtime checks, divided by that of the peer beside it; above 1, the kernel is faster. Times are of one launch.
 

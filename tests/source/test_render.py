@@ -237,6 +237,7 @@ def test_json() -> None:
     data = to_json([fault])
     assert json.loads(json.dumps(data)) == [
         {
+            "severity": "error",
             "code": "KG9999",
             "headline": "Wrong.",
             "path": "a.kern",

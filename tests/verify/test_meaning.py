@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 
 from kerngen.compiler import Compiler
+from kerngen.ir.memory import LEAVES, FixedArray, Member, Struct
 from kerngen.runtime.ranges import derive
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
 from kerngen.syntax.parser import parse
 from kerngen.verify import number
-from kerngen.verify.contents import flat
+from kerngen.verify.contents import contents_of, flat, leaves
 from kerngen.verify.evaluate import Contents
 from kerngen.verify.meaning import Call, Subject
 from tests.programs.interpreter import Interpreter
@@ -148,3 +149,16 @@ def test_a_quotient_may_come_by_the_reciprocal() -> None:
         good = np.abs(given - bound.value) <= bound.error
     assert (good | np.isinf(bound.error)).all()
     assert np.isfinite(bound.error).mean() > 0.7
+
+
+def test_a_member_called_value_is_no_gap_between_vectors() -> None:
+    """NumPy's records have a field of that name where vectors lie apart."""
+    mass = Struct("Mass", (Member("value", LEAVES["f32"]),))
+    body = Struct("Body", (Member("value", FixedArray(mass, 2)),))
+    array = np.zeros(3, [("value", [("value", "<f4")], (2,))])
+    array["value"]["value"] = [[1, 2], [3, 4], [5, 6]]
+    ((path, leaf, found),) = leaves(body, array)
+    assert (path, leaf) == (".value.value", LEAVES["f32"])
+    assert found.tolist() == [[1, 2], [3, 4], [5, 6]]
+    (only,) = flat(contents_of(body, array))
+    assert np.ravel(only.value).tolist() == [1, 2, 3, 4, 5, 6]
