@@ -61,7 +61,11 @@ _SIGNED = (Scalar.F32, Scalar.I32)
 @final
 @dataclass(frozen=True)
 class Expressions:
-    """Checks expressions in one scope; `in_branch` of an `if`, subscripts are clamped."""
+    """Checks expressions in one scope.
+
+    Subscripts are clamped where a condition may guard them: `in_branch` of an `if`, or
+    behind `and` or `or`.
+    """
 
     env: Environment
     scope: Scope
@@ -248,7 +252,8 @@ class Expressions:
 
     def _binary(self, node: ast.Binary, want: Scalar | None) -> Expr | None:
         if node.op in _LOGIC:
-            left, right = self._condition(node.left), self._condition(node.right)
+            left = self._condition(node.left)
+            right = replace(self, in_branch=True)._condition(node.right)
             return left and right and Binary(node.op, left, right, Scalar.BOOL)
         if node.op in _SHIFTS:
             return self._shift(node, want)

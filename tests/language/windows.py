@@ -64,6 +64,17 @@ WINDOWS = (
         lambda x: (_dilated(x),),
     ),
     Case(
+        "guards_by_and_and_or",
+        "kernel f(x: i32[n]) -> y: i32[n], z: i32[n] {"
+        " y[i] = if i + 1 < n and x[i + 1] > x[i] { 1 } else { 0 };"
+        " z[i] = select(0, 1, i < 2 or not (x[i - 2] == 0 and x[i] == 0)); }",
+        lambda draw, n: (draw.i32(n, low=0, high=1),),
+        lambda x: (
+            np.append(x[1:] > x[:-1], 0),
+            np.append(np.ones(min(len(x), 2)), np.minimum(x[:-2] + x[2:], 1)),
+        ),
+    ),
+    Case(
         "reads_fixed_places",
         "kernel f(x: f32[m, 3], k: u32) -> y: f32[m] {"
         " host last = i32(k) - 1;"
