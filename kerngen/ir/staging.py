@@ -10,6 +10,7 @@ passes below keep that:
    a temporary first; it comes after inlining, which may bring such reads in.
 4. `group` joins neighbours that work on the same element into one stage.
 5. `_Builder` gives each stage its steps, and values that outlive it a temporary.
+6. `truths_as_words` keeps temporaries of bool as u32.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.reads import tensors_read
 from kerngen.ir.stages import Define, Stage, StagedKernel, Step, Write, as_stored
+from kerngen.ir.truths import truths_as_words
 from kerngen.ir.walk import map_children
 
 
@@ -44,7 +46,8 @@ def form_stages(kernel: Kernel) -> StagedKernel:
     groups = list(group(body))
     outliving = _outliving(groups)
     stages = tuple(_Builder(fresh, outliving).build(each) for each in groups)
-    return StagedKernel(kernel, _name_apart(stages), tuple(outliving))
+    staged = StagedKernel(kernel, _name_apart(stages), tuple(outliving))
+    return truths_as_words(staged)
 
 
 def _outliving(groups: Sequence[Group]) -> dict[Tensor, None]:

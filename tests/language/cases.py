@@ -434,6 +434,34 @@ CASES = (
         lambda x, w, v: _many_lets(x + w, v),
     ),
     Case(
+        "lets_of_truths",
+        "kernel f(x: f32[n], ids: u32[n]) -> y: f32[n], z: f32[n], c: u32[] {"
+        " let near[i] = x[i] < 2.0; let far[i] = not near[i] and x[i] > 2.0;"
+        " y[i] = if near[i] or far[i] { x[i] } else { 9.0 };"
+        " z[i] = if near[n - 1 - i] { x[i] } else { -9.0 };"
+        " c = sum[i] u32(near[ids[i]]); }",
+        lambda draw, n: (draw.f32(n), draw.u32(n, high=n - 1)),
+        lambda x, ids: (
+            np.where(x == 2, 9, x),
+            np.where(x[::-1] < 2, x, -9),
+            np.asarray((x[ids] < 2).sum()),
+        ),
+    ),
+    Case(
+        "truths_of_rows",
+        "kernel f(w: f32[m, n], x: f32[n], v: f32[n, k])"
+        " -> y: f32[m, n], s: f32[m, k] {"
+        " let first = x[0] > 0.0; let big[i, j] = w[i, j] > 0.0;"
+        " let many[i] = (sum[j] u32(big[i, j])) > 2;"
+        " y[i, j] = if big[i, j] == (first or many[i]) { w[i, j] } else { 0.5 };"
+        " s[i, q] = sum[j] f32(big[i, j]) * v[j, q]; }",
+        lambda draw, n: (draw.f32(5, n), draw.f32(n), draw.f32(n, 3)),
+        lambda w, x, v: (
+            np.where((w > 0) == ((x[0] > 0) | ((w > 0).sum(1) > 2))[:, None], w, 0.5),
+            (w > 0).astype(np.float32) @ v,
+        ),
+    ),
+    Case(
         "names_that_wgsl_gives_address_spaces",
         "kernel f(workgroup: f32[n], storage: f32[n, n]) -> read_write: f32[n] {"
         " let uniform = sum[i] workgroup[i];"
