@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kerngen.ir.nodes import Binary, Cast, Constant, Expr, Load, Tensor
-from kerngen.ir.stages import Stage, StagedKernel, Step, Write
+from kerngen.ir.stages import StagedKernel, Step, Write
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children
 

@@ -306,7 +306,8 @@ class Body:
 
         def run(at: At) -> Value:
             if left(at) != stops:
-                return right(at)
+                decided: Value = right(at)
+                return decided
             with suppress(numbers.UndecidedError):
                 # What it reads must be there; its value does not matter.
                 right(at)
