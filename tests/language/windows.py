@@ -27,6 +27,13 @@ def _dilated(x: Array) -> Array:
     return dilated
 
 
+def _by_places(x: Array) -> tuple[Array, ...]:
+    i, j = np.indices(x.shape)
+    a, half = 2 * i - j, x.shape[1] // 2
+    total = (a * x).sum(1)
+    return x - a**2, np.full(half, half - 1), np.where(np.arange(5) < 2, total, 0.5)
+
+
 WINDOWS = (
     Case(
         "pools_maxima",
@@ -73,6 +80,16 @@ WINDOWS = (
             np.append(x[1:] > x[:-1], 0),
             np.append(np.ones(min(len(x), 2)), np.minimum(x[:-2] + x[2:], 1)),
         ),
+    ),
+    Case(
+        "takes_ranges_from_reads",
+        "kernel f(x: f32[m, n]) -> y: f32[m, n], s: f32[n / 2], t: f32[m] {"
+        " let a[i, j] = f32(i * 2 - j); let b[u, v] = a[u, v] * a[u, v];"
+        " let low[i] = i < 2; let w[i] = f32(i);"
+        " y[i, j] = x[i, j] - b[i, j]; s[p] = w[p] + w[n / 2 - 1 - p];"
+        " t[i] = if low[i] { sum[j] a[i, j] * x[i, j] } else { 0.5 }; }",
+        lambda draw, n: (draw.f32(5, n + 1),),
+        _by_places,
     ),
     Case(
         "reads_fixed_places",
