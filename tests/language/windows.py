@@ -29,9 +29,11 @@ def _dilated(x: Array) -> Array:
 
 def _by_places(x: Array) -> tuple[Array, ...]:
     i, j = np.indices(x.shape)
-    a, half = 2 * i - j, x.shape[1] // 2
-    total = (a * x).sum(1)
-    return x - a**2, np.full(half, half - 1), np.where(np.arange(5) < 2, total, 0.5)
+    a = 2 * i - j
+    half = int(x.shape[1]) // 2
+    low: Array = np.where(np.arange(5) < 2, (a * x).sum(1), 0.5)
+    ends: Array = np.full(half, half - 1)
+    return x - a**2, ends, low
 
 
 WINDOWS = (

@@ -228,7 +228,8 @@ class Statements:
         """
         dice, world = self.world.dice, self.world
         tensor = world.add("bool", tuple(index.axis for index in indices), "let")
-        binders, subscripts = [], []
+        binders: list[str] = []
+        subscripts: list[str] = []
         for name, axis in ((index.name, index.axis) for index in indices):
             is_far, is_subscript = dice.chance(20), f"[{name}" in truth.text
             known = not is_far and not is_subscript and f", {name}" not in truth.text
