@@ -931,8 +931,6 @@ _LAYERNORM_GRADIENT = Kernel(
                                         Binding("gain"),
                                         Binding("dy"),
                                         Binding("dx", writes=True),
-                                        Binding("g", writes=True),
-                                        Binding("z", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
                                     turns=lambda d: ceil_div(d["n"], 16384)
@@ -952,8 +950,6 @@ _LAYERNORM_GRADIENT = Kernel(
                                         Binding("gain"),
                                         Binding("dy"),
                                         Binding("dx", writes=True),
-                                        Binding("g", writes=True),
-                                        Binding("z", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
                                     turns=lambda d: ceil_div(d["n"], 8192)
@@ -967,7 +963,7 @@ _LAYERNORM_GRADIENT = Kernel(
                     workgroup_bytes=4096,
                     invocations=1024,
                     subgroups=True,
-                    covers=6,
+                    covers=5,
                 ),
                 Schedule(
                     "rows",
@@ -983,8 +979,6 @@ _LAYERNORM_GRADIENT = Kernel(
                                         Binding("gain"),
                                         Binding("dy"),
                                         Binding("dx", writes=True),
-                                        Binding("g", writes=True),
-                                        Binding("z", writes=True),
                                     ),
                                     groups=lambda d: ceil_div(d["m"], 256),
                                     turns=lambda d: ceil_div(d["n"], 1)
@@ -1085,8 +1079,6 @@ _LAYERNORM_GRADIENT = Kernel(
                                         Binding("gain"),
                                         Binding("dy"),
                                         Binding("dx", writes=True),
-                                        Binding("g", writes=True),
-                                        Binding("z", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
                                     turns=lambda d: ceil_div(d["n"], 4096)
@@ -1154,8 +1146,6 @@ _LAYERNORM_GRADIENT = Kernel(
                                         Binding("gain"),
                                         Binding("dy"),
                                         Binding("dx", writes=True),
-                                        Binding("g", writes=True),
-                                        Binding("z", writes=True),
                                     ),
                                     groups=lambda d: d["m"],
                                     turns=lambda d: ceil_div(d["n"], 2048)
@@ -1168,7 +1158,7 @@ _LAYERNORM_GRADIENT = Kernel(
                     ),
                     workgroup_bytes=1024,
                     invocations=256,
-                    covers=6,
+                    covers=5,
                 ),
             ),
         ),
@@ -1488,55 +1478,6 @@ _LAYERNORM_GRADIENT = Kernel(
             ),
         ),
         Stage(
-            "z",
-            schedules=(
-                Schedule(
-                    "map",
-                    variants=(
-                        Variant(
-                            "aligned",
-                            when=lambda d: d["n"] % 4 == 0,
-                            dispatches=(
-                                Dispatch(
-                                    "norm.layernorm_gradient.z.map",
-                                    (
-                                        Binding("x"),
-                                        Binding("gain"),
-                                        Binding("dy"),
-                                        Binding("mean"),
-                                        Binding("scale"),
-                                        Binding("g", writes=True),
-                                        Binding("z", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"] * d["n"], 1024),
-                                ),
-                            ),
-                        ),
-                        Variant(
-                            "edge",
-                            dispatches=(
-                                Dispatch(
-                                    "norm.layernorm_gradient.z.map.edge",
-                                    (
-                                        Binding("x"),
-                                        Binding("gain"),
-                                        Binding("dy"),
-                                        Binding("mean"),
-                                        Binding("scale"),
-                                        Binding("g", writes=True),
-                                        Binding("z", writes=True),
-                                    ),
-                                    groups=lambda d: ceil_div(d["m"] * d["n"], 256),
-                                ),
-                            ),
-                        ),
-                    ),
-                    workgroup_bytes=0,
-                    invocations=256,
-                ),
-            ),
-        ),
-        Stage(
             "dx",
             schedules=(
                 Schedule(
@@ -1549,11 +1490,13 @@ _LAYERNORM_GRADIENT = Kernel(
                                 Dispatch(
                                     "norm.layernorm_gradient.dx.map",
                                     (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("dy"),
                                         Binding("dx", writes=True),
+                                        Binding("mean"),
                                         Binding("scale"),
-                                        Binding("g"),
                                         Binding("shift"),
-                                        Binding("z"),
                                         Binding("tilt"),
                                     ),
                                     groups=lambda d: ceil_div(d["m"] * d["n"], 1024),
@@ -1566,11 +1509,13 @@ _LAYERNORM_GRADIENT = Kernel(
                                 Dispatch(
                                     "norm.layernorm_gradient.dx.map.edge",
                                     (
+                                        Binding("x"),
+                                        Binding("gain"),
+                                        Binding("dy"),
                                         Binding("dx", writes=True),
+                                        Binding("mean"),
                                         Binding("scale"),
-                                        Binding("g"),
                                         Binding("shift"),
-                                        Binding("z"),
                                         Binding("tilt"),
                                     ),
                                     groups=lambda d: ceil_div(d["m"] * d["n"], 256),
@@ -1587,9 +1532,7 @@ _LAYERNORM_GRADIENT = Kernel(
     temporaries=(
         Temporary("mean", f32, ("m",)),
         Temporary("scale", f32, ("m",)),
-        Temporary("g", f32, ("m", "n")),
         Temporary("shift", f32, ("m",)),
-        Temporary("z", f32, ("m", "n")),
         Temporary("tilt", f32, ("m",)),
     ),
 )

@@ -119,26 +119,32 @@ class RangeTooLong(WordedBeside):
     code: ClassVar[str] = "KG0405"
     rule: ClassVar[str] = "The range of an index fits every axis that it subscripts."
     says: ClassVar[str] = (
-        "The index '{index}' runs to {length}, but axis {axis} of '{tensor}' has only "
+        "The index '{index}' runs to {end}, but axis {axis} of '{tensor}' has only "
         "{available}."
     )
     points: ClassVar[str] = "this axis has {available}"
-    beside: ClassVar[str] = "'{index}' runs to {length} because of this"
-    advice: ClassVar[str] = (
-        "Check the order of the subscripts, or subscript with 'min({index}, {last})'."
-    )
+    beside: ClassVar[str] = "'{index}' runs to {end} because of this"
+    advice: ClassVar[str] = "{remedy}"
 
     index: str
-    length: int
+    length: int | str
     axis: int
     tensor: str
     available: int
     declared: Span | None = None
 
     @property
-    def last(self) -> int:
-        """The last element of the axis."""
-        return self.available - 1
+    def end(self) -> str:
+        """The length that the index ranges over."""
+        return str(self.length) if isinstance(self.length, int) else f"'{self.length}'"
+
+    @property
+    def remedy(self) -> str:
+        """What to write instead."""
+        if self.available == 1:
+            return "An axis of length 1 is not broadcast: subscript it with '0'."
+        last = f"min({self.index}, {self.available - 1})"
+        return f"Check the order of the subscripts, or subscript with '{last}'."
 
     @property
     def related(self) -> tuple[Related, ...]:

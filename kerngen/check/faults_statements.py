@@ -214,17 +214,6 @@ class OutputForm(Worded):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class BoolLet(Worded):
-    """A let of a kernel that is true or false."""
-
-    code: ClassVar[str] = "KG0514"
-    rule: ClassVar[str] = "A let of a kernel is a number: it may have to be stored."
-    says: ClassVar[str] = "A 'let' of a kernel is a number, but this is 'bool'."
-    advice: ClassVar[str] = "Write the comparison where it is needed."
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
 class NothingWritten(Worded):
     """A kernel with `mut` tensors alone that writes none of them."""
 

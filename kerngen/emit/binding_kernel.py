@@ -111,8 +111,10 @@ class KernelPrinter:
         offset = ""
         if as_literal(check.offset) != 0:
             offset = f", offset={self._integer(check.offset)}"
+        guarded = ", is_guarded=True" * check.is_guarded
         place, around = self._place(check), self._around(check)
-        return f'RangeCheck("{check.text}", {place}, {terms}, {around}{offset})'
+        text = f'"{check.text}", {place}, {terms}, {around}{offset}{guarded}'
+        return f"RangeCheck({text})"
 
     def _integer(self, expr: Expr) -> str:
         """Return a literal, or a function of the dims."""

@@ -125,7 +125,8 @@ class RangeCheck:
     """A subscript that must stay inside its axis, wherever no `around` is 0.
 
     Its value is `offset` plus the `terms`, by 32-bit arithmetic; `extent` is the axis's
-    length, `text` the subscript's source.
+    length, `text` the subscript's source.  One that `is_guarded` is read under a
+    condition of the kernel's.
     """
 
     text: str
@@ -135,6 +136,7 @@ class RangeCheck:
     terms: tuple[Term, ...]
     around: tuple[str | int, ...]
     offset: int | Callable[[Dims], int] = 0
+    is_guarded: bool = False
 
 
 @final

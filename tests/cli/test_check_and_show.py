@@ -126,8 +126,40 @@ def test_show_explains_the_choice(kerngen: Run) -> None:
     together = "together at least 8 m n bytes, 3 m n + m operations; mean not stored"
     assert f"     {together}\n" in output
     assert "stage y, over i < m, j < n" in output
+    assert "  not fused with mean: it ranges over other axes\n" in output
     assert "  runs with mean; else:\n  1. map" in output
     assert "not map: the stage holds a reduction, 'sum'" in output
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("s[i] = sum[j] a[i, j]; t[i] = 1.0;", ""),
+        ("s[i] = 1.0; t[i] = sum[j] a[i, j];", "it holds a reduction"),
+        (
+            "s[i] = c[i]; t[i] = s[m - 1 - i];",
+            "it reads other elements of 's', which is written there",
+        ),
+        (
+            "s[i] = c[m - 1 - i]; t[i] = 1.0; c[i] = 0.0;",
+            "it writes 'c', of which other elements are read there",
+        ),
+        (
+            "s[i] = c[i] + d[i] + e[i] + f[i] + g[i]; t[i] = h[i] + k[i];",
+            "together they bind more than 8 tensors",
+        ),
+    ],
+)
+def test_show_explains_why_a_kernel_is_cut(kerngen: Run, body: str, why: str) -> None:
+    names = ", ".join(f"{name}: f32[m]" for name in "defghk")
+    edit(
+        SOURCE / "cut.kern",
+        f"kernel cut(a: f32[m, n], mut c: f32[m], {names}) -> s: f32[m], t: f32[m] "
+        f"{{ {body} }}",
+    )
+    stages = json.loads(kerngen("show", "cut", "--json").stdout)["stages"]
+    assert [stage["apart"] for stage in stages] == ["", why][: len(stages)]
+    assert len(stages) == 1 + bool(why)
 
 
 def test_show_as_json(kerngen: Run) -> None:

@@ -326,7 +326,7 @@ class Grammar:
 
     def several_truths(self, place: Place) -> Piece:
         """Conditions that are joined or turned."""
-        sides = self.truth(place), self.truth(place)
+        sides = self.truth(place), self.truth(replace(place, branch=True))
         if self.dice.chance(25):
             return unary("not", sides[0])
         joined = binary(self.dice.pick(("and", "or")), *sides)
