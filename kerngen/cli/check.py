@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
@@ -12,7 +12,14 @@ import click
 
 from kerngen.cli import options
 from kerngen.cli.clashes import clashing_files
-from kerngen.cli.console import MOST_SHOWN, print_diagnostics, progress, reporting, say
+from kerngen.cli.console import (
+    MOST_SHOWN,
+    print_diagnostics,
+    print_warnings,
+    progress,
+    reporting,
+    say,
+)
 from kerngen.cli.paths import PATH
 from kerngen.cli.project import Selection, refuse_stdin_among_files, select_or_read
 from kerngen.cli.python_names import rename_notes, renamed_items
@@ -57,13 +64,15 @@ def check(
     parts = [_Part(select_or_read(src, stdin_filename)) for src in sources or (None,)]
     with reporting(sys.stdout, error_limit):
         found = [*dict.fromkeys(each for part in parts for each in _diagnostics(part))]
+    warnings = () if found else _warnings(parts)
     if as_json:
         from kerngen.source.render import to_json
 
-        click.echo(json.dumps(to_json(found), indent=2))
+        click.echo(json.dumps(to_json([*found, *warnings]), indent=2))
     elif found:
         print_diagnostics(found, sys.stdout, error_limit)
     else:
+        print_warnings(warnings, sys.stdout)
         for line in dict.fromkeys(line for part in parts for line in _hints(part)):
             say(line)
         files = {source.file for part in parts for source in part.selection.files}
@@ -98,6 +107,18 @@ def _diagnostics(part: _Part) -> list[Diagnostic]:
             for tuned in set(part.library.tuned_by(source.name)) - asked:
                 compiler.check(tuned)
     return list(faults) or [*clashing_files(part.library, paths)]
+
+
+def _warnings(parts: Sequence[_Part]) -> tuple[Diagnostic, ...]:
+    """Return the warnings of files that have no faults, each once."""
+    return tuple(
+        dict.fromkeys(
+            warning
+            for part in parts
+            for file in part.selection.files
+            for warning in part.compiler.module(file.name).warnings
+        )
+    )
 
 
 def _hints(part: _Part) -> Iterator[str]:

@@ -143,6 +143,21 @@ def irem(x: ArrayLike, y: ArrayLike) -> Array:
     return np.asarray(remainder).astype(dtype)
 
 
+def floor_div(x: ArrayLike, y: ArrayLike) -> Array:
+    """Divide integers, rounding down; x / 0 is x."""
+    dtype = np.result_type(x, y)
+    wide, by = np.asarray(x, np.int64), np.asarray(y, np.int64)
+    quotient = np.floor_divide(wide, np.where(by == 0, 1, by))
+    return np.asarray(quotient).astype(dtype)
+
+
+def mod(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return the remainder of `floor_div`, signed like y; x mod 0 is 0."""
+    dtype = np.result_type(x, y)
+    wide, by = np.asarray(x, np.int64), np.asarray(y, np.int64)
+    return np.asarray(np.mod(wide, np.where(by == 0, 1, by))).astype(dtype)
+
+
 def shift_left(x: ArrayLike, count: ArrayLike) -> Array:
     """Return `x << count`, the count taken modulo 32."""
     value = np.asarray(x)

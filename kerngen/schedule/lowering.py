@@ -11,11 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
+from kerngen.ir.affine import as_literal
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.evaluate import constant_value
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import (
+    TRUNCATING,
     Binary,
     BuiltinCall,
     Cast,
@@ -37,7 +39,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.operators import is_composite
-from kerngen.ir.types import F16_MAX, Matrix, Scalar, ValueType, Vector
+from kerngen.ir.types import F16_MAX, Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.layout.types import Laid
 from kerngen.schedule import memory
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
@@ -234,6 +236,9 @@ class Lowerer:
     # Calls
 
     def _builtin(self, expr: BuiltinCall) -> Value:
+        if _is_truncating(expr):
+            op, (left, right) = TRUNCATING[expr.builtin], expr.arguments
+            return self._binary(Binary(op, left, right, expr.type))
         if expr.builtin not in GEOMETRY and isinstance(expr.type, Vector):
             return Value(lower_componentwise(self, expr))
         parts = [(self.lower(a), a.type) for a in expr.arguments]
@@ -381,6 +386,13 @@ def _may_be_remainder_of_negatives(expr: Binary) -> bool:
     """Whether this is a `%` that drivers may get wrong."""
     natural = _is_natural(expr.left) and _is_natural(expr.right)
     return expr.op == "%" and expr.type is Scalar.I32 and not natural
+
+
+def _is_truncating(expr: BuiltinCall) -> bool:
+    """Whether a floored division has no negative sides, so that an operator does it."""
+    if expr.builtin not in TRUNCATING or as_literal(expr.arguments[1]) == 0:
+        return False
+    return scalar_of(expr.type) is Scalar.U32 or all(map(_is_natural, expr.arguments))
 
 
 def _is_natural(expr: Expr) -> bool:

@@ -92,6 +92,25 @@ fn remainder{S}(x: {I}, y: {I}) -> {I} {{
 }}
 """
 
+_FLOOR_DIV = """\
+// The quotient rounded down; x for y = 0.
+fn floor_div{S}(x: {I}, y: {I}) -> {I} {{
+    let quotient = x / y;
+    let rest = x - quotient * y;
+    let above = (rest != {I}(0)) & ((rest ^ y) < {I}(0)) & (y != {I}(0));
+    return quotient - select({I}(0), {I}(1), above);
+}}
+"""
+
+_FLOOR_MOD = """\
+// The remainder with the sign of y; 0 for y = 0.
+fn floor_mod{S}(x: {I}, y: {I}) -> {I} {{
+    let rest = x - x / y * y;
+    let differs = (rest != {I}(0)) & ((rest ^ y) < {I}(0));
+    return select(select(rest, rest + y, differs), {I}(0), y == {I}(0));
+}}
+"""
+
 _NEAREST_F16 = """\
 // The nearest value that an f16 holds, by the bits: a conversion to f16 and back is what
 // drivers leave out.  Below 2^-14 the values are multiples of 2^-24.
@@ -128,6 +147,8 @@ HELPERS = {
     "is_finite": _IS_FINITE,
     "power": _POWER,
     "remainder": _REMAINDER,
+    "floor_div": _FLOOR_DIV,
+    "floor_mod": _FLOOR_MOD,
     "nearest_f16": _NEAREST_F16,
 }
 """The text of each helper, by its name.
@@ -139,5 +160,7 @@ HELPER_OF = {
     **{name: name for name in ("erf", "log1p", "expm1", "asinh")},
     **{name: name for name in ("is_nan", "is_finite")},
     "pow": "power",
+    "floor_div": "floor_div",
+    "mod": "floor_mod",
 }
 """The helper of each built-in that needs one."""

@@ -210,12 +210,20 @@ def _spread(
 
 # Integers
 
+
+def _floor_div(a: Array, b: Array) -> Array:
+    quotient = _divide(a, b)
+    return quotient - ((b != 0) & (quotient * b != a) & ((a < 0) != (b < 0)))
+
+
 _WIDE: Final[Mapping[str, Function]] = {
     "abs": np.abs,
     "sign": np.sign,
     "min": np.minimum,
     "max": np.maximum,
     "clamp": _clamp,
+    "floor_div": _floor_div,
+    "mod": lambda a, b: np.where(b == 0, 0, a - _floor_div(a, b) * b),
 }
 _BITS: Final[Mapping[str, Function]] = {
     "countOneBits": ref.count_one_bits,

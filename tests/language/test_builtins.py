@@ -159,3 +159,35 @@ def compare(
         f"at {first[worst]}: got {got[worst]}, wanted {wanted[worst]}, "
         f"off by {error[worst]:.3g}, allowed {bound[worst]:.3g}"
     )
+
+
+EDGES = (-(2**31), -(2**31) + 1, -7, -2, -1, 0, 1, 2, 7, 2**31 - 2, 2**31 - 1)
+"""Integers around 0 and at the limits of i32; all pairs of them are divided."""
+
+
+@pytest.mark.parametrize("width", ["i32", "vec2i", "vec3i"])
+def test_floored_divisions_are_pythons_at_the_limits(
+    ctx: gpu.Context, width: str
+) -> None:
+    text = (
+        f"kernel f(a: {width}[n], b: {width}[n]) -> q: {width}[n], r: {width}[n] {{ "
+        "q[i] = floor_div(a[i], b[i]); r[i] = mod(a[i], b[i]); }"
+    )
+    pairs = [(a, b) for a in EDGES for b in EDGES]
+    lanes = 1 if width == "i32" else int(width[3])
+    a, b = np.array(pairs, np.int32).T.repeat(lanes, 1)
+    wanted = [
+        wrapped([ORACLES[name](x, y) for x, y in pairs], Scalar.I32).repeat(lanes)
+        for name in ("floor_div", "mod")
+    ]
+    shape = (-1,) if lanes == 1 else (-1, lanes)
+    arrays = [side.reshape(shape) for side in (a, b)]
+    with built(text) as (kernel,):
+        element = gpu.i32 if lanes == 1 else getattr(gpu, width)
+        tensors = tuple(ctx.tensor(array, element) for array in arrays)
+        for results in (
+            [y.numpy() for y in kernel.launch(ctx, tensors, (), (None, None))],
+            kernel.reference(*arrays),
+        ):
+            for result, exact in zip(results, wanted, strict=True):
+                np.testing.assert_array_equal(result.ravel(), exact)
