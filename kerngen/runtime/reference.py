@@ -60,12 +60,12 @@ def real(*arrays: ArrayLike) -> Real:
 
 
 def i32(x: ArrayLike) -> Array:
-    """Convert to i32: integers wrap, floats truncate and saturate."""
+    """Convert to i32: integers wrap, floats truncate and saturate; of NaN it is 0."""
     return _integer(x, np.int32, I32_MIN, I32_LARGEST_F32)
 
 
 def u32(x: ArrayLike) -> Array:
-    """Convert to u32: integers wrap, floats truncate and saturate."""
+    """Convert to u32: integers wrap, floats truncate and saturate; of NaN it is 0."""
     return _integer(x, np.uint32, 0, U32_LARGEST_F32)
 
 
@@ -73,7 +73,7 @@ def _integer(x: ArrayLike, dtype: DTypeLike, lowest: int, highest: int) -> Array
     values = np.asarray(x)
     if values.dtype.kind != "f":
         return values.astype(dtype, copy=False)
-    numbers = np.where(np.isnan(values), 0.0, values.astype(np.float64))
+    numbers = np.where(np.isnan(values), 0, values).astype(np.float64)
     return np.asarray(np.clip(numbers, lowest, highest)).astype(dtype)
 
 

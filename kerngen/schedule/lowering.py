@@ -14,6 +14,7 @@ from typing import assert_never, final
 from kerngen.ir.affine import as_literal
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.evaluate import constant_value
+from kerngen.ir.finite import is_finite
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import (
@@ -174,6 +175,10 @@ class Lowerer:
 
     def _cast(self, operand: Expr, type_: ValueType) -> Value:
         value = self.lower(operand)
+        to, source = scalar_of(type_), scalar_of(operand.type)
+        if source is Scalar.F32 and to.is_integer and not is_finite(operand):
+            helper = self.shader.helper(f"to_{to.value}", lanes_of(operand.type, value))
+            return Value(t.call(helper, value.expr), value.wide)
         return Value(t.call(wgsl_type(type_, value.lanes), value.expr), value.wide)
 
     def _halved(self, operand: Expr) -> Value:

@@ -111,6 +111,22 @@ fn floor_mod{S}(x: {I}, y: {I}) -> {I} {{
 }}
 """
 
+_TO_I32 = """\
+// i32(x), but 0 of what is not a number, by the bits: WGSL leaves that open.
+fn to_i32{S}(x: {T}) -> {I} {{
+    let nan = (bitcast<{U}>(x) & {U}(0x7fffffffu)) > {U}(0x7f800000u);
+    return select({I}(x), {I}(0), nan);
+}}
+"""
+
+_TO_U32 = """\
+// u32(x), but 0 of what is not a number, by the bits: WGSL leaves that open.
+fn to_u32{S}(x: {T}) -> {U} {{
+    let nan = (bitcast<{U}>(x) & {U}(0x7fffffffu)) > {U}(0x7f800000u);
+    return select({U}(x), {U}(0), nan);
+}}
+"""
+
 _NEAREST_F16 = """\
 // The nearest value that an f16 holds, by the bits: a conversion to f16 and back is what
 // drivers leave out.  Below 2^-14 the values are multiples of 2^-24.
@@ -150,10 +166,13 @@ HELPERS = {
     "floor_div": _FLOOR_DIV,
     "floor_mod": _FLOOR_MOD,
     "nearest_f16": _NEAREST_F16,
+    "to_i32": _TO_I32,
+    "to_u32": _TO_U32,
 }
 """The text of each helper, by its name.
 
-`remainder` is for `%`, and `nearest_f16` for what is written to an f16 and read again.
+`remainder` is for `%`, `nearest_f16` for what is written to an f16 and read again, and
+`to_i32` and `to_u32` convert floats that may be NaN.
 """
 
 HELPER_OF = {

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from kerngen.compiler import Compiler
+from kerngen.ir.types import Scalar
 from kerngen.runtime.ranges import derive
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
@@ -22,6 +23,7 @@ from kerngen.syntax.parser import parse
 from kerngen.verify import number
 from kerngen.verify.contents import flat
 from kerngen.verify.evaluate import Contents
+from kerngen.verify.functions import convert
 from kerngen.verify.meaning import Call, Subject
 from tests.programs.interpreter import Interpreter
 from tests.programs.memory import Fixed, Memory, Record, at_path, filled, numbers_in
@@ -148,3 +150,11 @@ def test_a_quotient_may_come_by_the_reciprocal() -> None:
         good = np.abs(given - bound.value) <= bound.error
     assert (good | np.isinf(bound.error)).all()
     assert np.isfinite(bound.error).mean() > 0.7
+
+
+def test_casts_of_arguments_that_are_not_finite_are_known() -> None:
+    found = convert(number.real([np.nan, np.inf, -np.inf]), Scalar.F32, Scalar.I32)
+    assert found.value.tolist() == [0, 2**31 - 128, -(2**31)]
+    assert not found.unsure.any()
+    overflown = number.multiply(number.real(3e38), number.real(3e38))
+    assert convert(overflown, Scalar.F32, Scalar.I32).unsure.all()
