@@ -11,6 +11,7 @@ from typing import assert_never
 
 from kerngen.check.environment import Environment
 from kerngen.check.faults_types import ConditionType, DivisionByZero, OperandType
+from kerngen.check.infinity import INFINITY, is_infinity
 from kerngen.check.literals import literal
 from kerngen.check.remedies import conversion
 from kerngen.check.scope import Scope, Symbol, one_line
@@ -69,6 +70,8 @@ class FreeMixing(ABC):
                 return self._number(node.span, value)
             case ast.Boolean(value=value):
                 return Constant(value, Scalar.BOOL)
+            case ast.Name() if is_infinity(self.env, self.scope, node):
+                return INFINITY
             case ast.Name():
                 return self.check_name(node)
             case ast.Call():

@@ -259,7 +259,7 @@ _OF_ONE: Mapping[str, Callable[[float], float]] = {
     "log1p": math.log1p,
     "expm1": math.expm1,
     "is_nan": lambda _: False,
-    "is_finite": lambda _: True,
+    "is_finite": math.isfinite,
 }
 
 _OF_TWO: Mapping[str, Callable[[float, float], float]] = {

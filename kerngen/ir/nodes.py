@@ -87,7 +87,10 @@ class Index:
 @final
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal value.  Floats are finite in f32 and kept as written, in double."""
+    """A literal value, or `inf`.
+
+    Floats are finite in f32 and kept as written, in double, or infinite; never NaN.
+    """
 
     value: float | int | bool
     type: Scalar

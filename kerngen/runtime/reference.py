@@ -18,8 +18,6 @@ from kerngen.runtime.hostmath import I32_LARGEST_F32, I32_MIN, U32_LARGEST_F32
 
 Array: TypeAlias = NDArray[Any]
 
-HIGHEST_F32 = float(np.finfo(np.float32).max)
-LOWEST_F32 = -HIGHEST_F32
 HIGHEST_I32 = 2**31 - 1
 LOWEST_I32 = -(2**31)
 HIGHEST_U32 = 2**32 - 1

@@ -7,6 +7,7 @@ differs between the four; a narrow value is splat only where WGSL asks for it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import assert_never, final
@@ -54,7 +55,7 @@ from kerngen.schedule.composites import (
     lower_operation,
     lower_part,
 )
-from kerngen.schedule.identities import accumulate, identity
+from kerngen.schedule.identities import accumulate, identity, infinity
 from kerngen.schedule.loads import lower_load
 from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import declarations as wgsl
@@ -92,8 +93,10 @@ class Lowerer:
         """Return the value of an expression."""
         match expr:
             case Constant(value, type_):
-                return Value(literal(value, type_))
+                return Value(self._literal(value, type_))
             case ConstRef(name, value, type_):
+                if not math.isfinite(value):
+                    return Value(self._literal(value, type_))
                 return Value(self.shader.const(name, type_, literal(value, type_)))
             case IndexValue(index):
                 return self._index(index)
@@ -170,6 +173,11 @@ class Lowerer:
         first = t.call("vec4i", t.call("i32", at))
         steps = tuple(map(t.Literal, "0123"))
         return Value(t.Binary("+", first, t.Call("vec4i", steps)), wide=True)
+
+    def _literal(self, value: float | bool, type_: Scalar) -> t.Expr:
+        if math.isfinite(value):
+            return literal(value, type_)
+        return infinity(self.shader, negative=value < 0)
 
     # Operators
 
@@ -349,7 +357,9 @@ class Lowerer:
         wide = term.wide
         inner.block.append(accumulate(expr.kind, total, term.expr))
         lanes = LANES if wide else 1
-        self.block.append(t.Var(name, identity(expr.kind, expr.type, lanes)))
+        self.block.append(
+            t.Var(name, identity(self.shader, expr.kind, expr.type, lanes))
+        )
         self.block.extend(self.serial_loops(expr.indices, inner.block))
         return Value(total, wide)
 
@@ -373,7 +383,7 @@ class Lowerer:
 
 
 def literal(value: float | bool, type_: Scalar) -> t.Expr:
-    """Return a literal of a type."""
+    """Return a literal of a type; of a float that is finite."""
     match type_:
         case Scalar.F32:
             return t.Literal(repr(float(value)))

@@ -84,6 +84,15 @@ fn is_finite{S}(x: {T}) -> {B} {{
 }}
 """
 
+_INFINITY = """\
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity{S}() -> {T} {{
+    var bits = {U}(0x7f800000u);
+    return bitcast<{T}>(bits);
+}}
+"""
+
 _REMAINDER = """\
 // x % y with the sign of x, and 0 for y = 0; drivers get `%` of negative numbers wrong,
 // as Vulkan's OpSRem lets them.
@@ -162,6 +171,7 @@ HELPERS = {
     "is_nan": _IS_NAN,
     "is_finite": _IS_FINITE,
     "power": _POWER,
+    "infinity": _INFINITY,
     "remainder": _REMAINDER,
     "floor_div": _FLOOR_DIV,
     "floor_mod": _FLOOR_MOD,
@@ -171,7 +181,7 @@ HELPERS = {
 }
 """The text of each helper, by its name.
 
-`remainder` is for `%`, `nearest_f16` for what is written to an f16 and read again, and
+`infinity` is for `inf` and reductions of nothing, `remainder` for `%`, `nearest_f16` for what is written to an f16 and read again, and
 `to_i32` and `to_u32` convert floats that may be NaN.
 """
 

@@ -21,7 +21,7 @@ from .oracles_layout import LAYOUT
 from .oracles_numbers import NUMBERS
 from .oracles_optim import OPTIMIZERS
 
-LOWEST, HIGHEST = -float(np.finfo(np.float32).max), float(np.finfo(np.float32).max)
+LOWEST, HIGHEST = -np.inf, np.inf
 
 ERF: Any = np.frompyfunc(math.erf, 1, 1)
 """The error function, a ufunc; NumPy has none, the standard library has."""
