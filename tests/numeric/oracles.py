@@ -175,13 +175,13 @@ def total(x: Array) -> Array:
 
 
 def largest(x: Array) -> Array:
-    """The maximum; the lowest float32 of nothing."""
+    """The maximum; minus infinity of nothing."""
     y: Array = x.max(-1, initial=LOWEST)
     return y
 
 
 def smallest(x: Array) -> Array:
-    """The minimum; the highest float32 of nothing."""
+    """The minimum; infinity of nothing."""
     y: Array = x.min(-1, initial=HIGHEST)
     return y
 
