@@ -414,6 +414,7 @@ VALUES = {
     "null": "a number",
     "nan": "a number; 'is_nan(x)' tests for it",
     "NaN": "a number; 'is_nan(x)' tests for it",
+    "inf": "'inf'",
     "Infinity": "'inf'",
     "INFINITY": "'inf'",
     "FLT_MAX": "'3.4028234e38'",

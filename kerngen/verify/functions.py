@@ -213,7 +213,8 @@ def _spread(
 
 def _floor_div(a: Array, b: Array) -> Array:
     quotient = _divide(a, b)
-    return quotient - ((b != 0) & (quotient * b != a) & ((a < 0) != (b < 0)))
+    above = (b != 0) & (quotient * b != a) & ((a < 0) != (b < 0))
+    return np.asarray(quotient - above)
 
 
 _WIDE: Final[Mapping[str, Function]] = {

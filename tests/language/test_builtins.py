@@ -177,9 +177,10 @@ def test_floored_divisions_are_pythons_at_the_limits(
     pairs = [(a, b) for a in EDGES for b in EDGES]
     lanes = 1 if width == "i32" else int(width[3])
     a, b = np.array(pairs, np.int32).T.repeat(lanes, 1)
+    oracles: list[Any] = [ORACLES["floor_div"], ORACLES["mod"]]
     wanted = [
-        wrapped([ORACLES[name](x, y) for x, y in pairs], Scalar.I32).repeat(lanes)
-        for name in ("floor_div", "mod")
+        wrapped([oracle(x, y) for x, y in pairs], Scalar.I32).repeat(lanes)
+        for oracle in oracles
     ]
     shape = (-1,) if lanes == 1 else (-1, lanes)
     arrays = [side.reshape(shape) for side in (a, b)]

@@ -8,6 +8,7 @@ import pytest
 import kerngen
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
+from kerngen.runtime.backend import Kind
 from kerngen.source.diagnostic import CompileError
 
 TEXT = """
@@ -26,7 +27,7 @@ schedule halves when mod(n, 2) == 0 and floor_div(-n, 4) < 0 { generic }
 
 @pytest.mark.parametrize("adapter", ["software", "reference"])
 @pytest.mark.parametrize("shape", [(1, 1), (4, 3), (3, 8)])
-def test_rows_are_rolled_as_by_numpy(adapter: str, shape: tuple[int, int]) -> None:
+def test_rows_are_rolled_as_by_numpy(adapter: Kind, shape: tuple[int, int]) -> None:
     module = kerngen.compile(TEXT)
     x = np.arange(shape[0] * shape[1], dtype=np.float32).reshape(shape)
     with gpu.open(adapter=adapter) as ctx:
@@ -38,7 +39,7 @@ def test_rows_are_rolled_as_by_numpy(adapter: str, shape: tuple[int, int]) -> No
 
 @pytest.mark.parametrize("adapter", ["software", "reference"])
 @pytest.mark.parametrize("k", [-7, -1, 0, 5])
-def test_lengths_and_fixed_subscripts_are_pythons(adapter: str, k: int) -> None:
+def test_lengths_and_fixed_subscripts_are_pythons(adapter: Kind, k: int) -> None:
     module = kerngen.compile(TEXT)
     with gpu.open(adapter=adapter) as ctx:
         for n in (2, 3, 8):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 import kerngen
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
+from kerngen.runtime.backend import Kind
 from kerngen.source.diagnostic import CompileError
 from tests.numeric.generated import built
 
@@ -93,7 +94,7 @@ kernel causal(x: f32[n, n], cap: f32 = inf) -> y: f32[n, n], top: f32[n], far: v
 
 @pytest.mark.parametrize("adapter", ["software", "reference"])
 @pytest.mark.parametrize("cap", [None, 0.5])
-def test_infinity_may_be_written(adapter: str, cap: float | None) -> None:
+def test_infinity_may_be_written(adapter: Kind, cap: float | None) -> None:
     module = kerngen.compile(WRITTEN)
     x = np.random.default_rng(3).standard_normal((9, 9)).astype(np.float32)
     lower = np.where(np.tri(9, dtype=bool), x, -np.inf)
