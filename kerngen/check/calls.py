@@ -269,6 +269,8 @@ def _defined(ex: Expressions, node: ast.Call, call: BuiltinCall) -> bool:
         case "clamp", [_, low, high] if None not in (low, high):
             if low is not None and high is not None and low > high:
                 reason = f"the lower bound {low} is above the upper bound {high}"
+        case "mod" | "floor_div", [_, 0]:
+            reason = "it divides by 0"
         case "smoothstep", [low, high, _] if low is not None and low == high:
             reason = "both edges are the same"
         case "ldexp", [_, exponent] if exponent is not None and exponent > 128:

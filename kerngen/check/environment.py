@@ -102,7 +102,7 @@ class Environment:
     names.  `later` holds the names that a statement further down defines, `indices`
     every index seen so far, `reported` the unknown names that need no second report,
     `structs` those in sight, `parts` what is written of outputs, `kinds` those
-    of literals, and `copied` is of the whole file.
+    of literals; `copied` and `warnings` are of the whole file.
     """
 
     faults: Faults
@@ -123,6 +123,7 @@ class Environment:
     parts: dict[str, Parts] = field(default_factory=dict[str, Parts])
     kinds: Kinds = field(default_factory=Kinds)
     copied: Copied = field(default_factory=Copied)
+    warnings: Faults = field(default_factory=Faults)
 
     def unwritten(
         self,

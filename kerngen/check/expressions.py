@@ -12,6 +12,7 @@ from kerngen.check import faults_types
 from kerngen.check.calls import check_call
 from kerngen.check.composites import check_composite
 from kerngen.check.environment import Environment
+from kerngen.check.infinity import INFINITY, is_infinity
 from kerngen.check.leaves import (
     check_element,
     check_name,
@@ -78,6 +79,8 @@ class Expressions:
                 return literal(self.env.faults, node.span, value, want)
             case ast.Boolean(value=value):
                 return Constant(value, Scalar.BOOL)
+            case ast.Name() if is_infinity(self.env, self.scope, node):
+                return INFINITY
             case ast.Name():
                 return check_name(self, node)
             case ast.Call():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, Final, Literal, final
 
 from kerngen.source.diagnostic import Related
 from kerngen.source.text import Span
@@ -340,3 +340,33 @@ class SubscriptOutside(Worded):
     tensor: str
     length: str
     remedy: str
+
+
+FLOORED: Final = {"/": "floor_div", "%": "mod"}
+"""The built-in that rounds down where an operator rounds toward 0."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NegativeDividend(Worded):
+    """A quotient or remainder in a subscript, of an integer that can be negative."""
+
+    code: ClassVar[str] = "KG0417"
+    rule: ClassVar[str] = (
+        "What a subscript divides by '/' or '%' is not negative anywhere."
+    )
+    severity: ClassVar[Literal["error", "warning"]] = "warning"
+    says: ClassVar[str] = (
+        "'{operator}' rounds toward 0, and what it divides can be negative."
+    )
+    points: ClassVar[str] = "of -1 and 3, '/' is 0 and '%' is -1"
+    advice: ClassVar[str] = "'{function}({left}, {right})' rounds down, as Python does."
+
+    operator: Literal["/", "%"]
+    left: str
+    right: str
+
+    @property
+    def function(self) -> str:
+        """The built-in that rounds down."""
+        return FLOORED[self.operator]

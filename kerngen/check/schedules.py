@@ -11,6 +11,7 @@ from kerngen.check.free_mixing import FreeMixing
 from kerngen.check.scope import FaultySymbol, Scope, Symbol, ValueSymbol, one_line
 from kerngen.check.unknown import report_unknown
 from kerngen.ir.nodes import (
+    TRUNCATING,
     Constant,
     ConstRef,
     DimValue,
@@ -232,6 +233,8 @@ class GuardExpressions(FreeMixing):
         return None
 
     def check_call(self, node: ast.Call) -> Expr | None:
-        """Refuse it."""
+        """Return a floored division; refuse all else."""
+        if node.function.name in TRUNCATING and len(node.arguments) == 2:
+            return self.floored(node)
         self.refuse(node.span, f"the function '{node.function.name}'")
         return None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from kerngen.check import faults_indices
 from kerngen.check.axes import check_axes
 from kerngen.check.environment import Environment
+from kerngen.check.negatives import warn_of_negatives
 from kerngen.check.outside import leaves
 from kerngen.check.remedies import conversion
 from kerngen.check.scope import (
@@ -198,6 +199,8 @@ def _check_subscript(
             )
         )
         return None
+    if not ex.in_branch:
+        warn_of_negatives(ex.env, node, value)
     form = affine_form(value)
     if form is None:
         return Clamped(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, final
@@ -13,7 +13,14 @@ import click
 
 from kerngen.cli import options
 from kerngen.cli.clashes import clashing_files
-from kerngen.cli.console import MOST_SHOWN, print_diagnostics, progress, reporting, say
+from kerngen.cli.console import (
+    MOST_SHOWN,
+    print_diagnostics,
+    print_warnings,
+    progress,
+    reporting,
+    say,
+)
 from kerngen.cli.paths import PATH
 from kerngen.cli.project import Selection, refuse_stdin_among_files, select_or_read
 from kerngen.cli.python_names import rename_notes, renamed_items
@@ -58,15 +65,17 @@ def check(
     parts = [_Part(select_or_read(src, stdin_filename)) for src in sources or (None,)]
     with reporting(sys.stdout, error_limit):
         found = [*dict.fromkeys(each for part in parts for each in _diagnostics(part))]
+    warnings = () if found else _warnings(parts)
     hints = () if found else dict.fromkeys(h for part in parts for h in _hints(part))
     if as_json:
         from kerngen.source.render import hint_to_json, to_json
 
         told = [hint_to_json(hint.text, hint.path, hint.span) for hint in hints]
-        click.echo(json.dumps([*to_json(found), *told], indent=2))
+        click.echo(json.dumps([*to_json([*found, *warnings]), *told], indent=2))
     elif found:
         print_diagnostics(found, sys.stdout, error_limit)
     else:
+        print_warnings(warnings, sys.stdout)
         for hint in hints:
             say(f"hint: {hint.text}{_at(hint.span)}")
         files = {source.file for part in parts for source in part.selection.files}
@@ -111,6 +120,18 @@ class _Hint:
     text: str
     path: str
     span: Span | None = None
+
+
+def _warnings(parts: Sequence[_Part]) -> tuple[Diagnostic, ...]:
+    """Return the warnings of files that have no faults, each once."""
+    return tuple(
+        dict.fromkeys(
+            warning
+            for part in parts
+            for file in part.selection.files
+            for warning in part.compiler.module(file.name).warnings
+        )
+    )
 
 
 def _hints(part: _Part) -> Iterator[_Hint]:

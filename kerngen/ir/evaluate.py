@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from kerngen.ir.nodes import (
+    TRUNCATING,
     Binary,
     BuiltinCall,
     Cast,
@@ -135,6 +136,12 @@ def integer_op(op: str, left: int, right: int) -> int:
     return _INTEGER_OPS[op](left, right)
 
 
+def _floored(name: str, left: int, right: int) -> int:
+    if right == 0:
+        return left if name == "floor_div" else 0
+    return left // right if name == "floor_div" else left % right
+
+
 def _divide(op: str, left: int, right: int) -> int:
     if right == 0:
         return left if op == "/" else 0
@@ -191,6 +198,8 @@ def _apply(name: str, values: list[Value], given: Scalar) -> float:
             return _BITS_OF_ONE[name](given, int(x))
         case [x]:
             return _OF_ONE[name](x)
+        case [x, y] if name in TRUNCATING:
+            return _floored(name, int(x), int(y))
         case [x, y]:
             return _OF_TWO[name](x, y)
         case [x, y, z] if name == "extractBits":
@@ -250,7 +259,7 @@ _OF_ONE: Mapping[str, Callable[[float], float]] = {
     "log1p": math.log1p,
     "expm1": math.expm1,
     "is_nan": lambda _: False,
-    "is_finite": lambda _: True,
+    "is_finite": math.isfinite,
 }
 
 _OF_TWO: Mapping[str, Callable[[float, float], float]] = {

@@ -26,7 +26,8 @@ _Line: TypeAlias = tuple[tuple[str, str], ...]
 
 _FIRST_ARROW = "-->"
 
-_ERROR, _STRONG, _FRAME, _NEARBY = "bold red", "bold", "blue", "cyan"
+_STRONG, _FRAME, _NEARBY = "bold", "blue", "cyan"
+_STYLES = {"error": "bold red", "warning": "bold yellow"}
 
 
 @final
@@ -87,7 +88,7 @@ def _block(diagnostic: Diagnostic, columns: int) -> Iterator[_Line]:
     edge = ((f"{gutter} |", _FRAME),)
 
     yield (
-        (f"error[{diagnostic.code}]", _ERROR),
+        (f"{diagnostic.severity}[{diagnostic.code}]", _STYLES[diagnostic.severity]),
         (f": {clean(diagnostic.headline)}", _STRONG),
     )
     for arrow, source in zip(_arrows(), _sources(marks), strict=False):
@@ -114,7 +115,8 @@ def _marks(diagnostic: Diagnostic) -> list[_Mark]:
     related = (
         _Mark(other.span, other.label, "-", _NEARBY) for other in diagnostic.related
     )
-    return [_Mark(diagnostic.span, diagnostic.label, "^", _ERROR), *related]
+    style = _STYLES[diagnostic.severity]
+    return [_Mark(diagnostic.span, diagnostic.label, "^", style), *related]
 
 
 def _arrows() -> Iterator[str]:
@@ -206,7 +208,7 @@ def to_json(diagnostics: Iterable[Diagnostic]) -> list[dict[str, object]]:
     """Return diagnostics as objects that `json.dumps` takes; positions are 1-based."""
     return [
         {
-            "severity": "error",
+            "severity": diagnostic.severity,
             "code": diagnostic.code,
             "headline": diagnostic.headline,
             **_place(diagnostic.span),

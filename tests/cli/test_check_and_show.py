@@ -255,6 +255,19 @@ def test_check_tells_where_two_files_schedule_the_same_calls(kerngen: Run) -> No
     )
 
 
+def test_warnings_are_shown_and_fail_nothing(kerngen: Run) -> None:
+    edit(SOURCE / "a.kern", "kernel f(x: f32[n]) -> y: f32[n] { y[i] = x[-i % n]; }\n")
+    said = "warning[KG0417]: '%' rounds toward 0, and what it divides can be negative."
+    assert f"{said}\n --> dsl/a.kern:1:45\n" in kerngen("check").stdout
+    (listed,) = json.loads(kerngen("check", "--json").stdout)
+    assert (listed["severity"], listed["code"]) == ("warning", "KG0417")
+    for jobs in ("1", "2"):
+        edit(SOURCE / "a.kern", (SOURCE / "a.kern").read_text() + "\n")
+        assert (
+            f"{said}\n --> dsl/a.kern:1:45\n" in kerngen("build", "--jobs", jobs).stderr
+        )
+
+
 def test_show_of_an_unknown_kernel_suggests_one(kerngen: Run) -> None:
     output = kerngen("show", "scael", code=1).output
     assert "There is no kernel 'scael'. Did you mean 'scale'?" in output

@@ -266,6 +266,8 @@ class Grammar:
         """A quotient or remainder of integers, by 0 too."""
         left = self.of(type_, place.inner)
         right = self.of(type_, replace(place.inner, typed=True, depth=0))
+        if self.dice.chance(15):
+            return call(self.dice.pick(("floor_div", "mod")), [left, right])
         return binary(self.dice.pick("/%"), left, right)
 
     def bits(self, type_: Type, place: Place) -> Piece:

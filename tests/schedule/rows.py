@@ -15,7 +15,7 @@ from kerngen.runtime.kernel import Kernel
 Array: TypeAlias = NDArray[Any]
 
 WIDE = "rows_lanes1024_subgroups1"
-LOWEST = -3.4028234663852886e38
+LOWEST = -np.inf
 
 
 @final

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
+from kerngen.runtime.counters import Counters
 from kerngen.runtime.kernel import AdapterInfo, Kernel
+from kerngen.runtime.shaders import SUBGROUPS, ShaderKey, Shaders
 from kerngen.source.diagnostic import CompileError
 from tests.compile import built
 
@@ -80,6 +83,22 @@ def test_vectors_are_joined_by_subgroups(ctx: gpu.Context) -> None:
         x = np.arange(3 * 1000, dtype=np.float32).reshape(1000, 3) % 11
         (s,) = kernel.launch(ctx, (ctx.tensor(x, gpu.vec3f),), (), (None,))
         np.testing.assert_array_equal(s.numpy(), x.sum(0))
+
+
+def test_shaders_with_subgroups_enable_them() -> None:
+    text = JOINED.replace("x: f32", "x: f16")
+    with built(f"{text}\nschedule f {{ rows subgroups(1) }}") as (kernel,):
+        for shader in shaders(kernel).values():
+            lines = shader.splitlines()
+            assert ("enable f16;" in lines) == ("f16" in shader)
+            assert (SUBGROUPS in lines) == ("subgroup_size" in shader)
+
+
+def test_a_naga_that_accepts_the_line_is_given_it() -> None:
+    device = Mock()
+    text = f"// A shader.\n{SUBGROUPS}\n"
+    Shaders(device, Counters()).compile(ShaderKey(text, 0, ()), "f")
+    device.create_shader_module.assert_called_with(label="f", code=text)
 
 
 def test_the_same_bits_each_time(ctx: gpu.Context) -> None:
