@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Tensor4, check_abi, f32, hostmath, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
@@ -59,7 +60,7 @@ __all__ = [
     "rotary_reference",
 ]
 
-ABI = 2
+ABI = 3
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -122,6 +123,7 @@ def _attention_hosts(
     return (b, h, s, d, t, e, scale)
 
 
+@kernel_function
 def attention_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any]
 ) -> NDArray[Any]:
@@ -137,7 +139,7 @@ def attention_reference(
         # let score[n, g, i, j] = scale * sum[p] q[n, g, i, p] * k[n, g, j, p];
         score = scale * np.einsum("ngip,ngjp->ngij", q, k, optimize=True)
         # let top[n, g, i] = max[j] score[n, g, i, j];
-        top = np.max(score, axis=3, initial=ref.LOWEST_F32)
+        top = np.max(score, axis=3, initial=-np.inf)
         # let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
         total = np.sum(np.exp(score - top[:, :, :, None]), axis=3)
         # let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -1080,6 +1082,7 @@ _ATTENTION = Kernel(
 )
 
 
+@kernel_function
 def attention(
     q: Tensor4[f32],
     k: Tensor4[f32],
@@ -1180,6 +1183,7 @@ def _causal_attention_hosts(
     return (b, h, s, d, t, e, scale)
 
 
+@kernel_function
 def causal_attention_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any]
 ) -> NDArray[Any]:
@@ -1202,7 +1206,7 @@ def causal_attention_reference(
         i = ref.index(s)
         score = np.where(j <= i[:, None] + (ref.i32(t) - s), scale * product, LOWEST)
         # let top[n, g, i] = max[j] score[n, g, i, j];
-        top = np.max(score, axis=3, initial=ref.LOWEST_F32)
+        top = np.max(score, axis=3, initial=-np.inf)
         # let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
         total = np.sum(np.exp(score - top[:, :, :, None]), axis=3)
         # let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -2190,6 +2194,7 @@ _CAUSAL_ATTENTION = Kernel(
 )
 
 
+@kernel_function
 def causal_attention(
     q: Tensor4[f32],
     k: Tensor4[f32],
@@ -2298,6 +2303,7 @@ def _grouped_query_attention_hosts(
     return (b, h, s, d, r, t, e, scale)
 
 
+@kernel_function
 def grouped_query_attention_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any]
 ) -> NDArray[Any]:
@@ -2330,7 +2336,7 @@ def grouped_query_attention_reference(
         i = ref.index(s)
         score = np.where(j <= i[:, None] + (ref.i32(t) - s), scale * product, LOWEST)
         # let top[n, g, i] = max[j] score[n, g, i, j];
-        top = np.max(score, axis=3, initial=ref.LOWEST_F32)
+        top = np.max(score, axis=3, initial=-np.inf)
         # let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
         total = np.sum(np.exp(score - top[:, :, :, None]), axis=3)
         # let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -3331,6 +3337,7 @@ _GROUPED_QUERY_ATTENTION = Kernel(
 )
 
 
+@kernel_function
 def grouped_query_attention(
     q: Tensor4[f32],
     k: Tensor4[f32],
@@ -3445,6 +3452,7 @@ def _attention_gradient_hosts(
     return (b, h, s, d, t, e, scale)
 
 
+@kernel_function
 def attention_gradient_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any], dy: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -3463,7 +3471,7 @@ def attention_gradient_reference(
         # let dweight[n, g, i, j] = sum[c] dy[n, g, i, c] * v[n, g, j, c];
         dweight = np.einsum("ngic,ngjc->ngij", dy, v, optimize=True)
         # let top[n, g, i] = max[j] score[n, g, i, j];
-        top = np.max(score, axis=3, initial=ref.LOWEST_F32)
+        top = np.max(score, axis=3, initial=-np.inf)
         # let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
         total = np.sum(np.exp(score - top[:, :, :, None]), axis=3)
         # let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -5237,6 +5245,7 @@ _ATTENTION_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def attention_gradient(
     q: Tensor4[f32],
     k: Tensor4[f32],
@@ -5361,6 +5370,7 @@ def _causal_attention_gradient_hosts(
     return (b, h, s, d, t, e, scale)
 
 
+@kernel_function
 def causal_attention_gradient_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any], dy: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -5386,7 +5396,7 @@ def causal_attention_gradient_reference(
         i = ref.index(s)
         score = np.where(j <= i[:, None] + (ref.i32(t) - s), scale * product, LOWEST)
         # let top[n, g, i] = max[j] score[n, g, i, j];
-        top = np.max(score, axis=3, initial=ref.LOWEST_F32)
+        top = np.max(score, axis=3, initial=-np.inf)
         # let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
         total = np.sum(np.exp(score - top[:, :, :, None]), axis=3)
         # let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -7160,6 +7170,7 @@ _CAUSAL_ATTENTION_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def causal_attention_gradient(
     q: Tensor4[f32],
     k: Tensor4[f32],
@@ -7271,6 +7282,7 @@ def _rotary_hosts(b: int, h: int, s: int, d: int, r: int) -> tuple[float, ...]:
     return (b, h, s, d, r)
 
 
+@kernel_function
 def rotary_reference(
     x: NDArray[Any], cosine: NDArray[Any], sine: NDArray[Any]
 ) -> NDArray[Any]:
@@ -7372,6 +7384,7 @@ _ROTARY = Kernel(
 )
 
 
+@kernel_function
 def rotary(
     x: Tensor4[f32],
     cosine: Matrix[f32],
@@ -7467,6 +7480,7 @@ def _rotary_interleaved_hosts(
     return (b, h, s, d, r)
 
 
+@kernel_function
 def rotary_interleaved_reference(
     x: NDArray[Any], cosine: NDArray[Any], sine: NDArray[Any]
 ) -> NDArray[Any]:
@@ -7568,6 +7582,7 @@ _ROTARY_INTERLEAVED = Kernel(
 )
 
 
+@kernel_function
 def rotary_interleaved(
     x: Tensor4[f32],
     cosine: Matrix[f32],

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Vector, check_abi, f32, i32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
@@ -47,7 +48,7 @@ __all__ = [
     "u32_to_i32_reference",
 ]
 
-ABI = 2
+ABI = 3
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -85,6 +86,7 @@ def _f32_to_i32_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def f32_to_i32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `f32_to_i32`, in float64 where its arrays are."""
     _F32_TO_I32.check((x,))
@@ -147,6 +149,7 @@ _F32_TO_I32 = Kernel(
 )
 
 
+@kernel_function
 def f32_to_i32(
     x: Vector[f32], *, out: Vector[i32] | None = None, ctx: Context | None = None
 ) -> Vector[i32]:
@@ -211,6 +214,7 @@ def _f32_to_u32_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def f32_to_u32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `f32_to_u32`, in float64 where its arrays are."""
     _F32_TO_U32.check((x,))
@@ -273,6 +277,7 @@ _F32_TO_U32 = Kernel(
 )
 
 
+@kernel_function
 def f32_to_u32(
     x: Vector[f32], *, out: Vector[u32] | None = None, ctx: Context | None = None
 ) -> Vector[u32]:
@@ -338,6 +343,7 @@ def _i32_to_f32_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def i32_to_f32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `i32_to_f32`, in float64 where its arrays are."""
     _I32_TO_F32.check((x,))
@@ -400,6 +406,7 @@ _I32_TO_F32 = Kernel(
 )
 
 
+@kernel_function
 def i32_to_f32(
     x: Vector[i32], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:
@@ -462,6 +469,7 @@ def _u32_to_f32_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def u32_to_f32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `u32_to_f32`, in float64 where its arrays are."""
     _U32_TO_F32.check((x,))
@@ -524,6 +532,7 @@ _U32_TO_F32 = Kernel(
 )
 
 
+@kernel_function
 def u32_to_f32(
     x: Vector[u32], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:
@@ -586,6 +595,7 @@ def _i32_to_u32_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def i32_to_u32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `i32_to_u32`, in float64 where its arrays are."""
     _I32_TO_U32.check((x,))
@@ -647,6 +657,7 @@ _I32_TO_U32 = Kernel(
 )
 
 
+@kernel_function
 def i32_to_u32(
     x: Vector[i32], *, out: Vector[u32] | None = None, ctx: Context | None = None
 ) -> Vector[u32]:
@@ -709,6 +720,7 @@ def _u32_to_i32_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def u32_to_i32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `u32_to_i32`, in float64 where its arrays are."""
     _U32_TO_I32.check((x,))
@@ -770,6 +782,7 @@ _U32_TO_I32 = Kernel(
 )
 
 
+@kernel_function
 def u32_to_i32(
     x: Vector[u32], *, out: Vector[i32] | None = None, ctx: Context | None = None
 ) -> Vector[i32]:

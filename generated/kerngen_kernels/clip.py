@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Scalar, Vector, check_abi, f32, hostmath, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
@@ -44,7 +45,7 @@ __all__ = [
     "note_nonfinite_reference",
 ]
 
-ABI = 2
+ABI = 3
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -82,6 +83,7 @@ def _add_sum_squares_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def add_sum_squares_reference(total: NDArray[Any], x: NDArray[Any]) -> None:
     """NumPy twin of `add_sum_squares`, in float64 where its arrays are.
 
@@ -216,6 +218,7 @@ _ADD_SUM_SQUARES = Kernel(
 )
 
 
+@kernel_function
 def add_sum_squares(
     total: Scalar[f32], x: Vector[f32], *, ctx: Context | None = None
 ) -> None:
@@ -279,6 +282,7 @@ def _clip_by_norm_hosts(n: int, max_norm: float) -> tuple[float, ...]:
     return (n, max_norm)
 
 
+@kernel_function
 def clip_by_norm_reference(
     g: NDArray[Any], total: NDArray[Any], *, max_norm: float
 ) -> None:
@@ -346,6 +350,7 @@ _CLIP_BY_NORM = Kernel(
 )
 
 
+@kernel_function
 def clip_by_norm(
     g: Vector[f32], total: Scalar[f32], *, max_norm: float, ctx: Context | None = None
 ) -> None:
@@ -409,6 +414,7 @@ def _note_nonfinite_hosts(step: int) -> tuple[float, ...]:
     return (step,)
 
 
+@kernel_function
 def note_nonfinite_reference(
     failed: NDArray[Any], total: NDArray[Any], *, step: int
 ) -> None:
@@ -465,6 +471,7 @@ _NOTE_NONFINITE = Kernel(
 )
 
 
+@kernel_function
 def note_nonfinite(
     failed: Scalar[u32], total: Scalar[f32], *, step: int, ctx: Context | None = None
 ) -> None:

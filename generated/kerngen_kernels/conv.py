@@ -30,6 +30,7 @@ from kerngen.runtime import (
     u32,
 )
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
@@ -70,7 +71,7 @@ __all__ = [
     "depthwise_conv2d_reference",
 ]
 
-ABI = 2
+ABI = 3
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -187,6 +188,7 @@ def _conv1d_hosts(
     return (b, c, w, o, s, y_axis_2, stride, pad, dilation, step, skip, edge)
 
 
+@kernel_function
 def conv1d_reference(
     x: NDArray[Any],
     k: NDArray[Any],
@@ -320,6 +322,7 @@ _CONV1D = Kernel(
 )
 
 
+@kernel_function
 def conv1d(
     x: Tensor3[f32],
     k: Tensor3[f32],
@@ -508,6 +511,7 @@ def _conv2d_hosts(
     )
 
 
+@kernel_function
 def conv2d_reference(
     x: NDArray[Any],
     k: NDArray[Any],
@@ -670,6 +674,7 @@ _CONV2D = Kernel(
 )
 
 
+@kernel_function
 def conv2d(
     x: Tensor4[f32],
     k: Tensor4[f32],
@@ -862,6 +867,7 @@ def _conv2d_bias_hosts(
     )
 
 
+@kernel_function
 def conv2d_bias_reference(
     x: NDArray[Any],
     k: NDArray[Any],
@@ -1029,6 +1035,7 @@ _CONV2D_BIAS = Kernel(
 )
 
 
+@kernel_function
 def conv2d_bias(
     x: Tensor4[f32],
     k: Tensor4[f32],
@@ -1262,6 +1269,7 @@ def _conv2d_grouped_hosts(
     )
 
 
+@kernel_function
 def conv2d_grouped_reference(
     x: NDArray[Any],
     k: NDArray[Any],
@@ -1399,6 +1407,7 @@ _CONV2D_GROUPED = Kernel(
 )
 
 
+@kernel_function
 def conv2d_grouped(
     x: Tensor4[f32],
     k: Tensor4[f32],
@@ -1588,6 +1597,7 @@ def _depthwise_conv2d_hosts(
     )
 
 
+@kernel_function
 def depthwise_conv2d_reference(
     x: NDArray[Any],
     k: NDArray[Any],
@@ -1715,6 +1725,7 @@ _DEPTHWISE_CONV2D = Kernel(
 )
 
 
+@kernel_function
 def depthwise_conv2d(
     x: Tensor4[f32],
     k: Tensor3[f32],
@@ -1938,6 +1949,7 @@ def _conv2d_input_gradient_hosts(
     )
 
 
+@kernel_function
 def conv2d_input_gradient_reference(
     dy: NDArray[Any],
     k: NDArray[Any],
@@ -2102,6 +2114,7 @@ _CONV2D_INPUT_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def conv2d_input_gradient(
     dy: Tensor4[f32],
     k: Tensor4[f32],
@@ -2334,6 +2347,7 @@ def _conv2d_kernel_gradient_hosts(
     )
 
 
+@kernel_function
 def conv2d_kernel_gradient_reference(
     x: NDArray[Any],
     dy: NDArray[Any],
@@ -2985,6 +2999,7 @@ _CONV2D_KERNEL_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def conv2d_kernel_gradient(
     x: Tensor4[f32],
     dy: Tensor4[f32],

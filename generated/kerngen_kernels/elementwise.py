@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Scalar, Vector, check_abi, f32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
@@ -120,7 +121,7 @@ __all__ = [
     "tanh_reference",
 ]
 
-ABI = 2
+ABI = 3
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -167,6 +168,7 @@ def _relu_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def relu_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `relu`, in float64 where its arrays are."""
     _RELU.check((x,))
@@ -229,6 +231,7 @@ _RELU = Kernel(
 )
 
 
+@kernel_function
 def relu(
     x: Vector[f32], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:
@@ -296,6 +299,7 @@ def _leaky_relu_hosts(n: int, slope: float) -> tuple[float, ...]:
     return (n, slope)
 
 
+@kernel_function
 def leaky_relu_reference(x: NDArray[Any], *, slope: float = 0.01) -> NDArray[Any]:
     """NumPy twin of `leaky_relu`, in float64 where its arrays are."""
     _LEAKY_RELU.check((x,), (slope,))
@@ -359,6 +363,7 @@ _LEAKY_RELU = Kernel(
 )
 
 
+@kernel_function
 def leaky_relu(
     x: Vector[f32],
     *,
@@ -427,6 +432,7 @@ def _sigmoid_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def sigmoid_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `sigmoid`, in float64 where its arrays are."""
     _SIGMOID.check((x,))
@@ -489,6 +495,7 @@ _SIGMOID = Kernel(
 )
 
 
+@kernel_function
 def sigmoid(
     x: Vector[f32], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:
@@ -551,6 +558,7 @@ def _tanh_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def tanh_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `tanh`, in float64 where its arrays are."""
     _TANH.check((x,))
@@ -613,6 +621,7 @@ _TANH = Kernel(
 )
 
 
+@kernel_function
 def tanh(
     x: Vector[f32], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:
@@ -675,6 +684,7 @@ def _swish_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def swish_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `swish`, in float64 where its arrays are."""
     _SWISH.check((x,))
@@ -737,6 +747,7 @@ _SWISH = Kernel(
 )
 
 
+@kernel_function
 def swish(
     x: Vector[f32], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:
@@ -799,6 +810,7 @@ def _gelu_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def gelu_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `gelu`, in float64 where its arrays are."""
     _GELU.check((x,))
@@ -861,6 +873,7 @@ _GELU = Kernel(
 )
 
 
+@kernel_function
 def gelu(
     x: Vector[f32], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:
@@ -926,6 +939,7 @@ def _gelu_tanh_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def gelu_tanh_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `gelu_tanh`, in float64 where its arrays are."""
     _GELU_TANH.check((x,))
@@ -990,6 +1004,7 @@ _GELU_TANH = Kernel(
 )
 
 
+@kernel_function
 def gelu_tanh(
     x: Vector[f32], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:
@@ -1053,6 +1068,7 @@ def _exp_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def exp_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `exp`, in float64 where its arrays are."""
     _EXP.check((x,))
@@ -1115,6 +1131,7 @@ _EXP = Kernel(
 )
 
 
+@kernel_function
 def exp(
     x: Vector[f32], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:
@@ -1177,6 +1194,7 @@ def _log_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def log_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `log`, in float64 where its arrays are."""
     _LOG.check((x,))
@@ -1239,6 +1257,7 @@ _LOG = Kernel(
 )
 
 
+@kernel_function
 def log(
     x: Vector[f32], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:
@@ -1301,6 +1320,7 @@ def _sqrt_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def sqrt_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `sqrt`, in float64 where its arrays are."""
     _SQRT.check((x,))
@@ -1363,6 +1383,7 @@ _SQRT = Kernel(
 )
 
 
+@kernel_function
 def sqrt(
     x: Vector[f32], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:
@@ -1425,6 +1446,7 @@ def _abs_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def abs_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `abs`, in float64 where its arrays are."""
     _ABS.check((x,))
@@ -1487,6 +1509,7 @@ _ABS = Kernel(
 )
 
 
+@kernel_function
 def abs(
     x: Vector[f32], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:
@@ -1549,6 +1572,7 @@ def _neg_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def neg_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `neg`, in float64 where its arrays are."""
     _NEG.check((x,))
@@ -1611,6 +1635,7 @@ _NEG = Kernel(
 )
 
 
+@kernel_function
 def neg(
     x: Vector[f32], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:
@@ -1678,6 +1703,7 @@ def _scale_hosts(n: int, alpha: float) -> tuple[float, ...]:
     return (n, alpha)
 
 
+@kernel_function
 def scale_reference(x: NDArray[Any], *, alpha: float) -> NDArray[Any]:
     """NumPy twin of `scale`, in float64 where its arrays are."""
     _SCALE.check((x,), (alpha,))
@@ -1741,6 +1767,7 @@ _SCALE = Kernel(
 )
 
 
+@kernel_function
 def scale(
     x: Vector[f32],
     *,
@@ -1809,6 +1836,7 @@ def _scale_by_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def scale_by_reference(x: NDArray[Any], alpha: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `scale_by`, in float64 where its arrays are."""
     _SCALE_BY.check((x, alpha))
@@ -1881,6 +1909,7 @@ _SCALE_BY = Kernel(
 )
 
 
+@kernel_function
 def scale_by(
     x: Vector[f32],
     alpha: Scalar[f32],
@@ -1948,6 +1977,7 @@ def _add_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def add_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `add`, in float64 where its arrays are."""
     _ADD.check((a, b))
@@ -2020,6 +2050,7 @@ _ADD = Kernel(
 )
 
 
+@kernel_function
 def add(
     a: Vector[f32],
     b: Vector[f32],
@@ -2092,6 +2123,7 @@ def _add_rows_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def add_rows_reference(x: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `add_rows`, in float64 where its arrays are."""
     _ADD_ROWS.check((x, b))
@@ -2164,6 +2196,7 @@ _ADD_ROWS = Kernel(
 )
 
 
+@kernel_function
 def add_rows(
     x: Matrix[f32],
     b: Vector[f32],
@@ -2231,6 +2264,7 @@ def _sub_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def sub_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `sub`, in float64 where its arrays are."""
     _SUB.check((a, b))
@@ -2303,6 +2337,7 @@ _SUB = Kernel(
 )
 
 
+@kernel_function
 def sub(
     a: Vector[f32],
     b: Vector[f32],
@@ -2370,6 +2405,7 @@ def _mul_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def mul_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `mul`, in float64 where its arrays are."""
     _MUL.check((a, b))
@@ -2442,6 +2478,7 @@ _MUL = Kernel(
 )
 
 
+@kernel_function
 def mul(
     a: Vector[f32],
     b: Vector[f32],
@@ -2509,6 +2546,7 @@ def _div_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def div_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `div`, in float64 where its arrays are."""
     _DIV.check((a, b))
@@ -2581,6 +2619,7 @@ _DIV = Kernel(
 )
 
 
+@kernel_function
 def div(
     a: Vector[f32],
     b: Vector[f32],
@@ -2653,6 +2692,7 @@ def _axpy_hosts(n: int, alpha: float) -> tuple[float, ...]:
     return (n, alpha)
 
 
+@kernel_function
 def axpy_reference(x: NDArray[Any], y: NDArray[Any], *, alpha: float) -> None:
     """NumPy twin of `axpy`, in float64 where its arrays are.
 
@@ -2718,6 +2758,7 @@ _AXPY = Kernel(
 )
 
 
+@kernel_function
 def axpy(
     x: Vector[f32], y: Vector[f32], *, alpha: float, ctx: Context | None = None
 ) -> None:
@@ -2786,6 +2827,7 @@ def _clamp_hosts(n: int, low: float, high: float) -> tuple[float, ...]:
     return (n, low, high)
 
 
+@kernel_function
 def clamp_reference(x: NDArray[Any], *, low: float, high: float) -> NDArray[Any]:
     """NumPy twin of `clamp`, in float64 where its arrays are."""
     _CLAMP.check((x,), (low, high))
@@ -2850,6 +2892,7 @@ _CLAMP = Kernel(
 )
 
 
+@kernel_function
 def clamp(
     x: Vector[f32],
     *,
@@ -2920,6 +2963,7 @@ def _fma_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def fma_reference(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `fma`, in float64 where its arrays are."""
     _FMA.check((a, b, c))
@@ -2996,6 +3040,7 @@ _FMA = Kernel(
 )
 
 
+@kernel_function
 def fma(
     a: Vector[f32],
     b: Vector[f32],
@@ -3074,6 +3119,7 @@ def _lerp_hosts(n: int, t: float) -> tuple[float, ...]:
     return (n, t, rest)
 
 
+@kernel_function
 def lerp_reference(a: NDArray[Any], b: NDArray[Any], *, t: float) -> NDArray[Any]:
     """NumPy twin of `lerp`, in float64 where its arrays are."""
     _LERP.check((a, b), (t,))
@@ -3148,6 +3194,7 @@ _LERP = Kernel(
 )
 
 
+@kernel_function
 def lerp(
     a: Vector[f32],
     b: Vector[f32],
@@ -3219,6 +3266,7 @@ def _maximum_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def maximum_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `maximum`, in float64 where its arrays are."""
     _MAXIMUM.check((a, b))
@@ -3291,6 +3339,7 @@ _MAXIMUM = Kernel(
 )
 
 
+@kernel_function
 def maximum(
     a: Vector[f32],
     b: Vector[f32],
@@ -3358,6 +3407,7 @@ def _minimum_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def minimum_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `minimum`, in float64 where its arrays are."""
     _MINIMUM.check((a, b))
@@ -3430,6 +3480,7 @@ _MINIMUM = Kernel(
 )
 
 
+@kernel_function
 def minimum(
     a: Vector[f32],
     b: Vector[f32],
@@ -3497,6 +3548,7 @@ def _softplus_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def softplus_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `softplus`, in float64 where its arrays are."""
     _SOFTPLUS.check((x,))
@@ -3559,6 +3611,7 @@ _SOFTPLUS = Kernel(
 )
 
 
+@kernel_function
 def softplus(
     x: Vector[f32], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:
@@ -3626,6 +3679,7 @@ def _elu_hosts(n: int, alpha: float) -> tuple[float, ...]:
     return (n, alpha)
 
 
+@kernel_function
 def elu_reference(x: NDArray[Any], *, alpha: float = 1.0) -> NDArray[Any]:
     """NumPy twin of `elu`, in float64 where its arrays are."""
     _ELU.check((x,), (alpha,))
@@ -3689,6 +3743,7 @@ _ELU = Kernel(
 )
 
 
+@kernel_function
 def elu(
     x: Vector[f32],
     *,
@@ -3758,6 +3813,7 @@ def _swiglu_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def swiglu_reference(gate: NDArray[Any], x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `swiglu`, in float64 where its arrays are."""
     _SWIGLU.check((gate, x))
@@ -3830,6 +3886,7 @@ _SWIGLU = Kernel(
 )
 
 
+@kernel_function
 def swiglu(
     gate: Vector[f32],
     x: Vector[f32],
@@ -3904,6 +3961,7 @@ def _swish_mul_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def swish_mul_reference(
     gate: NDArray[Any], x: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -3983,6 +4041,7 @@ _SWISH_MUL = Kernel(
 )
 
 
+@kernel_function
 def swish_mul(
     gate: Vector[f32],
     x: Vector[f32],

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
@@ -37,7 +38,7 @@ __all__ = [
     "gemv_t_reference",
 ]
 
-ABI = 2
+ABI = 3
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -83,6 +84,7 @@ def _gemv_hosts(n: int, k: int, alpha: float) -> tuple[float, ...]:
     return (n, k, alpha)
 
 
+@kernel_function
 def gemv_reference(
     w: NDArray[Any], x: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -282,6 +284,7 @@ _GEMV = Kernel(
 )
 
 
+@kernel_function
 def gemv(
     w: Matrix[f32],
     x: Vector[f32],
@@ -360,6 +363,7 @@ def _gemv_t_hosts(n: int, k: int, alpha: float) -> tuple[float, ...]:
     return (n, k, alpha)
 
 
+@kernel_function
 def gemv_t_reference(
     w: NDArray[Any], x: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -638,6 +642,7 @@ _GEMV_T = Kernel(
 )
 
 
+@kernel_function
 def gemv_t(
     w: Matrix[f32],
     x: Vector[f32],

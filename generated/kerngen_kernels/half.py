@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Vector, check_abi, f16, f32, hostmath, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
@@ -58,7 +59,7 @@ __all__ = [
     "widen_reference",
 ]
 
-ABI = 2
+ABI = 3
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -96,6 +97,7 @@ def _widen_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def widen_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `widen`, in float64 where its arrays are.
 
@@ -161,6 +163,7 @@ _WIDEN = Kernel(
 )
 
 
+@kernel_function
 def widen(
     x: Vector[f16], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:
@@ -223,6 +226,7 @@ def _narrow_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def narrow_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `narrow`, in float64 where its arrays are.
 
@@ -288,6 +292,7 @@ _NARROW = Kernel(
 )
 
 
+@kernel_function
 def narrow(
     x: Vector[f32], *, out: Vector[f16] | None = None, ctx: Context | None = None
 ) -> Vector[f16]:
@@ -355,6 +360,7 @@ def _scale_hosts(n: int, alpha: float) -> tuple[float, ...]:
     return (n, alpha)
 
 
+@kernel_function
 def scale_reference(x: NDArray[Any], *, alpha: float) -> NDArray[Any]:
     """NumPy twin of `scale`, in float64 where its arrays are.
 
@@ -421,6 +427,7 @@ _SCALE = Kernel(
 )
 
 
+@kernel_function
 def scale(
     x: Vector[f16],
     *,
@@ -500,6 +507,7 @@ def _matmul_nn_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, ...]:
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nn_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -799,6 +807,7 @@ _MATMUL_NN = Kernel(
 )
 
 
+@kernel_function
 def matmul_nn(
     a: Matrix[f16],
     b: Matrix[f16],
@@ -880,6 +889,7 @@ def _matmul_nt_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, ...]:
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nt_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -1052,6 +1062,7 @@ _MATMUL_NT = Kernel(
 )
 
 
+@kernel_function
 def matmul_nt(
     a: Matrix[f16],
     b: Matrix[f16],
@@ -1133,6 +1144,7 @@ def _matmul_nn_wide_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, 
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nn_wide_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -1430,6 +1442,7 @@ _MATMUL_NN_WIDE = Kernel(
 )
 
 
+@kernel_function
 def matmul_nn_wide(
     a: Matrix[f16],
     b: Matrix[f16],
@@ -1512,6 +1525,7 @@ def _matmul_nt_wide_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, 
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nt_wide_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -1682,6 +1696,7 @@ _MATMUL_NT_WIDE = Kernel(
 )
 
 
+@kernel_function
 def matmul_nt_wide(
     a: Matrix[f16],
     b: Matrix[f16],
@@ -1761,6 +1776,7 @@ def _gemv_hosts(n: int, k: int, alpha: float) -> tuple[float, ...]:
     return (n, k, alpha)
 
 
+@kernel_function
 def gemv_reference(
     w: NDArray[Any], x: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -1963,6 +1979,7 @@ _GEMV = Kernel(
 )
 
 
+@kernel_function
 def gemv(
     w: Matrix[f16],
     x: Vector[f32],

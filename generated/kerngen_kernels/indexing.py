@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
@@ -57,7 +58,7 @@ __all__ = [
     "where_reference",
 ]
 
-ABI = 2
+ABI = 3
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -103,6 +104,7 @@ def _embedding_hosts(v: int, d: int, n: int) -> tuple[float, ...]:
     return (v, d, n)
 
 
+@kernel_function
 def embedding_reference(table: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `embedding`, in float64 where its arrays are."""
     _EMBEDDING.check((table, ids))
@@ -176,6 +178,7 @@ _EMBEDDING = Kernel(
 )
 
 
+@kernel_function
 def embedding(
     table: Matrix[f32],
     ids: Vector[u32],
@@ -256,6 +259,7 @@ def _embedding_gradient_hosts(
     return (n, d, rows_length, rows)
 
 
+@kernel_function
 def embedding_gradient_reference(
     dy: NDArray[Any], ids: NDArray[Any], *, rows: int
 ) -> NDArray[Any]:
@@ -436,6 +440,7 @@ _EMBEDDING_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def embedding_gradient(
     dy: Matrix[f32],
     ids: Vector[u32],
@@ -519,6 +524,7 @@ def _one_hot_hosts(n: int, columns_length: int, columns: int) -> tuple[float, ..
     return (n, columns_length, columns)
 
 
+@kernel_function
 def one_hot_reference(ids: NDArray[Any], *, columns: int) -> NDArray[Any]:
     """NumPy twin of `one_hot`, in float64 where its arrays are."""
     _ONE_HOT.check((ids,), (columns,))
@@ -590,6 +596,7 @@ _ONE_HOT = Kernel(
 )
 
 
+@kernel_function
 def one_hot(
     ids: Vector[u32],
     *,
@@ -663,6 +670,7 @@ def _pick_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def pick_reference(x: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `pick`, in float64 where its arrays are."""
     _PICK.check((x, ids))
@@ -738,6 +746,7 @@ _PICK = Kernel(
 )
 
 
+@kernel_function
 def pick(
     x: Matrix[f32],
     ids: Vector[u32],
@@ -810,6 +819,7 @@ def _argmax_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def argmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `argmax`, in float64 where its arrays are."""
     _ARGMAX.check((x,))
@@ -818,7 +828,7 @@ def argmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     n = x.shape[1]
     with np.errstate(all="ignore"):
         # let top[i] = max[j] x[i, j];
-        top = np.max(x, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(x, axis=1, initial=-np.inf)
         # y[i] = min[j] if x[i, j] == top[i] { u32(j) } else { 4294967295 };
         j = ref.index(n)
         y: NDArray[Any] = np.min(
@@ -1240,6 +1250,7 @@ _ARGMAX = Kernel(
 )
 
 
+@kernel_function
 def argmax(
     x: Matrix[f32], *, out: Vector[u32] | None = None, ctx: Context | None = None
 ) -> Vector[u32]:
@@ -1312,6 +1323,7 @@ def _argmin_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def argmin_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `argmin`, in float64 where its arrays are."""
     _ARGMIN.check((x,))
@@ -1320,7 +1332,7 @@ def argmin_reference(x: NDArray[Any]) -> NDArray[Any]:
     n = x.shape[1]
     with np.errstate(all="ignore"):
         # let least[i] = min[j] x[i, j];
-        least = np.min(x, axis=1, initial=ref.HIGHEST_F32)
+        least = np.min(x, axis=1, initial=np.inf)
         # y[i] = min[j] if x[i, j] == least[i] { u32(j) } else { 4294967295 };
         j = ref.index(n)
         y: NDArray[Any] = np.min(
@@ -1742,6 +1754,7 @@ _ARGMIN = Kernel(
 )
 
 
+@kernel_function
 def argmin(
     x: Matrix[f32], *, out: Vector[u32] | None = None, ctx: Context | None = None
 ) -> Vector[u32]:
@@ -1809,6 +1822,7 @@ def _where_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def where_reference(
     condition: NDArray[Any], a: NDArray[Any], b: NDArray[Any]
 ) -> NDArray[Any]:
@@ -1887,6 +1901,7 @@ _WHERE = Kernel(
 )
 
 
+@kernel_function
 def where(
     condition: Vector[u32],
     a: Vector[f32],

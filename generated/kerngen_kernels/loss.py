@@ -23,6 +23,7 @@ from kerngen.runtime import (
     u32,
 )
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
@@ -66,7 +67,7 @@ __all__ = [
     "mean_squared_error_reference",
 ]
 
-ABI = 2
+ABI = 3
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -109,6 +110,7 @@ def _cross_entropy_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def cross_entropy_reference(logits: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `cross_entropy`, in float64 where its arrays are."""
     _CROSS_ENTROPY.check((logits, labels))
@@ -118,7 +120,7 @@ def cross_entropy_reference(logits: NDArray[Any], labels: NDArray[Any]) -> NDArr
     m = logits.shape[0]
     with np.errstate(all="ignore"):
         # let top[i] = max[j] logits[i, j];
-        top = np.max(logits, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(logits, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(logits[i, j] - top[i]);
         total = np.sum(np.exp(logits - top[:, None]), axis=1)
         # loss[i] = log(total[i]) - (logits[i, labels[i]] - top[i]);
@@ -612,6 +614,7 @@ _CROSS_ENTROPY = Kernel(
 )
 
 
+@kernel_function
 def cross_entropy(
     logits: Matrix[f32],
     labels: Vector[u32],
@@ -692,6 +695,7 @@ def _cross_entropy_gradient_hosts(m: int, n: int, scale: float) -> tuple[float, 
     return (m, n, scale)
 
 
+@kernel_function
 def cross_entropy_gradient_reference(
     logits: NDArray[Any], labels: NDArray[Any], *, scale: float = 1.0
 ) -> NDArray[Any]:
@@ -704,7 +708,7 @@ def cross_entropy_gradient_reference(
     scale = float(scale)
     with np.errstate(all="ignore"):
         # let top[i] = max[j] logits[i, j];
-        top = np.max(logits, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(logits, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(logits[i, j] - top[i]);
         total = np.sum(np.exp(logits - top[:, None]), axis=1)
         # let class[i] = min(labels[i], u32(n - 1));
@@ -1255,6 +1259,7 @@ _CROSS_ENTROPY_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def cross_entropy_gradient(
     logits: Matrix[f32],
     labels: Vector[u32],
@@ -1343,6 +1348,7 @@ def _mean_cross_entropy_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def mean_cross_entropy_reference(
     logits: NDArray[Any], labels: NDArray[Any]
 ) -> NDArray[Any]:
@@ -1354,7 +1360,7 @@ def mean_cross_entropy_reference(
     m = logits.shape[0]
     with np.errstate(all="ignore"):
         # let top[i] = max[j] logits[i, j];
-        top = np.max(logits, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(logits, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(logits[i, j] - top[i]);
         total = np.sum(np.exp(logits - top[:, None]), axis=1)
         # let each[i] = log(total[i]) - (logits[i, labels[i]] - top[i]);
@@ -1959,6 +1965,7 @@ _MEAN_CROSS_ENTROPY = Kernel(
 )
 
 
+@kernel_function
 def mean_cross_entropy(
     logits: Matrix[f32],
     labels: Vector[u32],
@@ -2037,6 +2044,7 @@ def _mean_cross_entropy_gradient_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def mean_cross_entropy_gradient_reference(
     logits: NDArray[Any], labels: NDArray[Any], dloss: NDArray[Any]
 ) -> NDArray[Any]:
@@ -2049,7 +2057,7 @@ def mean_cross_entropy_gradient_reference(
     m, n = logits.shape
     with np.errstate(all="ignore"):
         # let top[i] = max[j] logits[i, j];
-        top = np.max(logits, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(logits, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(logits[i, j] - top[i]);
         total = np.sum(np.exp(logits - top[:, None]), axis=1)
         # let class[i] = min(labels[i], u32(n - 1));
@@ -2618,6 +2626,7 @@ _MEAN_CROSS_ENTROPY_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def mean_cross_entropy_gradient(
     logits: Matrix[f32],
     labels: Vector[u32],
@@ -2700,6 +2709,7 @@ def _mean_squared_error_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def mean_squared_error_reference(
     prediction: NDArray[Any], target: NDArray[Any]
 ) -> NDArray[Any]:
@@ -2853,6 +2863,7 @@ _MEAN_SQUARED_ERROR = Kernel(
 )
 
 
+@kernel_function
 def mean_squared_error(
     prediction: Vector[f32],
     target: Vector[f32],
@@ -2921,6 +2932,7 @@ def _mean_squared_error_gradient_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def mean_squared_error_gradient_reference(
     prediction: NDArray[Any], target: NDArray[Any]
 ) -> NDArray[Any]:
@@ -2996,6 +3008,7 @@ _MEAN_SQUARED_ERROR_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def mean_squared_error_gradient(
     prediction: Vector[f32],
     target: Vector[f32],
@@ -3072,6 +3085,7 @@ def _huber_hosts(n: int, delta: float) -> tuple[float, ...]:
     return (n, delta)
 
 
+@kernel_function
 def huber_reference(
     prediction: NDArray[Any], target: NDArray[Any], *, delta: float = 1.0
 ) -> NDArray[Any]:
@@ -3149,6 +3163,7 @@ _HUBER = Kernel(
 )
 
 
+@kernel_function
 def huber(
     prediction: Vector[f32],
     target: Vector[f32],
@@ -3223,6 +3238,7 @@ def _binary_cross_entropy_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def binary_cross_entropy_reference(
     x: NDArray[Any], target: NDArray[Any]
 ) -> NDArray[Any]:
@@ -3299,6 +3315,7 @@ _BINARY_CROSS_ENTROPY = Kernel(
 )
 
 
+@kernel_function
 def binary_cross_entropy(
     x: Vector[f32],
     target: Vector[f32],

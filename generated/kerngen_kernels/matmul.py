@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
@@ -73,7 +74,7 @@ __all__ = [
     "matmul_tn_reference",
 ]
 
-ABI = 2
+ABI = 3
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -129,6 +130,7 @@ def _matmul_nn_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, ...]:
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nn_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -1799,6 +1801,7 @@ _MATMUL_NN = Kernel(
 )
 
 
+@kernel_function
 def matmul_nn(
     a: Matrix[f32],
     b: Matrix[f32],
@@ -1880,6 +1883,7 @@ def _matmul_nn_bias_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, 
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nn_bias_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -3659,6 +3663,7 @@ _MATMUL_NN_BIAS = Kernel(
 )
 
 
+@kernel_function
 def matmul_nn_bias(
     a: Matrix[f32],
     b: Matrix[f32],
@@ -3743,6 +3748,7 @@ def _matmul_nn_gelu_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, 
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nn_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -4373,6 +4379,7 @@ _MATMUL_NN_GELU = Kernel(
 )
 
 
+@kernel_function
 def matmul_nn_gelu(
     a: Matrix[f32],
     b: Matrix[f32],
@@ -4458,6 +4465,7 @@ def _matmul_nn_bias_gelu_hosts(
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nn_bias_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -5126,6 +5134,7 @@ _MATMUL_NN_BIAS_GELU = Kernel(
 )
 
 
+@kernel_function
 def matmul_nn_bias_gelu(
     a: Matrix[f32],
     b: Matrix[f32],
@@ -5211,6 +5220,7 @@ def _matmul_nt_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, ...]:
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nt_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -6288,6 +6298,7 @@ _MATMUL_NT = Kernel(
 )
 
 
+@kernel_function
 def matmul_nt(
     a: Matrix[f32],
     b: Matrix[f32],
@@ -6369,6 +6380,7 @@ def _matmul_nt_bias_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, 
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nt_bias_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -7506,6 +7518,7 @@ _MATMUL_NT_BIAS = Kernel(
 )
 
 
+@kernel_function
 def matmul_nt_bias(
     a: Matrix[f32],
     b: Matrix[f32],
@@ -7590,6 +7603,7 @@ def _matmul_nt_gelu_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, 
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nt_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -8132,6 +8146,7 @@ _MATMUL_NT_GELU = Kernel(
 )
 
 
+@kernel_function
 def matmul_nt_gelu(
     a: Matrix[f32],
     b: Matrix[f32],
@@ -8217,6 +8232,7 @@ def _matmul_nt_bias_gelu_hosts(
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nt_bias_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -8789,6 +8805,7 @@ _MATMUL_NT_BIAS_GELU = Kernel(
 )
 
 
+@kernel_function
 def matmul_nt_bias_gelu(
     a: Matrix[f32],
     b: Matrix[f32],
@@ -8874,6 +8891,7 @@ def _matmul_tn_hosts(k: int, m: int, n: int, alpha: float) -> tuple[float, ...]:
     return (k, m, n, alpha)
 
 
+@kernel_function
 def matmul_tn_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -9453,6 +9471,7 @@ _MATMUL_TN = Kernel(
 )
 
 
+@kernel_function
 def matmul_tn(
     a: Matrix[f32],
     b: Matrix[f32],
@@ -9534,6 +9553,7 @@ def _matmul_tn_bias_hosts(k: int, m: int, n: int, alpha: float) -> tuple[float, 
     return (k, m, n, alpha)
 
 
+@kernel_function
 def matmul_tn_bias_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -10147,6 +10167,7 @@ _MATMUL_TN_BIAS = Kernel(
 )
 
 
+@kernel_function
 def matmul_tn_bias(
     a: Matrix[f32],
     b: Matrix[f32],
@@ -10231,6 +10252,7 @@ def _matmul_tn_gelu_hosts(k: int, m: int, n: int, alpha: float) -> tuple[float, 
     return (k, m, n, alpha)
 
 
+@kernel_function
 def matmul_tn_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -10812,6 +10834,7 @@ _MATMUL_TN_GELU = Kernel(
 )
 
 
+@kernel_function
 def matmul_tn_gelu(
     a: Matrix[f32],
     b: Matrix[f32],
@@ -10897,6 +10920,7 @@ def _matmul_tn_bias_gelu_hosts(
     return (k, m, n, alpha)
 
 
+@kernel_function
 def matmul_tn_bias_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -11512,6 +11536,7 @@ _MATMUL_TN_BIAS_GELU = Kernel(
 )
 
 
+@kernel_function
 def matmul_tn_bias_gelu(
     a: Matrix[f32],
     b: Matrix[f32],

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
@@ -58,7 +59,7 @@ __all__ = [
     "tanh_gradient_reference",
 ]
 
-ABI = 2
+ABI = 3
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -106,6 +107,7 @@ def _gelu_gradient_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def gelu_gradient_reference(x: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `gelu_gradient`, in float64 where its arrays are."""
     _GELU_GRADIENT.check((x, dy))
@@ -182,6 +184,7 @@ _GELU_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def gelu_gradient(
     x: Vector[f32],
     dy: Vector[f32],
@@ -251,6 +254,7 @@ def _gelu_tanh_gradient_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def gelu_tanh_gradient_reference(x: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `gelu_tanh_gradient`, in float64 where its arrays are."""
     _GELU_TANH_GRADIENT.check((x, dy))
@@ -327,6 +331,7 @@ _GELU_TANH_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def gelu_tanh_gradient(
     x: Vector[f32],
     dy: Vector[f32],
@@ -399,6 +404,7 @@ def _relu_gradient_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def relu_gradient_reference(x: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `relu_gradient`, in float64 where its arrays are."""
     _RELU_GRADIENT.check((x, dy))
@@ -471,6 +477,7 @@ _RELU_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def relu_gradient(
     x: Vector[f32],
     dy: Vector[f32],
@@ -543,6 +550,7 @@ def _leaky_relu_gradient_hosts(n: int, slope: float) -> tuple[float, ...]:
     return (n, slope)
 
 
+@kernel_function
 def leaky_relu_gradient_reference(
     x: NDArray[Any], dy: NDArray[Any], *, slope: float = 0.01
 ) -> NDArray[Any]:
@@ -618,6 +626,7 @@ _LEAKY_RELU_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def leaky_relu_gradient(
     x: Vector[f32],
     dy: Vector[f32],
@@ -689,6 +698,7 @@ def _sigmoid_gradient_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def sigmoid_gradient_reference(y: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `sigmoid_gradient`, in float64 where its arrays are."""
     _SIGMOID_GRADIENT.check((y, dy))
@@ -761,6 +771,7 @@ _SIGMOID_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def sigmoid_gradient(
     y: Vector[f32],
     dy: Vector[f32],
@@ -828,6 +839,7 @@ def _tanh_gradient_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def tanh_gradient_reference(y: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `tanh_gradient`, in float64 where its arrays are."""
     _TANH_GRADIENT.check((y, dy))
@@ -900,6 +912,7 @@ _TANH_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def tanh_gradient(
     y: Vector[f32],
     dy: Vector[f32],
@@ -967,6 +980,7 @@ def _swish_gradient_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def swish_gradient_reference(x: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `swish_gradient`, in float64 where its arrays are."""
     _SWISH_GRADIENT.check((x, dy))
@@ -1041,6 +1055,7 @@ _SWISH_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def swish_gradient(
     x: Vector[f32],
     dy: Vector[f32],
@@ -1116,6 +1131,7 @@ def _column_sum_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def column_sum_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `column_sum`, in float64 where its arrays are."""
     _COLUMN_SUM.check((x,))
@@ -1261,6 +1277,7 @@ _COLUMN_SUM = Kernel(
 )
 
 
+@kernel_function
 def column_sum(
     x: Matrix[f32], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:

@@ -26,6 +26,7 @@ from kerngen.runtime import (
     u32,
 )
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
@@ -73,7 +74,7 @@ __all__ = [
     "rmsnorm_reference",
 ]
 
-ABI = 2
+ABI = 3
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -119,6 +120,7 @@ def _layernorm_hosts(m: int, n: int, eps: float) -> tuple[float, ...]:
     return (m, n, eps)
 
 
+@kernel_function
 def layernorm_reference(
     x: NDArray[Any], gain: NDArray[Any], bias: NDArray[Any], *, eps: float = 1e-05
 ) -> NDArray[Any]:
@@ -684,6 +686,7 @@ _LAYERNORM = Kernel(
 )
 
 
+@kernel_function
 def layernorm(
     x: Matrix[f32],
     gain: Vector[f32],
@@ -771,6 +774,7 @@ def _layernorm_gradient_hosts(m: int, n: int, eps: float) -> tuple[float, ...]:
     return (m, n, eps)
 
 
+@kernel_function
 def layernorm_gradient_reference(
     x: NDArray[Any], gain: NDArray[Any], dy: NDArray[Any], *, eps: float = 1e-05
 ) -> NDArray[Any]:
@@ -1538,6 +1542,7 @@ _LAYERNORM_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def layernorm_gradient(
     x: Matrix[f32],
     gain: Vector[f32],
@@ -1638,6 +1643,7 @@ def _layernorm_parameter_gradients_hosts(
     return (m, n, eps)
 
 
+@kernel_function
 def layernorm_parameter_gradients_reference(
     x: NDArray[Any], dy: NDArray[Any], *, eps: float = 1e-05
 ) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -2450,6 +2456,7 @@ _LAYERNORM_PARAMETER_GRADIENTS = Kernel(
 )
 
 
+@kernel_function
 def layernorm_parameter_gradients(
     x: Matrix[f32],
     dy: Matrix[f32],
@@ -2536,6 +2543,7 @@ def _rmsnorm_hosts(m: int, n: int, eps: float) -> tuple[float, ...]:
     return (m, n, eps)
 
 
+@kernel_function
 def rmsnorm_reference(
     x: NDArray[Any], gain: NDArray[Any], *, eps: float = 1e-06
 ) -> NDArray[Any]:
@@ -2966,6 +2974,7 @@ _RMSNORM = Kernel(
 )
 
 
+@kernel_function
 def rmsnorm(
     x: Matrix[f32],
     gain: Vector[f32],
@@ -3045,6 +3054,7 @@ def _rmsnorm_gradient_hosts(m: int, n: int, eps: float) -> tuple[float, ...]:
     return (m, n, eps)
 
 
+@kernel_function
 def rmsnorm_gradient_reference(
     x: NDArray[Any], gain: NDArray[Any], dy: NDArray[Any], *, eps: float = 1e-06
 ) -> NDArray[Any]:
@@ -3575,6 +3585,7 @@ _RMSNORM_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def rmsnorm_gradient(
     x: Matrix[f32],
     gain: Vector[f32],
@@ -3662,6 +3673,7 @@ def _rmsnorm_gain_gradient_hosts(m: int, n: int, eps: float) -> tuple[float, ...
     return (m, n, eps)
 
 
+@kernel_function
 def rmsnorm_gain_gradient_reference(
     x: NDArray[Any], dy: NDArray[Any], *, eps: float = 1e-06
 ) -> NDArray[Any]:
@@ -4175,6 +4187,7 @@ _RMSNORM_GAIN_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def rmsnorm_gain_gradient(
     x: Matrix[f32],
     dy: Matrix[f32],
@@ -4262,6 +4275,7 @@ def _groupnorm_hosts(b: int, g: int, c: int, n: int, eps: float) -> tuple[float,
     return (b, g, c, n, eps)
 
 
+@kernel_function
 def groupnorm_reference(
     x: NDArray[Any], gain: NDArray[Any], bias: NDArray[Any], *, eps: float = 1e-05
 ) -> NDArray[Any]:
@@ -4882,6 +4896,7 @@ _GROUPNORM = Kernel(
 )
 
 
+@kernel_function
 def groupnorm(
     x: Tensor4[f32],
     gain: Matrix[f32],
@@ -4974,6 +4989,7 @@ def _batchnorm_hosts(b: int, c: int, n: int, eps: float) -> tuple[float, ...]:
     return (b, c, n, eps)
 
 
+@kernel_function
 def batchnorm_reference(
     x: NDArray[Any],
     mean: NDArray[Any],
@@ -5073,6 +5089,7 @@ _BATCHNORM = Kernel(
 )
 
 
+@kernel_function
 def batchnorm(
     x: Tensor3[f32],
     mean: Vector[f32],
@@ -5169,6 +5186,7 @@ def _batch_statistics_hosts(b: int, c: int, n: int) -> tuple[float, ...]:
     return (b, c, n)
 
 
+@kernel_function
 def batch_statistics_reference(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """NumPy twin of `batch_statistics`, in float64 where its arrays are."""
     _BATCH_STATISTICS.check((x,))
@@ -5702,6 +5720,7 @@ _BATCH_STATISTICS = Kernel(
 )
 
 
+@kernel_function
 def batch_statistics(
     x: Tensor3[f32],
     *,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Scalar, Vector, check_abi, f32, hostmath, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
@@ -54,7 +55,7 @@ __all__ = [
     "sgd_reference",
 ]
 
-ABI = 2
+ABI = 3
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -160,6 +161,7 @@ def _adamw_hosts(
     return (n, lr, beta1, beta2, eps, weight_decay, step, rest1, rest2, bias1, bias2)
 
 
+@kernel_function
 def adamw_reference(
     param: NDArray[Any],
     grad: NDArray[Any],
@@ -272,6 +274,7 @@ _ADAMW = Kernel(
 )
 
 
+@kernel_function
 def adamw(
     param: Vector[f32],
     grad: Vector[f32],
@@ -433,6 +436,7 @@ def _adamw_unless_hosts(
     return (n, lr, beta1, beta2, eps, weight_decay, step, rest1, rest2, bias1, bias2)
 
 
+@kernel_function
 def adamw_unless_reference(
     param: NDArray[Any],
     grad: NDArray[Any],
@@ -555,6 +559,7 @@ _ADAMW_UNLESS = Kernel(
 )
 
 
+@kernel_function
 def adamw_unless(
     param: Vector[f32],
     grad: Vector[f32],
@@ -660,6 +665,7 @@ def _sgd_hosts(n: int, lr: float, weight_decay: float) -> tuple[float, ...]:
     return (n, lr, weight_decay)
 
 
+@kernel_function
 def sgd_reference(
     param: NDArray[Any], grad: NDArray[Any], *, lr: float, weight_decay: float = 0.0
 ) -> None:
@@ -728,6 +734,7 @@ _SGD = Kernel(
 )
 
 
+@kernel_function
 def sgd(
     param: Vector[f32],
     grad: Vector[f32],
@@ -816,6 +823,7 @@ def _sgd_momentum_hosts(
     return (n, lr, momentum, dampening, weight_decay, part)
 
 
+@kernel_function
 def sgd_momentum_reference(
     param: NDArray[Any],
     grad: NDArray[Any],
@@ -910,6 +918,7 @@ _SGD_MOMENTUM = Kernel(
 )
 
 
+@kernel_function
 def sgd_momentum(
     param: Vector[f32],
     grad: Vector[f32],
@@ -1004,6 +1013,7 @@ def _sgd_nesterov_hosts(
     return (n, lr, momentum, weight_decay)
 
 
+@kernel_function
 def sgd_nesterov_reference(
     param: NDArray[Any],
     grad: NDArray[Any],
@@ -1096,6 +1106,7 @@ _SGD_NESTEROV = Kernel(
 )
 
 
+@kernel_function
 def sgd_nesterov(
     param: Vector[f32],
     grad: Vector[f32],
@@ -1197,6 +1208,7 @@ def _lion_hosts(
     return (n, lr, beta1, beta2, weight_decay, rest1, rest2)
 
 
+@kernel_function
 def lion_reference(
     param: NDArray[Any],
     grad: NDArray[Any],
@@ -1294,6 +1306,7 @@ _LION = Kernel(
 )
 
 
+@kernel_function
 def lion(
     param: Vector[f32],
     grad: Vector[f32],
@@ -1391,6 +1404,7 @@ def _rmsprop_hosts(n: int, lr: float, alpha: float, eps: float) -> tuple[float, 
     return (n, lr, alpha, eps, rest)
 
 
+@kernel_function
 def rmsprop_reference(
     param: NDArray[Any],
     grad: NDArray[Any],
@@ -1478,6 +1492,7 @@ _RMSPROP = Kernel(
 )
 
 
+@kernel_function
 def rmsprop(
     param: Vector[f32],
     grad: Vector[f32],
@@ -1562,6 +1577,7 @@ def _adagrad_hosts(n: int, lr: float, eps: float) -> tuple[float, ...]:
     return (n, lr, eps)
 
 
+@kernel_function
 def adagrad_reference(
     param: NDArray[Any],
     grad: NDArray[Any],
@@ -1646,6 +1662,7 @@ _ADAGRAD = Kernel(
 )
 
 
+@kernel_function
 def adagrad(
     param: Vector[f32],
     grad: Vector[f32],

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Vector, check_abi, f32, hostmath, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
@@ -49,7 +50,7 @@ __all__ = [
     "uniform_reference",
 ]
 
-ABI = 2
+ABI = 3
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -150,6 +151,7 @@ def _random_bits_hosts(
     return (count_length, count, seed, offset, stream)
 
 
+@kernel_function
 def random_bits_reference(
     *, count: int, seed: int, offset: int = 0, stream: int = 0
 ) -> NDArray[Any]:
@@ -224,6 +226,7 @@ _RANDOM_BITS = Kernel(
 )
 
 
+@kernel_function
 def random_bits(
     *,
     count: int,
@@ -314,6 +317,7 @@ def _uniform_hosts(
     return (count_length, count, seed, offset, stream)
 
 
+@kernel_function
 def uniform_reference(
     *, count: int, seed: int, offset: int = 0, stream: int = 0
 ) -> NDArray[Any]:
@@ -390,6 +394,7 @@ _UNIFORM = Kernel(
 )
 
 
+@kernel_function
 def uniform(
     *,
     count: int,
@@ -499,6 +504,7 @@ def _normal_hosts(
     return (count_length, count, seed, offset, stream, mean, deviation)
 
 
+@kernel_function
 def normal_reference(
     *,
     count: int,
@@ -600,6 +606,7 @@ _NORMAL = Kernel(
 )
 
 
+@kernel_function
 def normal(
     *,
     count: int,
@@ -707,6 +714,7 @@ def _dropout_hosts(
     return (n, rate, seed, offset, stream, scale)
 
 
+@kernel_function
 def dropout_reference(
     x: NDArray[Any], *, rate: float, seed: int, offset: int = 0, stream: int = 0
 ) -> NDArray[Any]:
@@ -794,6 +802,7 @@ _DROPOUT = Kernel(
 )
 
 
+@kernel_function
 def dropout(
     x: Vector[f32],
     *,

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath, i32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
@@ -48,7 +49,7 @@ __all__ = [
     "cumsum_short_rows_reference",
 ]
 
-ABI = 2
+ABI = 3
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -109,6 +110,7 @@ def _cumsum_hosts(
     return (n, n_plus_block_minus_1_div_block, block_length, block, size)
 
 
+@kernel_function
 def cumsum_reference(x: NDArray[Any], *, block: int = 256) -> NDArray[Any]:
     """NumPy twin of `cumsum`, in float64 where its arrays are."""
     _CUMSUM.check((x,), (block,))
@@ -443,6 +445,7 @@ _CUMSUM = Kernel(
 )
 
 
+@kernel_function
 def cumsum(
     x: Vector[f32],
     *,
@@ -526,6 +529,7 @@ def _cumsum_short_rows_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def cumsum_short_rows_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `cumsum_short_rows`, in float64 where its arrays are."""
     _CUMSUM_SHORT_ROWS.check((x,))
@@ -583,6 +587,7 @@ _CUMSUM_SHORT_ROWS = Kernel(
 )
 
 
+@kernel_function
 def cumsum_short_rows(
     x: Matrix[f32], *, out: Matrix[f32] | None = None, ctx: Context | None = None
 ) -> Matrix[f32]:
@@ -674,6 +679,7 @@ def _cumsum_rows_hosts(
     return (m, n, n_plus_block_minus_1_div_block, block_length, block, size)
 
 
+@kernel_function
 def cumsum_rows_reference(x: NDArray[Any], *, block: int = 64) -> NDArray[Any]:
     """NumPy twin of `cumsum_rows`, in float64 where its arrays are."""
     _CUMSUM_ROWS.check((x,), (block,))
@@ -1136,6 +1142,7 @@ _CUMSUM_ROWS = Kernel(
 )
 
 
+@kernel_function
 def cumsum_rows(
     x: Matrix[f32],
     *,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
@@ -49,7 +50,7 @@ __all__ = [
     "softmax_reference",
 ]
 
-ABI = 2
+ABI = 3
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -92,6 +93,7 @@ def _softmax_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def softmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `softmax`, in float64 where its arrays are."""
     _SOFTMAX.check((x,))
@@ -99,7 +101,7 @@ def softmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     x = real(x)
     with np.errstate(all="ignore"):
         # let top[i] = max[j] x[i, j];
-        top = np.max(x, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(x, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(x[i, j] - top[i]);
         total = np.sum(np.exp(x - top[:, None]), axis=1)
         # y[i, j] = exp(x[i, j] - top[i]) / total[i];
@@ -566,6 +568,7 @@ _SOFTMAX = Kernel(
 )
 
 
+@kernel_function
 def softmax(
     x: Matrix[f32], *, out: Matrix[f32] | None = None, ctx: Context | None = None
 ) -> Matrix[f32]:
@@ -635,6 +638,7 @@ def _softmax_gradient_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def softmax_gradient_reference(y: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `softmax_gradient`, in float64 where its arrays are."""
     _SOFTMAX_GRADIENT.check((y, dy))
@@ -1054,6 +1058,7 @@ _SOFTMAX_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def softmax_gradient(
     y: Matrix[f32],
     dy: Matrix[f32],
@@ -1127,6 +1132,7 @@ def _log_softmax_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def log_softmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `log_softmax`, in float64 where its arrays are."""
     _LOG_SOFTMAX.check((x,))
@@ -1134,7 +1140,7 @@ def log_softmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     x = real(x)
     with np.errstate(all="ignore"):
         # let top[i] = max[j] x[i, j];
-        top = np.max(x, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(x, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(x[i, j] - top[i]);
         total = np.sum(np.exp(x - top[:, None]), axis=1)
         # y[i, j] = x[i, j] - top[i] - log(total[i]);
@@ -1601,6 +1607,7 @@ _LOG_SOFTMAX = Kernel(
 )
 
 
+@kernel_function
 def log_softmax(
     x: Matrix[f32], *, out: Matrix[f32] | None = None, ctx: Context | None = None
 ) -> Matrix[f32]:
@@ -1670,6 +1677,7 @@ def _log_softmax_gradient_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def log_softmax_gradient_reference(y: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `log_softmax_gradient`, in float64 where its arrays are."""
     _LOG_SOFTMAX_GRADIENT.check((y, dy))
@@ -2096,6 +2104,7 @@ _LOG_SOFTMAX_GRADIENT = Kernel(
 )
 
 
+@kernel_function
 def log_softmax_gradient(
     y: Matrix[f32],
     dy: Matrix[f32],
@@ -2169,6 +2178,7 @@ def _logsumexp_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def logsumexp_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `logsumexp`, in float64 where its arrays are."""
     _LOGSUMEXP.check((x,))
@@ -2176,7 +2186,7 @@ def logsumexp_reference(x: NDArray[Any]) -> NDArray[Any]:
     x = real(x)
     with np.errstate(all="ignore"):
         # let top[i] = max[j] x[i, j];
-        top = np.max(x, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(x, axis=1, initial=-np.inf)
         # y[i] = top[i] + log(sum[j] exp(x[i, j] - top[i]));
         y: NDArray[Any] = top + np.log(np.sum(np.exp(x - top[:, None]), axis=1))
         return y
@@ -2601,6 +2611,7 @@ _LOGSUMEXP = Kernel(
 )
 
 
+@kernel_function
 def logsumexp(
     x: Matrix[f32], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:

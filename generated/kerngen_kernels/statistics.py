@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, hostmath, i32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.hostmath import ceil_div
 from kerngen.runtime.kernel import (
     Binding,
@@ -64,7 +65,7 @@ __all__ = [
     "standardize_reference",
 ]
 
-ABI = 2
+ABI = 3
 check_abi(__name__, ABI)
 _WGSL = Path(__file__).with_name("wgsl")
 
@@ -107,6 +108,7 @@ def _row_mean_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def row_mean_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `row_mean`, in float64 where its arrays are."""
     _ROW_MEAN.check((x,))
@@ -397,6 +399,7 @@ _ROW_MEAN = Kernel(
 )
 
 
+@kernel_function
 def row_mean(
     x: Matrix[f32], *, out: Vector[f32] | None = None, ctx: Context | None = None
 ) -> Vector[f32]:
@@ -471,6 +474,7 @@ def _row_variance_hosts(m: int, n: int, ddof: int) -> tuple[float, ...]:
     return (m, n, ddof, divisor)
 
 
+@kernel_function
 def row_variance_reference(x: NDArray[Any], *, ddof: int = 0) -> NDArray[Any]:
     """NumPy twin of `row_variance`, in float64 where its arrays are."""
     _ROW_VARIANCE.check((x,), (ddof,))
@@ -906,6 +910,7 @@ _ROW_VARIANCE = Kernel(
 )
 
 
+@kernel_function
 def row_variance(
     x: Matrix[f32],
     *,
@@ -987,6 +992,7 @@ def _standardize_hosts(m: int, n: int, eps: float) -> tuple[float, ...]:
     return (m, n, eps)
 
 
+@kernel_function
 def standardize_reference(x: NDArray[Any], *, eps: float = 1e-08) -> NDArray[Any]:
     """NumPy twin of `standardize`, in float64 where its arrays are."""
     _STANDARDIZE.check((x,), (eps,))
@@ -1471,6 +1477,7 @@ _STANDARDIZE = Kernel(
 )
 
 
+@kernel_function
 def standardize(
     x: Matrix[f32],
     *,
@@ -1554,6 +1561,7 @@ def _covariance_hosts(m: int, n: int, ddof: int) -> tuple[float, ...]:
     return (m, n, ddof, divisor)
 
 
+@kernel_function
 def covariance_reference(x: NDArray[Any], *, ddof: int = 1) -> NDArray[Any]:
     """NumPy twin of `covariance`, in float64 where its arrays are."""
     _COVARIANCE.check((x,), (ddof,))
@@ -1931,6 +1939,7 @@ _COVARIANCE = Kernel(
 )
 
 
+@kernel_function
 def covariance(
     x: Matrix[f32],
     *,
@@ -2027,6 +2036,7 @@ def _histogram_hosts(
     return (n, bins_length, low, high, bins, scale, last)
 
 
+@kernel_function
 def histogram_reference(
     x: NDArray[Any], *, low: float, high: float, bins: int
 ) -> NDArray[Any]:
@@ -2370,6 +2380,7 @@ _HISTOGRAM = Kernel(
 )
 
 
+@kernel_function
 def histogram(
     x: Vector[f32],
     *,
@@ -2458,6 +2469,7 @@ def _bincount_hosts(n: int, bins_length: int, bins: int) -> tuple[float, ...]:
     return (n, bins_length, bins)
 
 
+@kernel_function
 def bincount_reference(x: NDArray[Any], *, bins: int) -> NDArray[Any]:
     """NumPy twin of `bincount`, in float64 where its arrays are."""
     _BINCOUNT.check((x,), (bins,))
@@ -2755,6 +2767,7 @@ _BINCOUNT = Kernel(
 )
 
 
+@kernel_function
 def bincount(
     x: Vector[u32],
     *,
@@ -2836,6 +2849,7 @@ def _moving_average_hosts(
     return (n, n_minus_window_plus_1, window_length, window)
 
 
+@kernel_function
 def moving_average_reference(x: NDArray[Any], *, window: int) -> NDArray[Any]:
     """NumPy twin of `moving_average`, in float64 where its arrays are."""
     _MOVING_AVERAGE.check((x,), (window,))
@@ -2916,6 +2930,7 @@ _MOVING_AVERAGE = Kernel(
 )
 
 
+@kernel_function
 def moving_average(
     x: Vector[f32],
     *,
@@ -2992,6 +3007,7 @@ def _cosine_similarity_hosts(m: int, n: int, eps: float) -> tuple[float, ...]:
     return (m, n, eps)
 
 
+@kernel_function
 def cosine_similarity_reference(
     a: NDArray[Any], b: NDArray[Any], *, eps: float = 1e-08
 ) -> NDArray[Any]:
@@ -3581,6 +3597,7 @@ _COSINE_SIMILARITY = Kernel(
 )
 
 
+@kernel_function
 def cosine_similarity(
     a: Matrix[f32],
     b: Matrix[f32],
@@ -3663,6 +3680,7 @@ def _pairwise_squared_distances_hosts(m: int, n: int, k: int) -> tuple[float, ..
     return (m, n, k)
 
 
+@kernel_function
 def pairwise_squared_distances_reference(
     a: NDArray[Any], b: NDArray[Any]
 ) -> NDArray[Any]:
@@ -3985,6 +4003,7 @@ _PAIRWISE_SQUARED_DISTANCES = Kernel(
 )
 
 
+@kernel_function
 def pairwise_squared_distances(
     a: Matrix[f32],
     b: Matrix[f32],

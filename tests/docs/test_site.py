@@ -53,7 +53,7 @@ def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
         "build",
         "--strict",
         "--site-dir",
-        tmp_path,
+        str(tmp_path),
     ]
     surroundings = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(

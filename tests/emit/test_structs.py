@@ -19,6 +19,7 @@ from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout
 from kerngen.runtime import Struct as RuntimeStruct
 from tests.budget import examples
+from tests.compile import imported_binding
 from tests.layout.drawn import Drawing
 
 from .declared import (
@@ -30,7 +31,6 @@ from .declared import (
     struct,
     uniform_class,
 )
-from .emitting import imported
 
 DRAWING = Drawing(halves=True, uniform=False)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -238,7 +238,7 @@ def test_the_largest_structs_are_imported() -> None:
     every = dict.fromkeys((one, large, many))
     module = Module("dsl/declared.kern", "", (), (), structs=tuple(every))
     text = emit_binding(module, (), "0" * 64, formatted=False)
-    with imported(text, "declared_sample") as made:
+    with imported_binding(text, "declared_sample") as made:
         assert made.__all__ == ["Large", "Many", "One"]
         assert made.Large.DTYPE.itemsize == made.Many.DTYPE.itemsize == LARGEST
         assert made.Many.DTYPE["a"].shape == (2**28,)

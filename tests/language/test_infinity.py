@@ -14,7 +14,7 @@ import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.runtime.backend import Kind
 from kerngen.source.diagnostic import CompileError
-from tests.numeric.generated import built
+from tests.compile import built
 
 ROWS = "kernel f(x: f32[m, n]) -> y: f32[m] { y[i] = KIND[j] x[i, j]; }"
 COLUMNS = "kernel f(x: f32[m, n]) -> y: f32[n] { y[j] = KIND[i] x[i, j]; }"
