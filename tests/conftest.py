@@ -24,10 +24,13 @@ os.environ.setdefault("GALLIVM_PERF", "nopt")
 os.environ.setdefault("LP_NATIVE_VECTOR_WIDTH", "128")
 
 # A test says what is right; how long it takes is for benchmarks.
-settings.register_profile(
-    "kerngen", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("kerngen")
+for profile, budget in (("default", 40), ("nightly", 1000)):
+    settings.register_profile(
+        profile,
+        max_examples=budget,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 
 INSTALL_SOFTWARE_ADAPTER = (
     "These tests need a software adapter. Debian and Ubuntu have one: "
@@ -46,13 +49,17 @@ MARGIN = 300
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let processes that run tests side by side be watched, and be ended with theirs."""
+    """Choose how much is drawn; let processes that run side by side be watched.
+
+    They are ended with theirs.
+    """
+    is_quick = "not nightly" in config.option.markexpr
+    settings.load_profile("default" if is_quick else "nightly")
     if sys.platform == "win32":
         return  # it has no sessions
     if hasattr(config, "workerinput"):
         os.setsid()
     elif getattr(config.option, "dist", "no") != "no":
-        is_quick = config.option.markexpr == "not nightly"
         limit = float(config.getini("timeout")) if is_quick else NIGHTLY_TIMEOUT
         config.pluginmanager.register(Watchdog(limit + MARGIN))
 

@@ -118,7 +118,7 @@ def measure(kernels: int, arguments: list[str]) -> str:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kernels", type=int, nargs="*", default=SIZES)
     parser.add_argument("--jobs")
     given = parser.parse_args()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from argparse import ArgumentParser
 from collections.abc import Callable
 from statistics import median
 from time import thread_time
@@ -152,6 +153,7 @@ def print_first_calls() -> None:
 
 def main() -> None:
     """Print all tables."""
+    ArgumentParser(description=__doc__).parse_args()
     with gpu.open() as ctx:
         print(f"{ctx}, {CALLS} calls, median of {RUNS}")
         print_calls(ctx)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from argparse import ArgumentParser
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -49,6 +50,7 @@ def build() -> Any:
 
 def main() -> None:
     """Print a table: the structs, and what is done with them."""
+    ArgumentParser(description=__doc__).parse_args()
     module = build()
     columns = ((1.0, 0.0, 0.0, 0.0),) * 4
     particle = module.Particle(

@@ -13,8 +13,9 @@ from mkdocs.structure.pages import Page
 from kerngen.explain.site import documents
 
 _FETCHED: Final = re.compile(
-    r'<(?:script|link|img|iframe)[^>]+(?:src|href)="(https?:[^"]+)'
+    r'<(?:script|link(?![^>]+rel="?canonical)|img|iframe)[^>]+(?:src|href)="(https?:[^"]+)'
 )
+"""What a browser fetches; a page's canonical address, of a site that is served, is not."""
 
 _NOTE: Final = re.compile(r"^<!-- docs: .* -->\n", re.MULTILINE)
 

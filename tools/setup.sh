@@ -2,8 +2,22 @@
 #
 # All are quick when there is nothing to do.
 
+# For --help anywhere in the arguments: print the comment at the top of the script, and end.
+help_if_asked() {
+    case " $* " in
+    *" --help "* | *" -h "*)
+        sed -n '2,${/^#/!q; s/^# \{0,1\}//p;}' "tools/${0##*/}"
+        exit
+        ;;
+    esac
+}
+
 # Nobody is there to be asked: what would wait for an answer fails.
 exec </dev/null
+
+# A test starts Python some hundred times: without bytecode each start compiles anew what
+# it imports, and the tests take a quarter longer.
+unset PYTHONDONTWRITEBYTECODE
 
 VENV=.venv
 DRIVER=mesa-vulkan-drivers
@@ -65,17 +79,32 @@ make_venv() {
     "$python" -m venv "$VENV"
 }
 
-# The package with the given extras, editable; again only when pyproject.toml changed.
+# Both distributions of the repository, kerngen with the given extras, editable; again only
+# when pyproject.toml changed.
+# Other arguments go to pip.
 install_project() {
     local extras=$1 stamp
+    shift
     stamp="$VENV/.kerngen-$extras"
     make_venv
     cmp -s pyproject.toml "$stamp" && return
     say "Installing kerngen[$extras] ..."
     # Python compiles what it imports; of PyTorch and its like that is little.
     "$VENV/bin/python" -m pip install -qq --disable-pip-version-check --no-compile \
-        -e ".[$extras]" >&2
+        -e ".[$extras]" -e ./generated "$@" >&2
     cp pyproject.toml "$stamp"
+}
+
+# PyTorch: a build for CPUs where one is found, as PyPI's brings gigabytes of CUDA.
+install_torch() {
+    local builds=https://download.pytorch.org/whl/cpu/
+    make_venv
+    if "$VENV/bin/python" -c \
+        "import urllib.request as r; r.urlopen('$builds', timeout=10)" 2>/dev/null; then
+        install_project torch --extra-index-url "$builds"
+    else
+        install_project torch
+    fi
 }
 
 # Vulkan and EGL complain about a missing run-time folder, on every start.

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from kerngen.plan import hostmath
 from kerngen.runtime import Context, Matrix, Tensor4, check_abi, f32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
@@ -112,6 +113,7 @@ def _attention_hosts(
     return (b, h, s, d, t, e, scale)
 
 
+@kernel_function
 def attention_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any]
 ) -> NDArray[Any]:
@@ -127,7 +129,7 @@ def attention_reference(
         # let score[n, g, i, j] = scale * sum[p] q[n, g, i, p] * k[n, g, j, p];
         score = scale * np.einsum("ngip,ngjp->ngij", q, k, optimize=True)
         # let top[n, g, i] = max[j] score[n, g, i, j];
-        top = np.max(score, axis=3, initial=ref.LOWEST_F32)
+        top = np.max(score, axis=3, initial=-np.inf)
         # let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
         total = np.sum(np.exp(score - top[:, :, :, None]), axis=3)
         # let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -238,6 +240,7 @@ def _causal_attention_hosts(
     return (b, h, s, d, t, e, scale)
 
 
+@kernel_function
 def causal_attention_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any]
 ) -> NDArray[Any]:
@@ -260,7 +263,7 @@ def causal_attention_reference(
         i = ref.index(s)
         score = np.where(j <= i[:, None] + (ref.i32(t) - s), scale * product, LOWEST)
         # let top[n, g, i] = max[j] score[n, g, i, j];
-        top = np.max(score, axis=3, initial=ref.LOWEST_F32)
+        top = np.max(score, axis=3, initial=-np.inf)
         # let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
         total = np.sum(np.exp(score - top[:, :, :, None]), axis=3)
         # let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -379,6 +382,7 @@ def _grouped_query_attention_hosts(
     return (b, h, s, d, r, t, e, scale)
 
 
+@kernel_function
 def grouped_query_attention_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any]
 ) -> NDArray[Any]:
@@ -411,7 +415,7 @@ def grouped_query_attention_reference(
         i = ref.index(s)
         score = np.where(j <= i[:, None] + (ref.i32(t) - s), scale * product, LOWEST)
         # let top[n, g, i] = max[j] score[n, g, i, j];
-        top = np.max(score, axis=3, initial=ref.LOWEST_F32)
+        top = np.max(score, axis=3, initial=-np.inf)
         # let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
         total = np.sum(np.exp(score - top[:, :, :, None]), axis=3)
         # let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -545,6 +549,7 @@ def _attention_gradient_hosts(
     return (b, h, s, d, t, e, scale)
 
 
+@kernel_function
 def attention_gradient_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any], dy: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -563,7 +568,7 @@ def attention_gradient_reference(
         # let dweight[n, g, i, j] = sum[c] dy[n, g, i, c] * v[n, g, j, c];
         dweight = np.einsum("ngic,ngjc->ngij", dy, v, optimize=True)
         # let top[n, g, i] = max[j] score[n, g, i, j];
-        top = np.max(score, axis=3, initial=ref.LOWEST_F32)
+        top = np.max(score, axis=3, initial=-np.inf)
         # let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
         total = np.sum(np.exp(score - top[:, :, :, None]), axis=3)
         # let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -710,6 +715,7 @@ def _causal_attention_gradient_hosts(
     return (b, h, s, d, t, e, scale)
 
 
+@kernel_function
 def causal_attention_gradient_reference(
     q: NDArray[Any], k: NDArray[Any], v: NDArray[Any], dy: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -735,7 +741,7 @@ def causal_attention_gradient_reference(
         i = ref.index(s)
         score = np.where(j <= i[:, None] + (ref.i32(t) - s), scale * product, LOWEST)
         # let top[n, g, i] = max[j] score[n, g, i, j];
-        top = np.max(score, axis=3, initial=ref.LOWEST_F32)
+        top = np.max(score, axis=3, initial=-np.inf)
         # let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
         total = np.sum(np.exp(score - top[:, :, :, None]), axis=3)
         # let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -868,6 +874,7 @@ def _rotary_hosts(b: int, h: int, s: int, d: int, r: int) -> tuple[float, ...]:
     return (b, h, s, d, r)
 
 
+@kernel_function
 def rotary_reference(
     x: NDArray[Any], cosine: NDArray[Any], sine: NDArray[Any]
 ) -> NDArray[Any]:
@@ -993,6 +1000,7 @@ def _rotary_interleaved_hosts(
     return (b, h, s, d, r)
 
 
+@kernel_function
 def rotary_interleaved_reference(
     x: NDArray[Any], cosine: NDArray[Any], sine: NDArray[Any]
 ) -> NDArray[Any]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Vector, check_abi, f32, i32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
@@ -77,6 +78,7 @@ def _f32_to_i32_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def f32_to_i32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `f32_to_i32`, in float64 where its arrays are."""
     _F32_TO_I32.check((x,))
@@ -154,6 +156,7 @@ def _f32_to_u32_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def f32_to_u32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `f32_to_u32`, in float64 where its arrays are."""
     _F32_TO_U32.check((x,))
@@ -232,6 +235,7 @@ def _i32_to_f32_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def i32_to_f32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `i32_to_f32`, in float64 where its arrays are."""
     _I32_TO_F32.check((x,))
@@ -307,6 +311,7 @@ def _u32_to_f32_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def u32_to_f32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `u32_to_f32`, in float64 where its arrays are."""
     _U32_TO_F32.check((x,))
@@ -382,6 +387,7 @@ def _i32_to_u32_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def i32_to_u32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `i32_to_u32`, in float64 where its arrays are."""
     _I32_TO_U32.check((x,))
@@ -456,6 +462,7 @@ def _u32_to_i32_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def u32_to_i32_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `u32_to_i32`, in float64 where its arrays are."""
     _U32_TO_I32.check((x,))

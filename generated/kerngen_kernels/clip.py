@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Scalar, Vector, check_abi, f32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
@@ -72,6 +73,7 @@ def _add_sum_squares_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def add_sum_squares_reference(total: NDArray[Any], x: NDArray[Any]) -> None:
     """NumPy twin of `add_sum_squares`, in float64 where its arrays are.
 
@@ -150,6 +152,7 @@ def _clip_by_norm_hosts(n: int, max_norm: float) -> tuple[float, ...]:
     return (n, max_norm)
 
 
+@kernel_function
 def clip_by_norm_reference(
     g: NDArray[Any], total: NDArray[Any], *, max_norm: float
 ) -> None:
@@ -230,6 +233,7 @@ def _note_nonfinite_hosts(step: int) -> tuple[float, ...]:
     return (step,)
 
 
+@kernel_function
 def note_nonfinite_reference(
     failed: NDArray[Any], total: NDArray[Any], *, step: int
 ) -> None:

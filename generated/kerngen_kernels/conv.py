@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from kerngen.plan import hostmath
 from kerngen.runtime import Context, Tensor3, Tensor4, Vector, check_abi, f32, i32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
@@ -166,6 +167,7 @@ def _conv1d_hosts(
     return (b, c, w, o, s, y_axis_2, stride, pad, dilation, step, skip, edge)
 
 
+@kernel_function
 def conv1d_reference(
     x: NDArray[Any],
     k: NDArray[Any],
@@ -396,6 +398,7 @@ def _conv2d_hosts(
     )
 
 
+@kernel_function
 def conv2d_reference(
     x: NDArray[Any],
     k: NDArray[Any],
@@ -643,6 +646,7 @@ def _conv2d_bias_hosts(
     )
 
 
+@kernel_function
 def conv2d_bias_reference(
     x: NDArray[Any],
     k: NDArray[Any],
@@ -933,6 +937,7 @@ def _conv2d_grouped_hosts(
     )
 
 
+@kernel_function
 def conv2d_grouped_reference(
     x: NDArray[Any],
     k: NDArray[Any],
@@ -1181,6 +1186,7 @@ def _depthwise_conv2d_hosts(
     )
 
 
+@kernel_function
 def depthwise_conv2d_reference(
     x: NDArray[Any],
     k: NDArray[Any],
@@ -1456,6 +1462,7 @@ def _conv2d_input_gradient_hosts(
     )
 
 
+@kernel_function
 def conv2d_input_gradient_reference(
     dy: NDArray[Any],
     k: NDArray[Any],
@@ -1750,6 +1757,7 @@ def _conv2d_kernel_gradient_hosts(
     )
 
 
+@kernel_function
 def conv2d_kernel_gradient_reference(
     x: NDArray[Any],
     dy: NDArray[Any],

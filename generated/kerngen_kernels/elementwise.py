@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Scalar, Vector, check_abi, f32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
@@ -158,6 +159,7 @@ def _relu_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def relu_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `relu`, in float64 where its arrays are."""
     _RELU.check((x,))
@@ -238,6 +240,7 @@ def _leaky_relu_hosts(n: int, slope: float) -> tuple[float, ...]:
     return (n, slope)
 
 
+@kernel_function
 def leaky_relu_reference(x: NDArray[Any], *, slope: float = 0.01) -> NDArray[Any]:
     """NumPy twin of `leaky_relu`, in float64 where its arrays are."""
     _LEAKY_RELU.check((x,), (slope,))
@@ -319,6 +322,7 @@ def _sigmoid_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def sigmoid_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `sigmoid`, in float64 where its arrays are."""
     _SIGMOID.check((x,))
@@ -394,6 +398,7 @@ def _tanh_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def tanh_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `tanh`, in float64 where its arrays are."""
     _TANH.check((x,))
@@ -469,6 +474,7 @@ def _swish_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def swish_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `swish`, in float64 where its arrays are."""
     _SWISH.check((x,))
@@ -544,6 +550,7 @@ def _gelu_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def gelu_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `gelu`, in float64 where its arrays are."""
     _GELU.check((x,))
@@ -622,6 +629,7 @@ def _gelu_tanh_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def gelu_tanh_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `gelu_tanh`, in float64 where its arrays are."""
     _GELU_TANH.check((x,))
@@ -700,6 +708,7 @@ def _exp_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def exp_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `exp`, in float64 where its arrays are."""
     _EXP.check((x,))
@@ -775,6 +784,7 @@ def _log_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def log_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `log`, in float64 where its arrays are."""
     _LOG.check((x,))
@@ -850,6 +860,7 @@ def _sqrt_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def sqrt_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `sqrt`, in float64 where its arrays are."""
     _SQRT.check((x,))
@@ -925,6 +936,7 @@ def _abs_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def abs_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `abs`, in float64 where its arrays are."""
     _ABS.check((x,))
@@ -1000,6 +1012,7 @@ def _neg_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def neg_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `neg`, in float64 where its arrays are."""
     _NEG.check((x,))
@@ -1080,6 +1093,7 @@ def _scale_hosts(n: int, alpha: float) -> tuple[float, ...]:
     return (n, alpha)
 
 
+@kernel_function
 def scale_reference(x: NDArray[Any], *, alpha: float) -> NDArray[Any]:
     """NumPy twin of `scale`, in float64 where its arrays are."""
     _SCALE.check((x,), (alpha,))
@@ -1161,6 +1175,7 @@ def _scale_by_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def scale_by_reference(x: NDArray[Any], alpha: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `scale_by`, in float64 where its arrays are."""
     _SCALE_BY.check((x, alpha))
@@ -1242,6 +1257,7 @@ def _add_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def add_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `add`, in float64 where its arrays are."""
     _ADD.check((a, b))
@@ -1328,6 +1344,7 @@ def _add_rows_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def add_rows_reference(x: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `add_rows`, in float64 where its arrays are."""
     _ADD_ROWS.check((x, b))
@@ -1409,6 +1426,7 @@ def _sub_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def sub_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `sub`, in float64 where its arrays are."""
     _SUB.check((a, b))
@@ -1490,6 +1508,7 @@ def _mul_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def mul_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `mul`, in float64 where its arrays are."""
     _MUL.check((a, b))
@@ -1571,6 +1590,7 @@ def _div_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def div_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `div`, in float64 where its arrays are."""
     _DIV.check((a, b))
@@ -1657,6 +1677,7 @@ def _axpy_hosts(n: int, alpha: float) -> tuple[float, ...]:
     return (n, alpha)
 
 
+@kernel_function
 def axpy_reference(x: NDArray[Any], y: NDArray[Any], *, alpha: float) -> None:
     """NumPy twin of `axpy`, in float64 where its arrays are.
 
@@ -1740,6 +1761,7 @@ def _clamp_hosts(n: int, low: float, high: float) -> tuple[float, ...]:
     return (n, low, high)
 
 
+@kernel_function
 def clamp_reference(x: NDArray[Any], *, low: float, high: float) -> NDArray[Any]:
     """NumPy twin of `clamp`, in float64 where its arrays are."""
     _CLAMP.check((x,), (low, high))
@@ -1824,6 +1846,7 @@ def _fma_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def fma_reference(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `fma`, in float64 where its arrays are."""
     _FMA.check((a, b, c))
@@ -1917,6 +1940,7 @@ def _lerp_hosts(n: int, t: float) -> tuple[float, ...]:
     return (n, t, rest)
 
 
+@kernel_function
 def lerp_reference(a: NDArray[Any], b: NDArray[Any], *, t: float) -> NDArray[Any]:
     """NumPy twin of `lerp`, in float64 where its arrays are."""
     _LERP.check((a, b), (t,))
@@ -2003,6 +2027,7 @@ def _maximum_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def maximum_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `maximum`, in float64 where its arrays are."""
     _MAXIMUM.check((a, b))
@@ -2084,6 +2109,7 @@ def _minimum_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def minimum_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `minimum`, in float64 where its arrays are."""
     _MINIMUM.check((a, b))
@@ -2165,6 +2191,7 @@ def _softplus_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def softplus_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `softplus`, in float64 where its arrays are."""
     _SOFTPLUS.check((x,))
@@ -2245,6 +2272,7 @@ def _elu_hosts(n: int, alpha: float) -> tuple[float, ...]:
     return (n, alpha)
 
 
+@kernel_function
 def elu_reference(x: NDArray[Any], *, alpha: float = 1.0) -> NDArray[Any]:
     """NumPy twin of `elu`, in float64 where its arrays are."""
     _ELU.check((x,), (alpha,))
@@ -2327,6 +2355,7 @@ def _swiglu_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def swiglu_reference(gate: NDArray[Any], x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `swiglu`, in float64 where its arrays are."""
     _SWIGLU.check((gate, x))
@@ -2415,6 +2444,7 @@ def _swish_mul_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def swish_mul_reference(
     gate: NDArray[Any], x: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
@@ -73,6 +74,7 @@ def _gemv_hosts(n: int, k: int, alpha: float) -> tuple[float, ...]:
     return (n, k, alpha)
 
 
+@kernel_function
 def gemv_reference(
     w: NDArray[Any], x: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -167,6 +169,7 @@ def _gemv_t_hosts(n: int, k: int, alpha: float) -> tuple[float, ...]:
     return (n, k, alpha)
 
 
+@kernel_function
 def gemv_t_reference(
     w: NDArray[Any], x: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:

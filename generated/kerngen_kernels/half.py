@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Vector, check_abi, f16, f32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
@@ -86,6 +87,7 @@ def _widen_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def widen_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `widen`, in float64 where its arrays are.
 
@@ -164,6 +166,7 @@ def _narrow_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def narrow_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `narrow`, in float64 where its arrays are.
 
@@ -247,6 +250,7 @@ def _scale_hosts(n: int, alpha: float) -> tuple[float, ...]:
     return (n, alpha)
 
 
+@kernel_function
 def scale_reference(x: NDArray[Any], *, alpha: float) -> NDArray[Any]:
     """NumPy twin of `scale`, in float64 where its arrays are.
 
@@ -342,6 +346,7 @@ def _matmul_nn_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, ...]:
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nn_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -444,6 +449,7 @@ def _matmul_nt_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, ...]:
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nt_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -546,6 +552,7 @@ def _matmul_nn_wide_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, 
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nn_wide_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -647,6 +654,7 @@ def _matmul_nt_wide_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, 
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nt_wide_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -745,6 +753,7 @@ def _gemv_hosts(n: int, k: int, alpha: float) -> tuple[float, ...]:
     return (n, k, alpha)
 
 
+@kernel_function
 def gemv_reference(
     w: NDArray[Any], x: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:

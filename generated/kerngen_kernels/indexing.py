@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
@@ -90,6 +91,7 @@ def _embedding_hosts(v: int, d: int, n: int) -> tuple[float, ...]:
     return (v, d, n)
 
 
+@kernel_function
 def embedding_reference(table: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `embedding`, in float64 where its arrays are."""
     _EMBEDDING.check((table, ids))
@@ -184,6 +186,7 @@ def _embedding_gradient_hosts(
     return (n, d, rows_length, rows)
 
 
+@kernel_function
 def embedding_gradient_reference(
     dy: NDArray[Any], ids: NDArray[Any], *, rows: int
 ) -> NDArray[Any]:
@@ -288,6 +291,7 @@ def _one_hot_hosts(n: int, columns_length: int, columns: int) -> tuple[float, ..
     return (n, columns_length, columns)
 
 
+@kernel_function
 def one_hot_reference(ids: NDArray[Any], *, columns: int) -> NDArray[Any]:
     """NumPy twin of `one_hot`, in float64 where its arrays are."""
     _ONE_HOT.check((ids,), (columns,))
@@ -376,6 +380,7 @@ def _pick_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def pick_reference(x: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `pick`, in float64 where its arrays are."""
     _PICK.check((x, ids))
@@ -464,6 +469,7 @@ def _argmax_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def argmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `argmax`, in float64 where its arrays are."""
     _ARGMAX.check((x,))
@@ -472,7 +478,7 @@ def argmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     n = x.shape[1]
     with np.errstate(all="ignore"):
         # let top[i] = max[j] x[i, j];
-        top = np.max(x, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(x, axis=1, initial=-np.inf)
         # y[i] = min[j] if x[i, j] == top[i] { u32(j) } else { 4294967295 };
         j = ref.index(n)
         y: NDArray[Any] = np.min(
@@ -556,6 +562,7 @@ def _argmin_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def argmin_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `argmin`, in float64 where its arrays are."""
     _ARGMIN.check((x,))
@@ -564,7 +571,7 @@ def argmin_reference(x: NDArray[Any]) -> NDArray[Any]:
     n = x.shape[1]
     with np.errstate(all="ignore"):
         # let least[i] = min[j] x[i, j];
-        least = np.min(x, axis=1, initial=ref.HIGHEST_F32)
+        least = np.min(x, axis=1, initial=np.inf)
         # y[i] = min[j] if x[i, j] == least[i] { u32(j) } else { 4294967295 };
         j = ref.index(n)
         y: NDArray[Any] = np.min(
@@ -643,6 +650,7 @@ def _where_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def where_reference(
     condition: NDArray[Any], a: NDArray[Any], b: NDArray[Any]
 ) -> NDArray[Any]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Scalar, Vector, check_abi, f32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
@@ -88,6 +89,7 @@ def _cross_entropy_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def cross_entropy_reference(logits: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `cross_entropy`, in float64 where its arrays are."""
     _CROSS_ENTROPY.check((logits, labels))
@@ -97,7 +99,7 @@ def cross_entropy_reference(logits: NDArray[Any], labels: NDArray[Any]) -> NDArr
     m = logits.shape[0]
     with np.errstate(all="ignore"):
         # let top[i] = max[j] logits[i, j];
-        top = np.max(logits, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(logits, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(logits[i, j] - top[i]);
         total = np.sum(np.exp(logits - top[:, None]), axis=1)
         # loss[i] = log(total[i]) - (logits[i, labels[i]] - top[i]);
@@ -188,6 +190,7 @@ def _cross_entropy_gradient_hosts(m: int, n: int, scale: float) -> tuple[float, 
     return (m, n, scale)
 
 
+@kernel_function
 def cross_entropy_gradient_reference(
     logits: NDArray[Any], labels: NDArray[Any], *, scale: float = 1.0
 ) -> NDArray[Any]:
@@ -200,7 +203,7 @@ def cross_entropy_gradient_reference(
     scale = float(scale)
     with np.errstate(all="ignore"):
         # let top[i] = max[j] logits[i, j];
-        top = np.max(logits, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(logits, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(logits[i, j] - top[i]);
         total = np.sum(np.exp(logits - top[:, None]), axis=1)
         # let class[i] = min(labels[i], u32(n - 1));
@@ -304,6 +307,7 @@ def _mean_cross_entropy_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def mean_cross_entropy_reference(
     logits: NDArray[Any], labels: NDArray[Any]
 ) -> NDArray[Any]:
@@ -315,7 +319,7 @@ def mean_cross_entropy_reference(
     m = logits.shape[0]
     with np.errstate(all="ignore"):
         # let top[i] = max[j] logits[i, j];
-        top = np.max(logits, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(logits, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(logits[i, j] - top[i]);
         total = np.sum(np.exp(logits - top[:, None]), axis=1)
         # let each[i] = log(total[i]) - (logits[i, labels[i]] - top[i]);
@@ -406,6 +410,7 @@ def _mean_cross_entropy_gradient_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def mean_cross_entropy_gradient_reference(
     logits: NDArray[Any], labels: NDArray[Any], dloss: NDArray[Any]
 ) -> NDArray[Any]:
@@ -418,7 +423,7 @@ def mean_cross_entropy_gradient_reference(
     m, n = logits.shape
     with np.errstate(all="ignore"):
         # let top[i] = max[j] logits[i, j];
-        top = np.max(logits, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(logits, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(logits[i, j] - top[i]);
         total = np.sum(np.exp(logits - top[:, None]), axis=1)
         # let class[i] = min(labels[i], u32(n - 1));
@@ -517,6 +522,7 @@ def _mean_squared_error_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def mean_squared_error_reference(
     prediction: NDArray[Any], target: NDArray[Any]
 ) -> NDArray[Any]:
@@ -606,6 +612,7 @@ def _mean_squared_error_gradient_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def mean_squared_error_gradient_reference(
     prediction: NDArray[Any], target: NDArray[Any]
 ) -> NDArray[Any]:
@@ -699,6 +706,7 @@ def _huber_hosts(n: int, delta: float) -> tuple[float, ...]:
     return (n, delta)
 
 
+@kernel_function
 def huber_reference(
     prediction: NDArray[Any], target: NDArray[Any], *, delta: float = 1.0
 ) -> NDArray[Any]:
@@ -791,6 +799,7 @@ def _binary_cross_entropy_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def binary_cross_entropy_reference(
     x: NDArray[Any], target: NDArray[Any]
 ) -> NDArray[Any]:

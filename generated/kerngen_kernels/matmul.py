@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
@@ -118,6 +119,7 @@ def _matmul_nn_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, ...]:
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nn_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -215,6 +217,7 @@ def _matmul_nn_bias_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, 
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nn_bias_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -316,6 +319,7 @@ def _matmul_nn_gelu_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, 
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nn_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -419,6 +423,7 @@ def _matmul_nn_bias_gelu_hosts(
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nn_bias_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -523,6 +528,7 @@ def _matmul_nt_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, ...]:
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nt_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -620,6 +626,7 @@ def _matmul_nt_bias_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, 
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nt_bias_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -721,6 +728,7 @@ def _matmul_nt_gelu_hosts(m: int, k: int, n: int, alpha: float) -> tuple[float, 
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nt_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -824,6 +832,7 @@ def _matmul_nt_bias_gelu_hosts(
     return (m, k, n, alpha)
 
 
+@kernel_function
 def matmul_nt_bias_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -928,6 +937,7 @@ def _matmul_tn_hosts(k: int, m: int, n: int, alpha: float) -> tuple[float, ...]:
     return (k, m, n, alpha)
 
 
+@kernel_function
 def matmul_tn_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -1025,6 +1035,7 @@ def _matmul_tn_bias_hosts(k: int, m: int, n: int, alpha: float) -> tuple[float, 
     return (k, m, n, alpha)
 
 
+@kernel_function
 def matmul_tn_bias_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -1126,6 +1137,7 @@ def _matmul_tn_gelu_hosts(k: int, m: int, n: int, alpha: float) -> tuple[float, 
     return (k, m, n, alpha)
 
 
+@kernel_function
 def matmul_tn_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:
@@ -1229,6 +1241,7 @@ def _matmul_tn_bias_gelu_hosts(
     return (k, m, n, alpha)
 
 
+@kernel_function
 def matmul_tn_bias_gelu_reference(
     a: NDArray[Any], b: NDArray[Any], bias: NDArray[Any], *, alpha: float = 1.0
 ) -> NDArray[Any]:

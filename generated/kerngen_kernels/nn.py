@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
@@ -96,6 +97,7 @@ def _gelu_gradient_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def gelu_gradient_reference(x: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `gelu_gradient`, in float64 where its arrays are."""
     _GELU_GRADIENT.check((x, dy))
@@ -183,6 +185,7 @@ def _gelu_tanh_gradient_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def gelu_tanh_gradient_reference(x: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `gelu_tanh_gradient`, in float64 where its arrays are."""
     _GELU_TANH_GRADIENT.check((x, dy))
@@ -273,6 +276,7 @@ def _relu_gradient_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def relu_gradient_reference(x: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `relu_gradient`, in float64 where its arrays are."""
     _RELU_GRADIENT.check((x, dy))
@@ -359,6 +363,7 @@ def _leaky_relu_gradient_hosts(n: int, slope: float) -> tuple[float, ...]:
     return (n, slope)
 
 
+@kernel_function
 def leaky_relu_gradient_reference(
     x: NDArray[Any], dy: NDArray[Any], *, slope: float = 0.01
 ) -> NDArray[Any]:
@@ -446,6 +451,7 @@ def _sigmoid_gradient_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def sigmoid_gradient_reference(y: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `sigmoid_gradient`, in float64 where its arrays are."""
     _SIGMOID_GRADIENT.check((y, dy))
@@ -527,6 +533,7 @@ def _tanh_gradient_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def tanh_gradient_reference(y: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `tanh_gradient`, in float64 where its arrays are."""
     _TANH_GRADIENT.check((y, dy))
@@ -608,6 +615,7 @@ def _swish_gradient_hosts(n: int) -> tuple[float, ...]:
     return (n,)
 
 
+@kernel_function
 def swish_gradient_reference(x: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `swish_gradient`, in float64 where its arrays are."""
     _SWISH_GRADIENT.check((x, dy))
@@ -699,6 +707,7 @@ def _column_sum_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def column_sum_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `column_sum`, in float64 where its arrays are."""
     _COLUMN_SUM.check((x,))

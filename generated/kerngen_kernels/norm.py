@@ -26,6 +26,7 @@ from kerngen.runtime import (
     u32,
 )
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
@@ -107,6 +108,7 @@ def _layernorm_hosts(m: int, n: int, eps: float) -> tuple[float, ...]:
     return (m, n, eps)
 
 
+@kernel_function
 def layernorm_reference(
     x: NDArray[Any], gain: NDArray[Any], bias: NDArray[Any], *, eps: float = 1e-05
 ) -> NDArray[Any]:
@@ -220,6 +222,7 @@ def _layernorm_gradient_hosts(m: int, n: int, eps: float) -> tuple[float, ...]:
     return (m, n, eps)
 
 
+@kernel_function
 def layernorm_gradient_reference(
     x: NDArray[Any], gain: NDArray[Any], dy: NDArray[Any], *, eps: float = 1e-05
 ) -> NDArray[Any]:
@@ -354,6 +357,7 @@ def _layernorm_parameter_gradients_hosts(
     return (m, n, eps)
 
 
+@kernel_function
 def layernorm_parameter_gradients_reference(
     x: NDArray[Any], dy: NDArray[Any], *, eps: float = 1e-05
 ) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -469,6 +473,7 @@ def _rmsnorm_hosts(m: int, n: int, eps: float) -> tuple[float, ...]:
     return (m, n, eps)
 
 
+@kernel_function
 def rmsnorm_reference(
     x: NDArray[Any], gain: NDArray[Any], *, eps: float = 1e-06
 ) -> NDArray[Any]:
@@ -567,6 +572,7 @@ def _rmsnorm_gradient_hosts(m: int, n: int, eps: float) -> tuple[float, ...]:
     return (m, n, eps)
 
 
+@kernel_function
 def rmsnorm_gradient_reference(
     x: NDArray[Any], gain: NDArray[Any], dy: NDArray[Any], *, eps: float = 1e-06
 ) -> NDArray[Any]:
@@ -680,6 +686,7 @@ def _rmsnorm_gain_gradient_hosts(m: int, n: int, eps: float) -> tuple[float, ...
     return (m, n, eps)
 
 
+@kernel_function
 def rmsnorm_gain_gradient_reference(
     x: NDArray[Any], dy: NDArray[Any], *, eps: float = 1e-06
 ) -> NDArray[Any]:
@@ -788,6 +795,7 @@ def _groupnorm_hosts(b: int, g: int, c: int, n: int, eps: float) -> tuple[float,
     return (b, g, c, n, eps)
 
 
+@kernel_function
 def groupnorm_reference(
     x: NDArray[Any], gain: NDArray[Any], bias: NDArray[Any], *, eps: float = 1e-05
 ) -> NDArray[Any]:
@@ -911,6 +919,7 @@ def _batchnorm_hosts(b: int, c: int, n: int, eps: float) -> tuple[float, ...]:
     return (b, c, n, eps)
 
 
+@kernel_function
 def batchnorm_reference(
     x: NDArray[Any],
     mean: NDArray[Any],
@@ -1034,6 +1043,7 @@ def _batch_statistics_hosts(b: int, c: int, n: int) -> tuple[float, ...]:
     return (b, c, n)
 
 
+@kernel_function
 def batch_statistics_reference(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """NumPy twin of `batch_statistics`, in float64 where its arrays are."""
     _BATCH_STATISTICS.check((x,))

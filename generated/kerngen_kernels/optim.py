@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from kerngen.plan import hostmath
 from kerngen.runtime import Context, Scalar, Vector, check_abi, f32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
@@ -152,6 +153,7 @@ def _adamw_hosts(
     return (n, lr, beta1, beta2, eps, weight_decay, step, rest1, rest2, bias1, bias2)
 
 
+@kernel_function
 def adamw_reference(
     param: NDArray[Any],
     grad: NDArray[Any],
@@ -356,6 +358,7 @@ def _adamw_unless_hosts(
     return (n, lr, beta1, beta2, eps, weight_decay, step, rest1, rest2, bias1, bias2)
 
 
+@kernel_function
 def adamw_unless_reference(
     param: NDArray[Any],
     grad: NDArray[Any],
@@ -511,6 +514,7 @@ def _sgd_hosts(n: int, lr: float, weight_decay: float) -> tuple[float, ...]:
     return (n, lr, weight_decay)
 
 
+@kernel_function
 def sgd_reference(
     param: NDArray[Any], grad: NDArray[Any], *, lr: float, weight_decay: float = 0.0
 ) -> None:
@@ -617,6 +621,7 @@ def _sgd_momentum_hosts(
     return (n, lr, momentum, dampening, weight_decay, part)
 
 
+@kernel_function
 def sgd_momentum_reference(
     param: NDArray[Any],
     grad: NDArray[Any],
@@ -741,6 +746,7 @@ def _sgd_nesterov_hosts(
     return (n, lr, momentum, weight_decay)
 
 
+@kernel_function
 def sgd_nesterov_reference(
     param: NDArray[Any],
     grad: NDArray[Any],
@@ -871,6 +877,7 @@ def _lion_hosts(
     return (n, lr, beta1, beta2, weight_decay, rest1, rest2)
 
 
+@kernel_function
 def lion_reference(
     param: NDArray[Any],
     grad: NDArray[Any],
@@ -1001,6 +1008,7 @@ def _rmsprop_hosts(n: int, lr: float, alpha: float, eps: float) -> tuple[float, 
     return (n, lr, alpha, eps, rest)
 
 
+@kernel_function
 def rmsprop_reference(
     param: NDArray[Any],
     grad: NDArray[Any],
@@ -1113,6 +1121,7 @@ def _adagrad_hosts(n: int, lr: float, eps: float) -> tuple[float, ...]:
     return (n, lr, eps)
 
 
+@kernel_function
 def adagrad_reference(
     param: NDArray[Any],
     grad: NDArray[Any],

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from kerngen.plan import hostmath
 from kerngen.runtime import Context, Vector, check_abi, f32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
@@ -141,6 +142,7 @@ def _random_bits_hosts(
     return (count_length, count, seed, offset, stream)
 
 
+@kernel_function
 def random_bits_reference(
     *, count: int, seed: int, offset: int = 0, stream: int = 0
 ) -> NDArray[Any]:
@@ -251,6 +253,7 @@ def _uniform_hosts(
     return (count_length, count, seed, offset, stream)
 
 
+@kernel_function
 def uniform_reference(
     *, count: int, seed: int, offset: int = 0, stream: int = 0
 ) -> NDArray[Any]:
@@ -382,6 +385,7 @@ def _normal_hosts(
     return (count_length, count, seed, offset, stream, mean, deviation)
 
 
+@kernel_function
 def normal_reference(
     *,
     count: int,
@@ -533,6 +537,7 @@ def _dropout_hosts(
     return (n, rate, seed, offset, stream, scale)
 
 
+@kernel_function
 def dropout_reference(
     x: NDArray[Any], *, rate: float, seed: int, offset: int = 0, stream: int = 0
 ) -> NDArray[Any]:

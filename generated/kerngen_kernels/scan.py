@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from kerngen.plan import hostmath
 from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, i32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
@@ -96,6 +97,7 @@ def _cumsum_hosts(
     return (n, n_plus_block_minus_1_div_block, block_length, block, size)
 
 
+@kernel_function
 def cumsum_reference(x: NDArray[Any], *, block: int = 256) -> NDArray[Any]:
     """NumPy twin of `cumsum`, in float64 where its arrays are."""
     _CUMSUM.check((x,), (block,))
@@ -216,6 +218,7 @@ def _cumsum_short_rows_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def cumsum_short_rows_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `cumsum_short_rows`, in float64 where its arrays are."""
     _CUMSUM_SHORT_ROWS.check((x,))
@@ -325,6 +328,7 @@ def _cumsum_rows_hosts(
     return (m, n, n_plus_block_minus_1_div_block, block_length, block, size)
 
 
+@kernel_function
 def cumsum_rows_reference(x: NDArray[Any], *, block: int = 64) -> NDArray[Any]:
     """NumPy twin of `cumsum_rows`, in float64 where its arrays are."""
     _CUMSUM_ROWS.check((x,), (block,))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
@@ -82,6 +83,7 @@ def _softmax_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def softmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `softmax`, in float64 where its arrays are."""
     _SOFTMAX.check((x,))
@@ -89,7 +91,7 @@ def softmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     x = real(x)
     with np.errstate(all="ignore"):
         # let top[i] = max[j] x[i, j];
-        top = np.max(x, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(x, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(x[i, j] - top[i]);
         total = np.sum(np.exp(x - top[:, None]), axis=1)
         # y[i, j] = exp(x[i, j] - top[i]) / total[i];
@@ -168,6 +170,7 @@ def _softmax_gradient_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def softmax_gradient_reference(y: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `softmax_gradient`, in float64 where its arrays are."""
     _SOFTMAX_GRADIENT.check((y, dy))
@@ -257,6 +260,7 @@ def _log_softmax_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def log_softmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `log_softmax`, in float64 where its arrays are."""
     _LOG_SOFTMAX.check((x,))
@@ -264,7 +268,7 @@ def log_softmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     x = real(x)
     with np.errstate(all="ignore"):
         # let top[i] = max[j] x[i, j];
-        top = np.max(x, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(x, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(x[i, j] - top[i]);
         total = np.sum(np.exp(x - top[:, None]), axis=1)
         # y[i, j] = x[i, j] - top[i] - log(total[i]);
@@ -343,6 +347,7 @@ def _log_softmax_gradient_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def log_softmax_gradient_reference(y: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `log_softmax_gradient`, in float64 where its arrays are."""
     _LOG_SOFTMAX_GRADIENT.check((y, dy))
@@ -432,6 +437,7 @@ def _logsumexp_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def logsumexp_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `logsumexp`, in float64 where its arrays are."""
     _LOGSUMEXP.check((x,))
@@ -439,7 +445,7 @@ def logsumexp_reference(x: NDArray[Any]) -> NDArray[Any]:
     x = real(x)
     with np.errstate(all="ignore"):
         # let top[i] = max[j] x[i, j];
-        top = np.max(x, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(x, axis=1, initial=-np.inf)
         # y[i] = top[i] + log(sum[j] exp(x[i, j] - top[i]));
         y: NDArray[Any] = top + np.log(np.sum(np.exp(x - top[:, None]), axis=1))
         return y

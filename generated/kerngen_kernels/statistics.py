@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from kerngen.plan import hostmath
 from kerngen.runtime import Context, Matrix, Vector, check_abi, f32, i32, u32
 from kerngen.runtime import reference as ref
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.generated import ModuleFiles
 from kerngen.runtime.struct import Field, UniformStruct
 
@@ -94,6 +95,7 @@ def _row_mean_hosts(m: int, n: int) -> tuple[float, ...]:
     return (m, n)
 
 
+@kernel_function
 def row_mean_reference(x: NDArray[Any]) -> NDArray[Any]:
     """NumPy twin of `row_mean`, in float64 where its arrays are."""
     _ROW_MEAN.check((x,))
@@ -182,6 +184,7 @@ def _row_variance_hosts(m: int, n: int, ddof: int) -> tuple[float, ...]:
     return (m, n, ddof, divisor)
 
 
+@kernel_function
 def row_variance_reference(x: NDArray[Any], *, ddof: int = 0) -> NDArray[Any]:
     """NumPy twin of `row_variance`, in float64 where its arrays are."""
     _ROW_VARIANCE.check((x,), (ddof,))
@@ -282,6 +285,7 @@ def _standardize_hosts(m: int, n: int, eps: float) -> tuple[float, ...]:
     return (m, n, eps)
 
 
+@kernel_function
 def standardize_reference(x: NDArray[Any], *, eps: float = 1e-08) -> NDArray[Any]:
     """NumPy twin of `standardize`, in float64 where its arrays are."""
     _STANDARDIZE.check((x,), (eps,))
@@ -385,6 +389,7 @@ def _covariance_hosts(m: int, n: int, ddof: int) -> tuple[float, ...]:
     return (m, n, ddof, divisor)
 
 
+@kernel_function
 def covariance_reference(x: NDArray[Any], *, ddof: int = 1) -> NDArray[Any]:
     """NumPy twin of `covariance`, in float64 where its arrays are."""
     _COVARIANCE.check((x,), (ddof,))
@@ -500,6 +505,7 @@ def _histogram_hosts(
     return (n, bins_length, low, high, bins, scale, last)
 
 
+@kernel_function
 def histogram_reference(
     x: NDArray[Any], *, low: float, high: float, bins: int
 ) -> NDArray[Any]:
@@ -618,6 +624,7 @@ def _bincount_hosts(n: int, bins_length: int, bins: int) -> tuple[float, ...]:
     return (n, bins_length, bins)
 
 
+@kernel_function
 def bincount_reference(x: NDArray[Any], *, bins: int) -> NDArray[Any]:
     """NumPy twin of `bincount`, in float64 where its arrays are."""
     _BINCOUNT.check((x,), (bins,))
@@ -717,6 +724,7 @@ def _moving_average_hosts(
     return (n, n_minus_window_plus_1, window_length, window)
 
 
+@kernel_function
 def moving_average_reference(x: NDArray[Any], *, window: int) -> NDArray[Any]:
     """NumPy twin of `moving_average`, in float64 where its arrays are."""
     _MOVING_AVERAGE.check((x,), (window,))
@@ -812,6 +820,7 @@ def _cosine_similarity_hosts(m: int, n: int, eps: float) -> tuple[float, ...]:
     return (m, n, eps)
 
 
+@kernel_function
 def cosine_similarity_reference(
     a: NDArray[Any], b: NDArray[Any], *, eps: float = 1e-08
 ) -> NDArray[Any]:
@@ -918,6 +927,7 @@ def _pairwise_squared_distances_hosts(m: int, n: int, k: int) -> tuple[float, ..
     return (m, n, k)
 
 
+@kernel_function
 def pairwise_squared_distances_reference(
     a: NDArray[Any], b: NDArray[Any]
 ) -> NDArray[Any]:

@@ -11,7 +11,10 @@ batch.read(y)
 
 from __future__ import annotations
 
-from kerngen.batch.batch import Batch
-from kerngen.batch.buffer import BatchBuffer
+from kerngen.parts import STANDARD, needing
+
+with needing(__name__, STANDARD):
+    from kerngen.batch.batch import Batch
+    from kerngen.batch.buffer import BatchBuffer
 
 __all__ = ["Batch", "BatchBuffer"]

@@ -71,6 +71,6 @@ class Value:
         if self.is_lost:
             raise StateError(
                 f"{who}, of shape {self.shape}, was never computed: an error ended the "
-                f"ctx.batch() in which execute() was called. Queue the operations anew, "
-                f"on a new batch."
+                "ctx.batch() in which execute() was called. Queue the operations "
+                "again, on a new batch."
             )

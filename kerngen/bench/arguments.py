@@ -5,16 +5,17 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from kerngen.jit import load
 from kerngen.runtime import Context, Struct, Tensor, f16, f32
 from kerngen.runtime.choices import KernelFunction, kernel_of
 from kerngen.runtime.fields import is_leaf
 from kerngen.runtime.kernel import Kernel, ScalarSpec, TensorSpec
 from kerngen.runtime.ranges import derive, shape_of
-from kerngen_kernels import half, random
 
 Sizes: TypeAlias = Mapping[str, int]
 """The lengths of a call by dim name, and the integer scalars that are chosen."""
@@ -24,6 +25,7 @@ ROTATED_BYTES: Mapping[str, int] = {"gpu": 2**28, "software": 2**26, "reference"
 """What the inputs of launches in a row take together, to be larger than the caches."""
 MOST_SETS = 64
 _BLOCK = 2**16
+_SOURCE = Path(__file__).with_suffix(".kern")
 
 
 def rotations(nbytes: int, kind: str) -> int:
@@ -81,8 +83,10 @@ def random_tensor(
     """Return random numbers, evenly distributed in [0, 1), or whole and below `bound`."""
     size = math.prod(shape)
     if element in {f32, f16} and size:
-        drawn = random.uniform(count=size, seed=seed, ctx=ctx)
-        return (drawn if element is f32 else half.narrow(drawn)).reshape(shape)
+        made = load(_SOURCE)
+        draw = made.uniform if element is f32 else made.uniform_half
+        drawn: AnyTensor = draw(count=size, seed=seed, ctx=ctx)
+        return drawn.reshape(shape)
     rng = np.random.default_rng(seed)
     numbers = element.DTYPE.itemsize * size // 4 + 1
     if is_leaf(element) and element.number.is_integer:

@@ -6,7 +6,6 @@ import pkgutil
 from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib import import_module
-from pathlib import Path
 from typing import Final
 
 import kerngen_kernels
@@ -14,9 +13,8 @@ from kerngen.bench.arguments import Sizes, own_sizes
 from kerngen.bench.case import Case, kernel_case
 from kerngen.bench.own import default_sizes
 from kerngen.bench.standard import STANDARD, find_function
+from kerngen.bench.system_sizes import FEED_FORWARD, STEP
 from kerngen.bench.systems import (
-    FEED_FORWARD,
-    STEP,
     feed_forward_case,
     step_case,
     system_cases,
@@ -39,11 +37,6 @@ def suite(kind: str, *, quick: bool) -> Iterator[Case]:
         yield from cases[:1] if quick else cases
     if not quick:
         yield from system_cases(small=small)
-
-
-def standard_folders() -> list[Path]:
-    """Return where the standard kernels' modules lie."""
-    return [Path(each).resolve() for each in kerngen_kernels.__path__]
 
 
 def named(name: str, chosen: tuple[Sizes, ...], kind: str) -> Iterator[Case]:

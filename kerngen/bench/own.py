@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from itertools import repeat
 from math import prod
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
@@ -54,6 +56,13 @@ def _case(program: KernelProgram, function: Callable[..., Any], sizes: Sizes) ->
         evaluate(done, lengths),
         moved=evaluate(moved, lengths),
     )
+
+
+def standard_folders() -> list[Path]:
+    """Return where the modules of the standard kernels lie; nowhere if they are missing."""
+    spec = find_spec("kerngen_kernels")
+    folders = (spec and spec.submodule_search_locations) or ()
+    return [Path(each).resolve() for each in folders]
 
 
 def evaluate(polynomial: Polynomial, lengths: Mapping[str, int]) -> int:

@@ -83,7 +83,7 @@ def on_peer(peer: Peer) -> Contestant:
     def contest(case: Case) -> Generator[Clock | str]:
         try:
             with peer.clock(case) as clock:
-                yield clock or "it has no twin here"
+                yield clock or "it has no such kernel"
         except Exception as error:
             raise PeerError(f"{type(error).__name__}: {error}") from error
 

@@ -10,41 +10,21 @@ import numpy as np
 from kerngen.bench.arguments import Sizes, random_tensor, rotations
 from kerngen.bench.case import Case, Unit
 from kerngen.bench.measure import Launch
-from kerngen.runtime import Context, ShapeError, Tensor, f32
+from kerngen.bench.system_sizes import (
+    FEED_FORWARD,
+    FEED_FORWARD_SIZES,
+    STEP,
+    chosen_sizes,
+    step_lengths,
+)
+from kerngen.runtime import Context, Tensor, f32
 from kerngen.train import Trainer
 from kerngen_kernels import elementwise, gemv, matmul
-
-STEP, FEED_FORWARD = "clip and AdamW", "feed-forward"
-"""The cases' names, to choose them by."""
-
-STEP_SIZES: Final = ("tensors", "shortest", "longest")
-FEED_FORWARD_SIZES: Final = ("m", "width", "inner", "layers")
 
 Floats: TypeAlias = Tensor[f32, Any]
 
 _SCALE: Final = 1e-3
 """Keeps the values of layer after layer finite."""
-
-
-def step_lengths(sizes: Sizes) -> list[int]:
-    """Return the lengths of parameters, spread evenly by their logarithms."""
-    tensors, shortest, longest = _chosen(STEP, STEP_SIZES, sizes)
-    return [int(n) for n in np.geomspace(shortest, longest, tensors).round()]
-
-
-def _chosen(name: str, known: tuple[str, ...], sizes: Sizes) -> tuple[int, ...]:
-    """Return the sizes in order; KeyError where one is missing.
-
-    Raises ShapeError for others, and for those that are no length.
-    """
-    for key, size in sizes.items():
-        if key not in known:
-            raise ShapeError(
-                f"'{name}' has no size '{key}': it has {', '.join(known)}."
-            )
-        if size < 1:
-            raise ShapeError(f"'{name}': '{key}' must be at least 1, not {size}.")
-    return tuple(sizes[key] for key in known)
 
 
 def step_case(sizes: Sizes) -> Case:
@@ -72,7 +52,7 @@ def step_case(sizes: Sizes) -> Case:
 
 def feed_forward_case(sizes: Sizes) -> Case:
     """Return the case of `down(swiglu(gate x, up x))`, layer after layer."""
-    m, width, inner, layers = _chosen(FEED_FORWARD, FEED_FORWARD_SIZES, sizes)
+    m, width, inner, layers = chosen_sizes(FEED_FORWARD, FEED_FORWARD_SIZES, sizes)
     weights = 3 * layers * width * inner
 
     def prepare(ctx: Context) -> Launch:

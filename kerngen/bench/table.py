@@ -83,7 +83,7 @@ def notes_of(run: RunData) -> list[str]:
     found: dict[str, list[str]] = {}
     for result in run["results"]:
         for name, why in result["notes"].items():
-            if why != "it has no twin here":
+            if why != "it has no such kernel":
                 where = f"{result['name']}({sizes(result)}) {name}"
                 found.setdefault(why, []).append(where)
     return [f"{', '.join(where)}: {why}" for why, where in found.items()]

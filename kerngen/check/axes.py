@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kerngen.check import faults_indices
 from kerngen.check.scope import IndexSymbol, TensorSymbol
-from kerngen.ir.nodes import Tensor
+from kerngen.ir.nodes import Extent, Tensor
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -53,7 +53,7 @@ def _with_fitting(ex: Expressions, fault: Diagnostic) -> Diagnostic:
         dim = fault.other_dim
         if isinstance(symbol, IndexSymbol) and symbol.index.extent == dim:
             fits = f"'{symbol.index.name}' ranges over '{dim}'"
-            remedy = f"{fits}: use it, or one dim for both if the lengths are one."
+            remedy = f"{fits}: use it, or one dim for both if they are always equal."
             return replace(fault, remedy=remedy)
     return fault
 
@@ -107,7 +107,7 @@ def _axis_fault(
                 tensor=tensor.name,
                 other_dim=other_dim,
             )
-        case int(length), int(available) if length > available:
+        case length, int(available) if _is_longer(length, available, plain=plain):
             return faults_indices.RangeTooLong(
                 span=span,
                 other=symbol.origin,
@@ -120,3 +120,13 @@ def _axis_fault(
             )
         case _:
             return None
+
+
+def _is_longer(length: Extent, available: int, *, plain: bool) -> bool:
+    """Whether a range is longer than an axis; that of a dim is, if the axis has but one.
+
+    It could be 1 in a call: but then there was no need for the dim.
+    """
+    if isinstance(length, int):
+        return length > available
+    return plain and available == 1

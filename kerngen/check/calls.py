@@ -82,7 +82,7 @@ def check_count(
         return True
     name = node.function.name
     if name in REDUCTIONS and actual > expected:
-        remedy = f"Nest calls: '{name}(a, {name}(b, c))'."
+        remedy = f"Nest the calls: '{name}(a, {name}(b, c))'."
     ex.env.faults.add(
         faults_names.ArgumentCount(
             span=node.span,
@@ -269,6 +269,8 @@ def _defined(ex: Expressions, node: ast.Call, call: BuiltinCall) -> bool:
         case "clamp", [_, low, high] if None not in (low, high):
             if low is not None and high is not None and low > high:
                 reason = f"the lower bound {low} is above the upper bound {high}"
+        case "mod" | "floor_div", [_, 0]:
+            reason = "it divides by 0"
         case "smoothstep", [low, high, _] if low is not None and low == high:
             reason = "both edges are the same"
         case "ldexp", [_, exponent] if exponent is not None and exponent > 128:

@@ -132,7 +132,7 @@ def _remedy(
         zeros = ", 0.0" if wide.scalar is Scalar.F32 else ", 0"
         widened = f"{wide.spelling}({short}{zeros * (wide.width - narrow.width)})"
         return (
-            f"Take as many components of the wider one, '{long}.{letters}', or make the "
+            f"Take as many components of the longer one, '{long}.{letters}', or make the "
             f"other one as wide: '{widened}'."
         )
     return "Take the components that are meant, as in 'v.x'."
@@ -186,7 +186,7 @@ def _report(
 ) -> None:
     like = next((v.type for v in values if isinstance(v.type, Vector)), None)
     scalars = [n for n, value in enumerate(values) if not is_composite(value.type)]
-    remedy = f"Pass {accepted}, or convert what is given."
+    remedy = f"Pass {accepted}, or convert the arguments."
     if like is not None and scalars:
         text = one_line(node.arguments[scalars[0]].span.text)
         remedy = composite_conversion(text, values[scalars[0]].type, like)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
 
 from kerngen.check.literals import Kinds
+from kerngen.check.traverse import Read
 from kerngen.check.written import Parts, parts_of
 from kerngen.ir.memory import MemoryType, Struct
 from kerngen.ir.nodes import DerivedDim, Expr, Path, Role, Tensor
@@ -51,7 +52,8 @@ class CurrentStatement:
     `doubtful` are indices, by where they are bound, that got their range from a faulty
     read; `left` the tensors of which a subscript is known to leave its axis; it
     `takes_dims` for indices if that is reported.  `unranged` are the faults of indices
-    that have no range; `body` holds every statement, `place` is that of this one.
+    that have no range; `body` holds every statement, `place` is that of this one, and
+    `reads` are those of the whole body, once they were asked for.
     """
 
     bound: set[str] = field(default_factory=set[str])
@@ -65,6 +67,7 @@ class CurrentStatement:
     unranged: dict[str, Diagnostic] = field(default_factory=dict[str, Diagnostic])
     body: tuple[ast.Statement, ...] = ()
     place: int = 0
+    reads: dict[str, list[Read]] | None = None
 
     def begin(self, body: tuple[ast.Statement, ...], place: int) -> None:
         """Forget the statement before; that at `place` of the body is at hand."""
@@ -99,7 +102,7 @@ class Environment:
     names.  `later` holds the names that a statement further down defines, `indices`
     every index seen so far, `reported` the unknown names that need no second report,
     `structs` those in sight, `parts` what is written of outputs, `kinds` those
-    of literals, and `copied` is of the whole file.
+    of literals; `copied` and `warnings` are of the whole file.
     """
 
     faults: Faults
@@ -120,6 +123,7 @@ class Environment:
     parts: dict[str, Parts] = field(default_factory=dict[str, Parts])
     kinds: Kinds = field(default_factory=Kinds)
     copied: Copied = field(default_factory=Copied)
+    warnings: Faults = field(default_factory=Faults)
 
     def unwritten(
         self,

@@ -12,6 +12,7 @@ from kerngen.check import faults_types
 from kerngen.check.calls import check_call
 from kerngen.check.composites import check_composite
 from kerngen.check.environment import Environment
+from kerngen.check.infinity import INFINITY, is_infinity
 from kerngen.check.leaves import (
     check_element,
     check_name,
@@ -61,7 +62,11 @@ _SIGNED = (Scalar.F32, Scalar.I32)
 @final
 @dataclass(frozen=True)
 class Expressions:
-    """Checks expressions in one scope; `in_branch` of an `if`, subscripts are clamped."""
+    """Checks expressions in one scope.
+
+    Subscripts are clamped where a condition may guard them: `in_branch` of an `if`, or
+    behind `and` or `or`.
+    """
 
     env: Environment
     scope: Scope
@@ -74,6 +79,8 @@ class Expressions:
                 return literal(self.env.faults, node.span, value, want)
             case ast.Boolean(value=value):
                 return Constant(value, Scalar.BOOL)
+            case ast.Name() if is_infinity(self.env, self.scope, node):
+                return INFINITY
             case ast.Name():
                 return check_name(self, node)
             case ast.Call():
@@ -231,9 +238,10 @@ class Expressions:
         )
         return False
 
-    def _condition(self, node: ast.Expr) -> Expr | None:
-        """Check an expression that is true or false."""
-        value = self.check(node)
+    def _condition(self, node: ast.Expr, *, guarded: bool = False) -> Expr | None:
+        """Check an expression that is true or false; another one may guard it."""
+        inner = replace(self, in_branch=True) if guarded else self
+        value = inner.check(node)
         if value is None or value.type is Scalar.BOOL:
             return value
         text = one_line(node.span.text)
@@ -248,7 +256,8 @@ class Expressions:
 
     def _binary(self, node: ast.Binary, want: Scalar | None) -> Expr | None:
         if node.op in _LOGIC:
-            left, right = self._condition(node.left), self._condition(node.right)
+            left = self._condition(node.left)
+            right = self._condition(node.right, guarded=True)
             return left and right and Binary(node.op, left, right, Scalar.BOOL)
         if node.op in _SHIFTS:
             return self._shift(node, want)

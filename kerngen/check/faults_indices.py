@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, Final, Literal, final
 
 from kerngen.source.diagnostic import Related
 from kerngen.source.text import Span
@@ -17,9 +17,11 @@ class UnboundIndex(Worded):
 
     code: ClassVar[str] = "KG0401"
     rule: ClassVar[str] = (
-        "An index on the right is on the left or bound by a reduction."
+        "An index on the right is on the left too, or a reduction introduces it."
     )
-    says: ClassVar[str] = "The index '{name}' is neither on the left nor reduced over."
+    says: ClassVar[str] = (
+        "The index '{name}' is neither on the left nor in the brackets of a reduction."
+    )
     advice: ClassVar[str] = "{remedy}"
 
     name: str
@@ -32,10 +34,10 @@ class IndexRebound(WordedBeside):
     """An index bound again inside its own scope."""
 
     code: ClassVar[str] = "KG0402"
-    rule: ClassVar[str] = "An index is bound once in its scope."
-    says: ClassVar[str] = "The index '{name}' is bound already."
-    points: ClassVar[str] = "bound again here"
-    beside: ClassVar[str] = "bound here"
+    rule: ClassVar[str] = "An index is introduced once in its scope."
+    says: ClassVar[str] = "The index '{name}' is introduced already."
+    points: ClassVar[str] = "introduced again here"
+    beside: ClassVar[str] = "introduced here"
     advice: ClassVar[str] = "Give the inner index another name."
 
     name: str
@@ -47,8 +49,10 @@ class RangeNotFound(Worded):
     """Indices of one `let` or reduction that subscript nothing by themselves."""
 
     code: ClassVar[str] = "KG0403"
-    rule: ClassVar[str] = "An index ranges over the first axis that it subscripts bare."
-    says: ClassVar[str] = "{which} can't be found."
+    rule: ClassVar[str] = (
+        "An index ranges over the first axis that it subscripts by itself."
+    )
+    says: ClassVar[str] = "{which} can't be inferred."
     points: ClassVar[str] = "it subscripts no axis by itself"
     advice: ClassVar[str] = (
         "Use an index as a subscript by itself, or give the range where it is "
@@ -79,7 +83,7 @@ class DimMismatch(WordedBeside):
     """An index that subscripts axes of two different dims."""
 
     code: ClassVar[str] = "KG0404"
-    rule: ClassVar[str] = "The axes that one index subscripts have one dim."
+    rule: ClassVar[str] = "All axes that an index subscripts have the same dim."
     says: ClassVar[str] = (
         "The index '{index}' ranges over '{dim}', but axis {axis} of '{tensor}' is "
         "'{other_dim}'."
@@ -95,7 +99,8 @@ class DimMismatch(WordedBeside):
     other_dim: str
     declared: Span | None = None
     remedy: str = (
-        "Check the order of the subscripts; if the two lengths are one, use one dim."
+        "Check the order of the subscripts; if the two lengths are always equal, use "
+        "one dim for both."
     )
 
     @property
@@ -112,28 +117,34 @@ class RangeTooLong(WordedBeside):
     """An index whose literal range exceeds a literal axis."""
 
     code: ClassVar[str] = "KG0405"
-    rule: ClassVar[str] = "An index's range lies inside every axis that it subscripts."
+    rule: ClassVar[str] = "The range of an index fits every axis that it subscripts."
     says: ClassVar[str] = (
-        "The index '{index}' runs to {length}, but axis {axis} of '{tensor}' has only "
+        "The index '{index}' runs to {end}, but axis {axis} of '{tensor}' has only "
         "{available}."
     )
     points: ClassVar[str] = "this axis has {available}"
-    beside: ClassVar[str] = "'{index}' runs to {length} because of this"
-    advice: ClassVar[str] = (
-        "Check the order of the subscripts, or subscript with 'min({index}, {last})'."
-    )
+    beside: ClassVar[str] = "'{index}' runs to {end} because of this"
+    advice: ClassVar[str] = "{remedy}"
 
     index: str
-    length: int
+    length: int | str
     axis: int
     tensor: str
     available: int
     declared: Span | None = None
 
     @property
-    def last(self) -> int:
-        """The last element of the axis."""
-        return self.available - 1
+    def end(self) -> str:
+        """The length that the index ranges over."""
+        return str(self.length) if isinstance(self.length, int) else f"'{self.length}'"
+
+    @property
+    def remedy(self) -> str:
+        """What to write instead."""
+        if self.available == 1:
+            return "An axis of length 1 is not broadcast: subscript it with '0'."
+        last = f"min({self.index}, {self.available - 1})"
+        return f"Check the order of the subscripts, or subscript with '{last}'."
 
     @property
     def related(self) -> tuple[Related, ...]:
@@ -215,7 +226,7 @@ class DimAsIndex(WordedNear):
     advice: ClassVar[str] = "{remedy}"
 
     name: str
-    remedy: str = "Give the index a name that is not a dim, 'i' or 'p' say."
+    remedy: str = "Give the index a name that is not a dim, such as 'i' or 'p'."
 
 
 @final
@@ -251,12 +262,13 @@ class IndexAsValue(WordedNear):
     """An unknown name in an equation that looks like an index."""
 
     code: ClassVar[str] = "KG0412"
-    rule: ClassVar[str] = "An index outlives neither its statement nor its reduction."
+    rule: ClassVar[str] = "An index exists only in its statement or reduction."
     says: ClassVar[str] = "The index '{name}' is not in scope here."
-    nearby: ClassVar[str] = "'{name}' is bound here"
+    nearby: ClassVar[str] = "'{name}' is introduced here"
     advice: ClassVar[str] = (
-        "An index lives in the statement or reduction that binds it; a reduction ends at "
-        "'/', '%', '+', '-' and comparisons: put its body in parentheses."
+        "An index exists only in the statement or reduction that introduces it. A "
+        "reduction ends at '/', '%', '+', '-' and comparisons: put its body in "
+        "parentheses."
     )
 
     name: str
@@ -289,7 +301,7 @@ class LengthType(Worded):
     code: ClassVar[str] = "KG0414"
     rule: ClassVar[str] = "Lengths are integers."
     says: ClassVar[str] = "{place} is an integer, but this is '{actual}'."
-    advice: ClassVar[str] = "Use integers alone; their '/' truncates."
+    advice: ClassVar[str] = "Use integers only; '/' of integers truncates."
 
     place: str
     actual: str
@@ -328,3 +340,33 @@ class SubscriptOutside(Worded):
     tensor: str
     length: str
     remedy: str
+
+
+FLOORED: Final = {"/": "floor_div", "%": "mod"}
+"""The built-in that rounds down where an operator rounds toward 0."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NegativeDividend(Worded):
+    """A quotient or remainder in a subscript, of an integer that can be negative."""
+
+    code: ClassVar[str] = "KG0417"
+    rule: ClassVar[str] = (
+        "What a subscript divides by '/' or '%' is not negative anywhere."
+    )
+    severity: ClassVar[Literal["error", "warning"]] = "warning"
+    says: ClassVar[str] = (
+        "'{operator}' rounds toward 0, and what it divides can be negative."
+    )
+    points: ClassVar[str] = "of -1 and 3, '/' is 0 and '%' is -1"
+    advice: ClassVar[str] = "'{function}({left}, {right})' rounds down, as Python does."
+
+    operator: Literal["/", "%"]
+    left: str
+    right: str
+
+    @property
+    def function(self) -> str:
+        """The built-in that rounds down."""
+        return FLOORED[self.operator]

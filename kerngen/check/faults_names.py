@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from kerngen.source.diagnostic import Related
-from kerngen.source.similar import did_you_mean
 from kerngen.source.text import Span
 from kerngen.source.worded import Worded, WordedBeside, WordedNear, counted
 
@@ -31,7 +30,7 @@ class UnknownFunction(Worded):
     """A call of something that is no function."""
 
     code: ClassVar[str] = "KG0202"
-    rule: ClassVar[str] = "What is called is a function, a built-in or a cast."
+    rule: ClassVar[str] = "A call names a function, a built-in or a cast."
     says: ClassVar[str] = "Unknown function '{name}'."
     advice: ClassVar[str] = "{remedy}"
 
@@ -47,20 +46,18 @@ class UnknownType(Worded):
     code: ClassVar[str] = "KG0203"
     rule: ClassVar[str] = "A type is one of the language's own, or a struct."
     says: ClassVar[str] = "Unknown type '{name}'."
-    advice: ClassVar[str] = "{remedy}"
+    advice: ClassVar[str] = "{instead}"
 
     name: str
-    suggestion: str
-    where: str = ""
+    remedy: str
 
     @property
-    def remedy(self) -> str:
-        """Where the type is known, or what could be meant."""
-        return (
-            self.where
-            or did_you_mean(self.suggestion)
-            or f"Use one of the language's own, or declare 'struct {self.name} {{ ... }}'."
+    def instead(self) -> str:
+        """What is meant, or how a type is declared."""
+        declare = (
+            f"Use one of the language's own, or declare 'struct {self.name} {{ ... }}'."
         )
+        return self.remedy or declare
 
 
 @final
@@ -84,7 +81,9 @@ class ClashWithUsedFile(Worded):
     """An item whose name a file that is used has for one of its own."""
 
     code: ClassVar[str] = "KG0214"
-    rule: ClassVar[str] = "A file's items have other names than those that it uses."
+    rule: ClassVar[str] = (
+        "A file's own items have other names than the items of files that it uses."
+    )
     says: ClassVar[str] = "'{path}', which is used here, has a {kind} '{name}' too."
     advice: ClassVar[str] = "Rename one of them."
 
@@ -137,7 +136,7 @@ class NameClash(WordedBeside):
     """A name that is taken within its name space."""
 
     code: ClassVar[str] = "KG0205"
-    rule: ClassVar[str] = "The values of a kernel or function share one name space."
+    rule: ClassVar[str] = "Each value of a kernel or function has a name of its own."
     says: ClassVar[str] = "'{name}' is already {taken}."
     points: ClassVar[str] = "used for {wanted} here"
     beside: ClassVar[str] = "{taken} here"
@@ -163,7 +162,7 @@ class NameClash(WordedBeside):
         if self.wanted == "a let" and self.taken in {"an output", "a 'mut' tensor"}:
             return "Assign it without 'let'."
         if self.wanted == "an index":
-            return "Give the index a name of its own, 'i' or 'p' say."
+            return "Give the index a name of its own, such as 'i' or 'p'."
         return "Rename one of the two."
 
 
@@ -189,7 +188,7 @@ class Recursion(Worded):
     rule: ClassVar[str] = "Functions are not recursive."
     says: ClassVar[str] = "The function '{name}' calls itself: {chain}."
     advice: ClassVar[str] = (
-        "What repeats is a reduction in a kernel, such as 'prod[i < n] ...'."
+        "To repeat something, use a reduction in a kernel, such as 'prod[i < n] ...'."
     )
 
     name: str
@@ -307,13 +306,13 @@ class CallsTooDeep(Worded):
     """A function that calls others that call others, beyond what is walked."""
 
     code: ClassVar[str] = "KG0216"
-    rule: ClassVar[str] = "Functions call each other no deeper than the limit."
+    rule: ClassVar[str] = "Calls of functions are nested no deeper than the limit."
     says: ClassVar[str] = (
-        "With the functions that it calls, '{name}' is nested more than {limit} levels "
+        "The calls in '{name}', and in what it calls, are nested more than {limit} "
         "deep."
     )
     advice: ClassVar[str] = (
-        "Let functions do more by themselves, or a kernel call them."
+        "Merge some of these functions, or call some of them from the kernel."
     )
 
     name: str

@@ -16,7 +16,7 @@ class StructAsValue(Worded):
 
     code: ClassVar[str] = "KG1101"
     rule: ClassVar[str] = "A struct is read and written member by member."
-    says: ClassVar[str] = "'{text}' is a whole '{type}', which is no value."
+    says: ClassVar[str] = "'{text}' is a whole '{type}': only its parts are values."
     advice: ClassVar[str] = "Take a member: '{text}.{member}'."
 
     text: str
@@ -31,7 +31,7 @@ class ArrayAsValue(Worded):
 
     code: ClassVar[str] = "KG1102"
     rule: ClassVar[str] = "An array in a struct is read and written by its elements."
-    says: ClassVar[str] = "'{text}' is a whole '{type}', which is no value."
+    says: ClassVar[str] = "'{text}' is a whole '{type}': only its parts are values."
     advice: ClassVar[str] = "Take an element: '{text}[{indices}]'."
 
     text: str
@@ -86,7 +86,9 @@ class StructConstructed(Worded):
 
     code: ClassVar[str] = "KG1105"
     rule: ClassVar[str] = "A struct is read and written member by member."
-    says: ClassVar[str] = "'{struct}' is a struct, which is not made as a value."
+    says: ClassVar[str] = (
+        "'{struct}' is a struct, which can't be constructed in an expression."
+    )
     advice: ClassVar[str] = "Write its members: '{target}[...].{member} = ...;'."
 
     struct: str
@@ -101,10 +103,10 @@ class CompositeOperands(Worded):
 
     code: ClassVar[str] = "KG1106"
     rule: ClassVar[str] = (
-        "Vectors of one type are computed with component by component, and with "
-        "scalars of that type; matrices are added, scaled and multiplied."
+        "Operators combine vectors of one type, or a vector and a scalar of its type, "
+        "by component; matrices are added, scaled and multiplied."
     )
-    says: ClassVar[str] = "There is no '{left} {op} {right}'."
+    says: ClassVar[str] = "'{op}' is not defined for '{left}' and '{right}'."
     advice: ClassVar[str] = "{remedy}"
 
     op: str
@@ -148,9 +150,9 @@ class MembersNeverWritten(Worded):
     """An output of structs of which some members are never written."""
 
     code: ClassVar[str] = "KG1108"
-    rule: ClassVar[str] = "Every member of an output's elements is written."
+    rule: ClassVar[str] = "A kernel writes every member of an output's elements."
     says: ClassVar[str] = "{listed} of '{name}' {are} never written."
-    advice: ClassVar[str] = "Write '{name}[...]{first} = ...;', too."
+    advice: ClassVar[str] = "Add a statement '{name}[...]{first} = ...;'."
 
     name: str
     missing: tuple[str, ...]

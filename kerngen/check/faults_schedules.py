@@ -46,8 +46,8 @@ class UnknownStrategy(Worded):
     def remedy(self) -> str:
         """What may be meant, or what always works."""
         return did_you_mean(self.suggestion) or (
-            "Name one of them: 'generic' suits every stage; without a schedule, kerngen "
-            "picks one."
+            "Name one of them: 'generic' suits every stage; without a schedule, "
+            "kerngen picks one."
         )
 
 
@@ -57,7 +57,7 @@ class UnknownOption(Worded):
     """An option that the strategy does not have."""
 
     code: ClassVar[str] = "KG0603"
-    rule: ClassVar[str] = "An option is one that the strategy has."
+    rule: ClassVar[str] = "A schedule gives only options that its strategy has."
     says: ClassVar[str] = "The strategy '{strategy}' has no option '{name}'."
     points: ClassVar[str] = "{known}"
     advice: ClassVar[str] = "{remedy}"
@@ -79,7 +79,7 @@ class OptionCount(Worded):
     """An option with too few or too many values."""
 
     code: ClassVar[str] = "KG0604"
-    rule: ClassVar[str] = "An option has as many values as it takes."
+    rule: ClassVar[str] = "An option gets as many values as it takes."
     says: ClassVar[str] = "'{name}' takes {wanted}, got {actual}."
     advice: ClassVar[str] = "Write '{usage}'."
 
@@ -102,7 +102,9 @@ class OptionValue(Worded):
     code: ClassVar[str] = "KG0605"
     rule: ClassVar[str] = "An option's values are in its range."
     says: ClassVar[str] = "'{name}' can't be {value}: it is {accepted}."
-    advice: ClassVar[str] = "Write '{usage}', each {accepted}: '{nearest}' is nearest."
+    advice: ClassVar[str] = (
+        "Write '{usage}', each {accepted}: the nearest is '{nearest}'."
+    )
 
     name: str
     value: int
@@ -135,8 +137,9 @@ class GuardReads(WordedNear):
     says: ClassVar[str] = "A guard can't use {what}."
     nearby: ClassVar[str] = "declared here"
     advice: ClassVar[str] = (
-        "A guard is made of dims, integer scalars, literals, 'adapter.workgroup_bytes', "
-        "'.invocations', '.subgroups', '.f16', arithmetic and comparisons."
+        "A guard is made of dims, integer scalars, literals, "
+        "'adapter.workgroup_bytes', '.invocations', '.subgroups', '.f16', arithmetic "
+        "and comparisons."
     )
 
     what: str
@@ -148,7 +151,7 @@ class AmbiguousInGuard(Worded):
     """A guard of another file's kernel that reads a name with two meanings."""
 
     code: ClassVar[str] = "KG0611"
-    rule: ClassVar[str] = "What a guard reads has one meaning."
+    rule: ClassVar[str] = "Each name in a guard has one meaning."
     says: ClassVar[str] = "'{name}' is {kind} of '{kernel}', and a constant here."
     advice: ClassVar[str] = "Rename the constant."
 
@@ -186,7 +189,7 @@ class UnknownAdapterFact(Worded):
     """Something that a guard can't ask of the adapter."""
 
     code: ClassVar[str] = "KG0609"
-    rule: ClassVar[str] = "A guard asks for facts of the adapter that exist."
+    rule: ClassVar[str] = "A guard asks only for known properties of the adapter."
     says: ClassVar[str] = "A guard can't ask for 'adapter.{name}'."
     points: ClassVar[str] = "it can ask for {known}"
     advice: ClassVar[str] = "{remedy}"
@@ -210,5 +213,5 @@ class UnreachableSchedule(WordedBeside):
     code: ClassVar[str] = "KG0610"
     rule: ClassVar[str] = "The first schedule whose guard holds is used."
     says: ClassVar[str] = "This schedule is never used."
-    beside: ClassVar[str] = "this one is taken wherever it could be"
+    beside: ClassVar[str] = "this one comes first for all the same calls"
     advice: ClassVar[str] = "Move it up, or give the earlier one a narrower guard."

@@ -104,7 +104,7 @@ class RepeatedLeftIndex(WordedBeside):
 
     code: ClassVar[str] = "KG0506"
     rule: ClassVar[str] = "The indices on the left are distinct."
-    says: ClassVar[str] = "The index '{name}' stands twice on the left."
+    says: ClassVar[str] = "The index '{name}' is on the left twice."
     beside: ClassVar[str] = "first here"
     advice: ClassVar[str] = "{remedy}"
 
@@ -118,7 +118,7 @@ class FunctionReads(Worded):
     """A function that uses what only kernels have."""
 
     code: ClassVar[str] = "KG0507"
-    rule: ClassVar[str] = "A function works on its arguments alone."
+    rule: ClassVar[str] = "A function uses only its arguments."
     says: ClassVar[str] = "A function can't use {what}."
     advice: ClassVar[str] = "Do this in a kernel, and pass the value."
 
@@ -210,17 +210,6 @@ class OutputForm(Worded):
 
     name: str
     type: str
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class BoolLet(Worded):
-    """A let of a kernel that is true or false."""
-
-    code: ClassVar[str] = "KG0514"
-    rule: ClassVar[str] = "A let of a kernel is a number: it may have to be stored."
-    says: ClassVar[str] = "A 'let' of a kernel is a number, but this is 'bool'."
-    advice: ClassVar[str] = "Write the comparison where it is needed."
 
 
 @final

@@ -60,7 +60,7 @@ class HoldsItself(Worded):
     rule: ClassVar[str] = "A struct does not hold itself."
     says: ClassVar[str] = "The struct '{name}' holds itself: {chain}."
     advice: ClassVar[str] = (
-        "A struct lies in memory whole. To refer to another element of a tensor, keep "
+        "A struct contains its fields. To refer to another element of a tensor, store "
         "its index: '{field}: u32'."
     )
 
@@ -139,8 +139,8 @@ class UnknownAttribute(Worded):
         if self.suggestion:
             return f"Did you mean '@{self.suggestion}'?"
         return (
-            "Fields have '@align(n)', to start at a multiple of n bytes, and '@size(n)', "
-            "to reserve n bytes."
+            "Fields have '@align(n)', to start at a multiple of n bytes, and "
+            "'@size(n)', to reserve n bytes."
         )
 
 
@@ -166,7 +166,7 @@ class AlignNotPowerOfTwo(Worded):
 
     code: ClassVar[str] = "KG0810"
     rule: ClassVar[str] = "An alignment is a power of two."
-    says: ClassVar[str] = "'@align' takes a power of two, and {value} is none."
+    says: ClassVar[str] = "'@align' takes a power of two, but {value} is not one."
     advice: ClassVar[str] = "{remedy}"
 
     value: int
@@ -226,7 +226,7 @@ class StructTooDeep(Worded):
     says: ClassVar[str] = (
         "Structs and arrays in {what} are nested {depth} deep; the limit is {limit}."
     )
-    advice: ClassVar[str] = "Name the fields of an inner struct in an outer one."
+    advice: ClassVar[str] = "Move the fields of an inner struct into the outer one."
 
     what: str
     depth: int
@@ -261,8 +261,8 @@ class StructTooLarge(Worded):
     says: ClassVar[str] = (
         "The struct '{name}' takes {size} bytes, and the limit is {limit}."
     )
-    points: ClassVar[str] = "this field goes beyond it"
-    advice: ClassVar[str] = "Take what is so long as a tensor of its own."
+    points: ClassVar[str] = "this field exceeds the limit"
+    advice: ClassVar[str] = "Pass the large part as a tensor of its own."
 
     name: str
     size: int
@@ -299,7 +299,7 @@ class SizeInUniform(Worded):
     def remedy(self) -> str:
         """What to do."""
         return (
-            f"Write '@size({self.needed})' or more, or take a tensor of one: "
+            f"Write '@size({self.needed})' or more, or pass a tensor of one element: "
             f"'{self.struct}[1]'."
         )
 
@@ -315,7 +315,7 @@ class UniformTooLarge(Worded):
         "The parameters of '{name}' take {size} bytes, and a uniform buffer holds "
         "{limit}."
     )
-    advice: ClassVar[str] = "Take what is large as a tensor."
+    advice: ClassVar[str] = "Pass the large parts as tensors."
 
     name: str
     size: int
@@ -330,11 +330,11 @@ class UniformTooDeep(Worded):
     code: ClassVar[str] = "KG0818"
     rule: ClassVar[str] = "Parameters nest no deeper than WGSL's limit."
     says: ClassVar[str] = (
-        "As a parameter, '{struct}' is nested {depth} deep in a uniform buffer, and the "
-        "limit is {limit}."
+        "As a parameter, '{struct}' is nested {depth} deep in a uniform buffer, and "
+        "the limit is {limit}."
     )
     advice: ClassVar[str] = (
-        "Take a tensor of one, '{struct}[1]', or put fewer types into each other."
+        "Pass a tensor of one element, '{struct}[1]', or nest fewer types."
     )
 
     struct: str
@@ -355,7 +355,7 @@ class TooMuchCopied(Worded):
     )
     advice: ClassVar[str] = (
         "Each value is a statement of a shader. Put fields of one type into an array, "
-        "which counts as one element, or kernels into another file."
+        "which counts as one element, or move kernels to another file."
     )
 
     count: int

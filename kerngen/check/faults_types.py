@@ -122,7 +122,7 @@ class LiteralRange(Worded):
     @property
     def instead(self) -> str:
         """What may be meant, or what fits."""
-        return self.remedy or "Write a value that lies between these."
+        return self.remedy or "Write a value in that range."
 
 
 @final
@@ -149,7 +149,7 @@ class NotFinite(Worded):
     rule: ClassVar[str] = "A constant expression has a finite value."
     says: ClassVar[str] = "This constant expression has no finite value in '{type}'."
     advice: ClassVar[str] = (
-        "It overflows, or leaves the function's domain: write one that has a value."
+        "It overflows, or an argument is outside of the function's domain."
     )
 
     type: str
@@ -161,10 +161,12 @@ class LiteralVanishes(Worded):
     """A literal so near to 0 that an f32 can't tell them apart."""
 
     code: ClassVar[str] = "KG0316"
-    rule: ClassVar[str] = "A literal that is not 0 is none as an 'f32' either."
-    says: ClassVar[str] = "{value} is 0 as an 'f32', whose least number is 1.4e-45."
+    rule: ClassVar[str] = "A literal other than 0 does not become 0."
+    says: ClassVar[str] = (
+        "{value} becomes 0 as an 'f32', whose smallest positive number is 1.4e-45."
+    )
     advice: ClassVar[str] = (
-        "Write '0.0', or a larger number; drivers may take all below 1.2e-38 for 0."
+        "Write '0.0', or a larger number; drivers may treat all below 1.2e-38 as 0."
     )
 
     value: str
@@ -176,7 +178,7 @@ class DivisionByZero(Worded):
     """A divisor on the host that is 0 at every call."""
 
     code: ClassVar[str] = "KG0315"
-    rule: ClassVar[str] = "What the host computes is not divided by 0."
+    rule: ClassVar[str] = "The host does not divide by 0."
     says: ClassVar[str] = "'{operator}' divides by 0 on the host, at every call."
     points: ClassVar[str] = "always 0"
     advice: ClassVar[str] = "Write a divisor that is not 0."
@@ -190,12 +192,10 @@ class ConstantArguments(Worded):
     """Constant arguments for which WGSL does not define the built-in."""
 
     code: ClassVar[str] = "KG0309"
-    rule: ClassVar[str] = (
-        "Constant arguments are ones that the built-in is defined for."
-    )
+    rule: ClassVar[str] = "A built-in is defined for its constant arguments."
     says: ClassVar[str] = "'{function}' is not defined for these constants: {reason}."
 
-    advice: ClassVar[str] = "Change them, or take one of them as a parameter."
+    advice: ClassVar[str] = "Change them, or make one of them a parameter."
 
     function: str
     reason: str
@@ -207,7 +207,7 @@ class TypeNotAllowed(Worded):
     """A type that its place can't have."""
 
     code: ClassVar[str] = "KG0311"
-    rule: ClassVar[str] = "Each place has the types that it can hold."
+    rule: ClassVar[str] = "Each place takes only certain types."
     says: ClassVar[str] = "{place} can't be '{type}'."
     advice: ClassVar[str] = "{remedy}"
 

@@ -11,11 +11,20 @@ from typing import assert_never
 
 from kerngen.check.environment import Environment
 from kerngen.check.faults_types import ConditionType, DivisionByZero, OperandType
+from kerngen.check.infinity import INFINITY, is_infinity
 from kerngen.check.literals import literal
 from kerngen.check.remedies import conversion
 from kerngen.check.scope import Scope, Symbol, one_line
 from kerngen.ir.evaluate import bounds, constant_value
-from kerngen.ir.nodes import Binary, Constant, Expr, Select, Unary
+from kerngen.ir.nodes import (
+    TRUNCATING,
+    Binary,
+    BuiltinCall,
+    Constant,
+    Expr,
+    Select,
+    Unary,
+)
 from kerngen.ir.types import Scalar
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -61,6 +70,8 @@ class FreeMixing(ABC):
                 return self._number(node.span, value)
             case ast.Boolean(value=value):
                 return Constant(value, Scalar.BOOL)
+            case ast.Name() if is_infinity(self.env, self.scope, node):
+                return INFINITY
             case ast.Name():
                 return self.check_name(node)
             case ast.Call():
@@ -114,10 +125,26 @@ class FreeMixing(ABC):
         return Binary(node.op, left, right, type_)
 
     def _divides_by_zero(self, node: ast.Binary, divisor: Expr) -> bool:
-        if node.op not in {"/", "%"} or constant_value(divisor) != 0:
+        return node.op in {"/", "%"} and self._is_zero(node.right, divisor, node.op)
+
+    def _is_zero(self, node: ast.Expr, divisor: Expr, operator: str) -> bool:
+        if constant_value(divisor) != 0:
             return False
-        self.env.faults.add(DivisionByZero(span=node.right.span, operator=node.op))
+        self.env.faults.add(DivisionByZero(span=node.span, operator=operator))
         return True
+
+    def floored(self, node: ast.Call) -> Expr | None:
+        """Return a call of 'mod' or 'floor_div', of two integers."""
+        name = node.function.name
+        values = [self.check(argument) for argument in node.arguments]
+        sides = [
+            (argument, value)
+            for argument, value in zip(node.arguments, values, strict=True)
+            if value is not None and self._accepts(name, argument, value)
+        ]
+        if len(sides) < len(values) or self._is_zero(*sides[1], name):
+            return None
+        return BuiltinCall(name, tuple(value for _, value in sides), Scalar.I32)
 
     def _conditional(self, node: ast.Conditional) -> Expr | None:
         condition = self._condition(node.condition)
@@ -140,7 +167,7 @@ class FreeMixing(ABC):
         return None
 
     def _accepts(self, op: str, node: ast.Expr, value: Expr) -> bool:
-        integers = op in _ON_INTEGERS or op == "~"
+        integers = op in _ON_INTEGERS or op == "~" or op in TRUNCATING
         if value.type.is_integer or (value.type is Scalar.F32 and not integers):
             return True
         self.env.faults.add(

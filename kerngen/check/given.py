@@ -56,7 +56,7 @@ def _report_unknown(
 ) -> None:
     known = [*own, *(kernel for use in uses for kernel in use.file.kernels)]
     listed = ", ".join(f"'{kernel}'" for kernel in known[:_MOST_SHOWN])
-    there = f"The kernels in sight are {listed}." if listed else _NO_KERNEL
+    there = f"The known kernels are {listed}." if listed else _NO_KERNEL
     faults.add(
         UnknownKernel(
             span=name.span,

@@ -78,7 +78,9 @@ def report_member(ex: Expressions, node: ast.Member) -> None:
 def report_module(ex: Expressions, node: ast.Member, module: str) -> None:
     """Record a member of a module of another language: `math.pi`."""
     member = node.member.name
-    instead = foreign.VALUES.get(member, f"'{member}' alone, if it is a value of yours")
+    instead = foreign.VALUES.get(
+        member, f"'{member}' alone, if it is one of your values"
+    )
     ex.env.faults.add(
         faults_names.UnknownName(
             span=node.span, name=f"{module}.{member}", remedy=f"Write {instead}."

@@ -21,7 +21,7 @@ _LONGEST_TEXT: Final = 80
 
 _CONDITIONS: Final = {"<", "<=", ">", ">=", "==", "!=", "and", "or"}
 
-_NO_INDEX: Final = "Use a name of its own for the index."
+_NO_INDEX: Final = "Give the index a name of its own."
 
 _GATHERED: Final[dict[ast.AssignOp, tuple[ast.ReduceKind, str]]] = {
     "=": ("sum", "0"),
@@ -125,7 +125,7 @@ class _Left:
             return "an expression", self.chosen()
         where = "compute on the right"
         if "*" in one_line(subscript.span.text):
-            where = "choose on the right, by '/' and '%' of the index"
+            where = "use '/' and '%' of the index on the right"
         return "an expression", f"Write '{self._written} = ...', and {where}."
 
     def _moving(self, subscript: ast.Expr) -> list[str]:

@@ -20,7 +20,14 @@ from kerngen.check.scope import (
 from kerngen.check.text import collapse
 from kerngen.check.unknown import report_unknown
 from kerngen.ir.evaluate import NotFiniteError, constant_value
-from kerngen.ir.nodes import DerivedDim, DimValue, Expr, Extent, UniformValue
+from kerngen.ir.nodes import (
+    TRUNCATING,
+    DerivedDim,
+    DimValue,
+    Expr,
+    Extent,
+    UniformValue,
+)
 from kerngen.ir.walk import map_children
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -193,10 +200,12 @@ class LengthExpressions(FreeMixing):
         return None
 
     def check_call(self, node: ast.Call) -> Expr | None:
-        """Return an integer cast, which changes nothing here; refuse all else."""
-        if node.function.name in _CASTS and len(node.arguments) == 1:
+        """Return an integer cast, which changes nothing here, or a floored division."""
+        name, count = node.function.name, len(node.arguments)
+        if name in _CASTS and count == 1:
             return self.check(node.arguments[0])
-        name = node.function.name
+        if name in TRUNCATING and count == 2:
+            return self.floored(node)
         fault = faults_indices.LengthReads(
             span=node.span, place=self.place, what=f"the function '{name}'"
         )

@@ -153,7 +153,7 @@ def _same_bits(value: int, scalar: Scalar) -> str:
     if not low <= value <= high:
         return ""
     value += 2**32 if value < 0 else -(2**32)
-    return f"If its bits are meant: as '{scalar.spelling}', they are '{value}'."
+    return f"If you mean its bits, write '{value}', the '{scalar.spelling}' that has the same."
 
 
 def _float_literal(faults: Faults, span: Span, value: float) -> Constant | None:

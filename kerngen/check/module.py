@@ -80,6 +80,7 @@ def check_file(
         parts.functions,
         parts.kernels,
         structs=(*parts.structs.values(),),
+        warnings=parts.warnings.in_order(),
     )
     return CheckedFile(
         module=module,
@@ -103,6 +104,7 @@ class _Parts:
     structs: dict[str, Struct]
     functions: tuple[Function, ...]
     kernels: tuple[Kernel, ...]
+    warnings: Faults
     heads: dict[str, KernelHead]
     given: Given
 
@@ -142,11 +144,11 @@ def _check_items(
         item.name.name: KernelHead(Scope(faults, outer), item.name.span)
         for item in kernels
     }
-    copied = Copied()
+    copied, warnings = Copied(), Faults()
     checked_kernels = tuple(
         _check_kernel(
             item,
-            _kernel_environment(faults, callable_, item, known, copied),
+            _kernel_environment(faults, warnings, callable_, item, known, copied),
             heads[item.name.name].scope,
             known,
             scheduled.get(item.name.name, ()),
@@ -162,6 +164,7 @@ def _check_items(
         {name: struct for name, struct in own.items() if struct},
         checked_functions,
         checked_kernels,
+        warnings,
         heads,
         given,
     )
@@ -169,6 +172,7 @@ def _check_items(
 
 def _kernel_environment(
     faults: Faults,
+    warnings: Faults,
     functions: Signatures,
     item: ast.KernelItem,
     structs: Structs,
@@ -181,6 +185,7 @@ def _kernel_environment(
         identifiers=identifiers_in(item.span),
         structs=structs,
         copied=copied,
+        warnings=warnings,
     )
 
 

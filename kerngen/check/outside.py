@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from kerngen.check.environment import Environment
 from kerngen.check.faults_indices import SubscriptOutside
@@ -20,6 +20,10 @@ from kerngen.syntax import ast
 
 if TYPE_CHECKING:
     from kerngen.check.expressions import Expressions
+
+
+_NOTHING: Final[Mapping[object, str]] = {Scalar.F32: "0.0", Scalar.BOOL: "false"}
+"""What to choose beyond a border, by the type of the elements; else 0."""
 
 
 def leaves(
@@ -106,7 +110,7 @@ def _last(env: Environment, side: _Side) -> str:
 
 def _reaches(env: Environment, form: AffineForm, extent: Extent) -> str:
     if not form.terms:
-        return "lies"
+        return "is"
     known = extremes(form)
     if known is not None:
         least, greatest = known
@@ -140,7 +144,7 @@ def _choice(env: Environment, at: _Side, sides: Iterable[_Side], read: str) -> s
     In a branch all subscripts are clamped, so that the condition minds every side.
     """
     inside = " and ".join(part for side in sides for part in _conditions(env, side))
-    otherwise = "0.0" if at.tensor.element is Scalar.F32 else "0"
+    otherwise = _NOTHING.get(at.tensor.element, "0")
     length = length_text(env, at.extent)
     last = str(int(length) - 1) if length.isdigit() else f"{length} - 1"
     nearest = f"clamp({at.text}, 0, {last})"

@@ -22,7 +22,7 @@ def find_overlaps(kernel: Kernel) -> Iterator[Unused]:
         before = first.setdefault((schedule.stage, schedule.guard), schedule)
         if before.span.source != source:
             text = (
-                f"'{before.span.source.path}' has a schedule of '{kernel.name}' for the "
-                f"same calls, which counts where it fits."
+                f"'{before.span.source.path}' has a schedule of '{kernel.name}' for "
+                "the same calls, and that one is used where it fits."
             )
             yield Unused(schedule.span, text)

@@ -230,8 +230,8 @@ class Header:
     def _report_no_dim(self, axis: ast.Name) -> None:
         if isinstance(self.scope.get(axis.name), TensorSymbol):
             remedy = (
-                f"'{axis.name}' lies on the device; lengths are known before the kernel "
-                f"runs: take it as a scalar, '{axis.name}: u32'."
+                f"'{axis.name}' is on the device, and lengths must be known before the "
+                f"kernel runs: pass it as a scalar, '{axis.name}: u32'."
             )
             self.env.faults.add(
                 faults_indices.OutputOnlyDim(
@@ -287,10 +287,11 @@ def _axis_remedy(axis: ast.Expr) -> str:
         case ast.Number(value=float()):
             return "Write a whole number, or a name: 'f32[n]'."
         case ast.Number():
-            return "No tensor is as long; an axis of any length has a name: 'f32[n]'."
+            return "No tensor is that long; an axis of any length has a name: 'f32[n]'."
         case _:
             return (
-                "Name this axis: only those of outputs are computed, from such names."
+                "Give this axis a name: only axes of outputs are computed, from the "
+                "names of others."
             )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from kerngen.check.faults_indices import RangeNotFound
+from kerngen.check.inferred import lengths_by_reads
 from kerngen.check.lengths import check_length, length_text
 from kerngen.check.places import lengths_of
 from kerngen.check.scope import (
@@ -47,6 +47,8 @@ def bind_indices(
 ) -> Generator[tuple[Index, ...] | None]:
     """Introduce indices over given ranges, or the axes that they subscript in `body`.
 
+    Those of a let that subscript nothing have the range that all its reads agree on.
+
     `kind` is that of the reduction, if it is one that introduces them.  Yields None
     where a range is unknown.  That is one fault for all of them; where they seem to
     subscript something, but in a faulty way, it is told after the body, if that wasn't.
@@ -57,6 +59,8 @@ def bind_indices(
     for binder in binders:
         instead = _as_choice(ex, binder, body, kind) if kind else ""
         symbol = _ranged(ex, binder, body, instead)
+        if symbol is None and kind is None:
+            symbol = _by_reads(ex, binder.name)
         if isinstance(symbol, IndexSymbol):
             known.append(symbol.index)
         elif symbol is None and ex.scope.get(binder.name.name) is None:
@@ -112,6 +116,15 @@ def _ranged(
     return None
 
 
+def _by_reads(ex: Expressions, name: ast.Identifier) -> IndexSymbol | None:
+    """Return a let's index with the range that all its reads agree on, if they do."""
+    found = [*lengths_by_reads(ex, name.name)]
+    length, origin = found[0] if found else (None, name.span)
+    if length is None or any(other != length for other, _ in found):
+        return None
+    return IndexSymbol(Index(name.name, length), name.span, origin)
+
+
 def _extents_of(ex: Expressions, base: ast.Expr) -> tuple[Extent, ...]:
     """Return the lengths of what is subscripted: a tensor's axes, or an array's."""
     symbol = ex.scope.get(base.name) if isinstance(base, ast.Name) else None
@@ -162,7 +175,7 @@ def _as_choice(
         )
         over = f"{name} < {next(lengths, '...')}"
     return (
-        "A range is the same for all elements; choose inside of one: "
+        "A range is the same for all elements; use an 'if' inside of the reduction: "
         f"'{kind}[{over}] if {name} < {one_line(binder.bound.span.text)} "
         f"{{ {value} }} else {{ {_OF_NOTHING[kind]} }}'."
     )
@@ -189,39 +202,12 @@ def _meant_length(
     """Return the length that an index may be meant to have, or dots."""
     meant = next(_lengths_near(ex, name, body, kind), None)
     if meant is None and kind is None:
-        meant = next(_lengths_later(ex, name), None)
+        found = (length for length, _ in lengths_by_reads(ex, name))
+        meant = next((length for length in found if length is not None), None)
     dims = {dim for tensor in ex.env.tensors for dim in tensor.extents if dim}
     if meant is None and len(dims) <= 1:
         meant = next(iter(dims), 3)
     return "..." if meant is None else length_text(ex.env, meant)
-
-
-def _lengths_later(ex: Expressions, name: str) -> Iterator[Extent]:
-    """Yield the lengths of what a let's index stands for where the let is read."""
-    current = ex.env.current
-    let = current.body[current.place]
-    assert isinstance(
-        let, ast.LetStatement
-    ), "of indices of a reduction, nothing is read"
-    axis = [binder.name.name for binder in let.binders].index(name)
-    for statement in islice(current.body, current.place + 1, None):
-        parts = [*_bare_in(statement)]
-        read = {
-            s.name for tensor, n, s in parts if (tensor, n) == (let.name.name, axis)
-        }
-        for tensor, n, subscript in parts:
-            symbol = ex.scope.get(tensor)
-            if subscript.name in read and isinstance(symbol, TensorSymbol):
-                yield from symbol.tensor.extents[n : n + 1]
-
-
-def _bare_in(statement: ast.Statement) -> Iterator[tuple[str, int, ast.Name]]:
-    """Yield (tensor, axis, subscript) for each bare subscript, the left side's first."""
-    if isinstance(statement, ast.Assignment):
-        for axis, subscript in enumerate(statement.subscripts):
-            if isinstance(subscript, ast.Name):
-                yield statement.name.name, axis, subscript
-    yield from bare_subscripts(statement.value)
 
 
 def _lengths_near(

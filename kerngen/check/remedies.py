@@ -86,7 +86,10 @@ def _as_float(node: ast.Expr) -> str:
     """Return the hint that makes an integer a float; a quotient, before it is cut."""
     if isinstance(node, ast.Binary) and node.op == "/":
         left, right = (_float_text(side) for side in (node.left, node.right))
-        return f"Convert before dividing, for integers drop the fraction: '{left} / {right}'."
+        return (
+            "Convert before dividing, because '/' of integers drops the fraction: "
+            f"'{left} / {right}'."
+        )
     return f"Convert one side: '{_float_text(node)}'."
 
 

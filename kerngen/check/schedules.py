@@ -11,6 +11,7 @@ from kerngen.check.free_mixing import FreeMixing
 from kerngen.check.scope import FaultySymbol, Scope, Symbol, ValueSymbol, one_line
 from kerngen.check.unknown import report_unknown
 from kerngen.ir.nodes import (
+    TRUNCATING,
     Constant,
     ConstRef,
     DimValue,
@@ -211,7 +212,7 @@ class GuardExpressions(FreeMixing):
             and symbol.value.type.is_integer
             and symbol.kind != "a host"
         ]
-        return f"A guard reads {', '.join(known) or 'literals'} and facts of 'adapter'."
+        return f"A guard reads {', '.join(known) or 'literals'} and properties of 'adapter'."
 
     def check_member(self, node: ast.Member) -> Expr | None:
         """Return a fact of the adapter."""
@@ -232,6 +233,8 @@ class GuardExpressions(FreeMixing):
         return None
 
     def check_call(self, node: ast.Call) -> Expr | None:
-        """Refuse it."""
+        """Return a floored division; refuse all else."""
+        if node.function.name in TRUNCATING and len(node.arguments) == 2:
+            return self.floored(node)
         self.refuse(node.span, f"the function '{node.function.name}'")
         return None

@@ -114,9 +114,6 @@ class Body:
         inner = Expressions(self.env, Scope(self.env.faults, self.scope))
         with bind_indices(inner, node.binders, node.value) as indices:
             value = inner.check(node.value)
-        if value is not None and value.type is Scalar.BOOL:
-            self.env.faults.add(faults_statements.BoolLet(span=node.value.span))
-            value = None
         name = node.name
         if value is None or indices is None:
             self._declare(name, FaultySymbol("a let", name.span))

@@ -35,7 +35,7 @@ def check_lengths(
     if not axes:
         remedy = "Write how many elements it has, as in 'f32[16]'."
         fault = NumberNotConstant(
-            span=span, place=_LENGTH, what="this one has none", remedy=remedy
+            span=span, place=_LENGTH, what="none is given", remedy=remedy
         )
         env.faults.add(fault)
     lengths = [_length(env, scope, axis) for axis in axes]
@@ -82,7 +82,7 @@ def check_attributes(
 
 def _attribute(env: Environment, scope: Scope, attribute: ast.Attribute) -> int | None:
     name = attribute.name.name
-    value = _integer(env, scope, attribute.value, f"What '@{name}' takes")
+    value = _integer(env, scope, attribute.value, f"The value of '@{name}'")
     if name == "align" and value is not None and (value < 1 or value & (value - 1)):
         env.faults.add(AlignNotPowerOfTwo(span=attribute.value.span, value=value))
         return None
@@ -90,7 +90,12 @@ def _attribute(env: Environment, scope: Scope, attribute: ast.Attribute) -> int 
 
 
 def _integer(env: Environment, scope: Scope, node: ast.Expr, place: str) -> int | None:
-    """Return the value of a constant integer; None after a fault."""
+    """Return the value of a constant integer; None after a fault.
+
+    A literal may be of any size here: what it is too large for is said in bytes.
+    """
+    if isinstance(node, ast.Number) and isinstance(node.value, int):
+        return node.value
     if _reads_what_varies(env, scope, node, place):
         return None
     value = Expressions(env, scope).check(node)
@@ -137,7 +142,7 @@ def _reads_what_varies(
 def _report_varying(
     env: Environment, node: ast.Expr, place: str, remedy: str = ""
 ) -> None:
-    what = f"'{one_line(node.span.text)}' is none"
+    what = f"'{one_line(node.span.text)}' is not"
     fault = NumberNotConstant(span=node.span, place=place, what=what, remedy=remedy)
     env.faults.add(fault)
 
@@ -148,4 +153,4 @@ def _remedy(scope: Scope, name: str, place: str) -> str:
     declared = f"Declare it: 'const {name}: u32 = 16;'."
     if place != _LENGTH:
         return declared
-    return f"{declared} What only a call knows is the length of a tensor of structs."
+    return f"{declared} A length that only a call knows belongs to a tensor of structs."

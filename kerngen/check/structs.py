@@ -10,21 +10,18 @@ from typing import Final, final
 
 from kerngen.check import faults_structs
 from kerngen.check.environment import Environment
-from kerngen.check.faults_names import UnknownType
 from kerngen.check.faults_types import TypeNotAllowed
 from kerngen.check.scope import Scope
 from kerngen.check.struct_numbers import check_attributes, check_lengths
-from kerngen.check.types import Structs
+from kerngen.check.types import Structs, report_unknown_type
 from kerngen.ir.memory import LEAVES, FixedArray, Leaf, Member, MemoryType, Struct
 from kerngen.ir.nodes import Kernel
 from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout, uniform_layout
 from kerngen.layout.types import lay_out, nesting
 from kerngen.source.diagnostic import Diagnostic, Faults
-from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
-from kerngen.syntax.foreign import TYPES
 
 MOST_FIELDS: Final = 1023
 """WGSL's limit for the members of a struct."""
@@ -36,7 +33,7 @@ DEEPEST: Final = 15
 """WGSL's limit for types in types; a tensor of structs is one level of it."""
 
 LARGEST: Final = 2**30
-"""The bytes of a struct: naga's limit for a type."""
+"""The bytes of a struct: naga's limit for a type; NumPy's, 2^31 - 1, is above it."""
 
 LARGEST_UNIFORM: Final = 2**16
 """The bytes of a uniform buffer that every adapter can bind."""
@@ -70,9 +67,7 @@ def resolve_memory(
     if name.name in LEAVES:
         return LEAVES[name.name]
     if name.name not in structs:
-        known = [*LEAVES, *structs]
-        suggestion = TYPES.get(name.name) or closest(name.name, known)
-        faults.add(UnknownType(span=name.span, name=name.name, suggestion=suggestion))
+        report_unknown_type(faults, name, [*LEAVES, *structs], "[4]")
         return None
     return structs[name.name]
 

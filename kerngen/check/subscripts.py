@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import replace
-from itertools import chain, count, islice
-from typing import TYPE_CHECKING
+from itertools import chain, combinations, count, islice
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
 
 from kerngen.check import faults_indices
 from kerngen.check.axes import check_axes
 from kerngen.check.environment import Environment
+from kerngen.check.negatives import warn_of_negatives
 from kerngen.check.outside import leaves
 from kerngen.check.remedies import conversion
 from kerngen.check.scope import (
@@ -42,6 +44,9 @@ if TYPE_CHECKING:
     from kerngen.check.expressions import Expressions
 
 INDEX_NAMES = "ijklpqrstuvwabcdefghmnoxyz"
+
+_MOST_WAYS: Final = 100
+"""To give the subscripts that are there to the axes of a tensor of very many."""
 
 
 def free_names(
@@ -86,18 +91,38 @@ def check_subscripts(
 def _completed(
     ex: Expressions, tensor: Tensor, subscripts: tuple[ast.Expr, ...]
 ) -> str:
-    """Return a read with the subscripts given, and indices that fit the other axes."""
+    """Return a read with the subscripts given, and indices that fit the other axes.
+
+    Of `x[j]` where x has the axes m and n, and i ranges over m: `x[i, j]`.
+    """
     if len(subscripts) > tensor.rank:
         return example_read(ex.env, ex.scope, tensor)
-    names = [one_line(subscript.span.text) for subscript in subscripts]
+    given = [one_line(subscript.span.text) for subscript in subscripts]
+    # What an index has its range from is not to be this read.
+    own = {subscript.span for subscript in subscripts}
     symbols = [ex.scope.get(name) for name in ex.scope.names()]
-    indices = [symbol.index for symbol in symbols if isinstance(symbol, IndexSymbol)]
+    indices = [s for s in symbols if isinstance(s, IndexSymbol) and s.origin not in own]
+    ranges = {s.index.name: s.index.extent for s in indices}
     # An index that subscripts nothing else is meant for what is left out.
     idle = [name for name in ex.scope.names() if _has_no_range(ex.scope, name)]
-    for extent in tensor.extents[len(names) :]:
-        fitting = (i.name for i in indices if i.extent == extent)
-        unused = (name for name in (*fitting, *idle) if name not in names)
-        names.append(next(chain(unused, free_names(ex.env, ex.scope, names))))
+
+    def filled(axes: tuple[int, ...]) -> tuple[int, list[str]]:
+        """Return how many indices range over their axes, where these get what is given."""
+        names = [""] * tensor.rank
+        for axis, name in zip(axes, given, strict=True):
+            names[axis] = name
+        for axis, extent in enumerate(tensor.extents):
+            fitting = (name for name, its in ranges.items() if its == extent)
+            unused = (
+                name for name in (*fitting, *idle) if name not in (*names, *given)
+            )
+            free = free_names(ex.env, ex.scope, (*names, *given))
+            names[axis] = names[axis] or next(chain(unused, free))
+        pairs = zip(names, tensor.extents, strict=True)
+        return sum(ranges.get(name) == extent for name, extent in pairs), names
+
+    ways = map(filled, combinations(range(tensor.rank), len(given)))
+    _, names = max(islice(ways, _MOST_WAYS), key=itemgetter(0))
     return f"{tensor.name}[{', '.join(names)}]" if names else tensor.name
 
 
@@ -154,8 +179,8 @@ def _check_subscript(
             return None
         if isinstance(symbol, ValueSymbol) and isinstance(symbol.value, DimValue):
             last = (
-                f"Elements are numbered from 0, so the last one is at '{node.name} - 1'; "
-                "an index has a name that is no dim, 'i' or 'p' say."
+                f"Elements are numbered from 0, so the last one is at "
+                f"'{node.name} - 1'; give the index a name that is not a dim, such as 'i' or 'p'."
             )
             ends = tensor.tensor.extents[axis] == node.name
             report_dim(ex.env, ex.scope, node, last if ends else "")
@@ -174,6 +199,8 @@ def _check_subscript(
             )
         )
         return None
+    if not ex.in_branch:
+        warn_of_negatives(ex.env, node, value)
     form = affine_form(value)
     if form is None:
         return Clamped(value)
@@ -197,8 +224,8 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
     if name in current.bound:
         env.blame_use(name)
         remedy = (
-            "It is bound by a reduction that ends before this; put the reduction's "
-            "body in parentheses."
+            "A reduction introduces it, but ends before this: put the reduction's body "
+            "in parentheses."
         )
     elif name == "end":
         remedy = "The last element of an axis of length 'n' is at 'n - 1'."

@@ -79,7 +79,7 @@ def report_whole(ex: Expressions, node: ast.Assignment, spot: TargetSpot) -> Non
             ex,
             node,
             node.name.span,
-            f"A whole '{spot.memory.spelling}' is copied with '=' alone.",
+            f"A whole '{spot.memory.spelling}' can only be copied, with '='.",
         )
         return
     text = one_line(node.value.span.text)
@@ -88,7 +88,8 @@ def report_whole(ex: Expressions, node: ast.Assignment, spot: TargetSpot) -> Non
     if isinstance(spot.memory, Struct):
         part = f".{spot.memory.members[0].name}"
     remedy = (
-        f"'{text}' is no other '{type_}' to copy; write the parts: '{part} = ...;'."
+        f"'{text}' is not a whole '{type_}', so it can't be copied; write the "
+        f"parts: '{part} = ...;'."
     )
     _report(ex, node, node.name.span, remedy)
 

@@ -94,7 +94,7 @@ def _value_remedy(scope: Scope, node: ast.Assignment, symbol: Symbol) -> str:
         case ValueSymbol(kind="a constant"):
             return "A constant never changes: name another value by 'let'."
         case ValueSymbol(kind="a dim"):
-            return "A dim is the length of an axis, which the arguments of a call say."
+            return "A dim is the length of an axis, which the arguments of a call give."
         case ValueSymbol(kind="a scalar", value=value):
             written = f"'mut {name}: {value.type.spelling}[]'"
             return f"A number that a kernel changes is a tensor of rank 0: {written}."

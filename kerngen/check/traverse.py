@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never
+from dataclasses import dataclass
+from typing import assert_never, final
 
 from kerngen.syntax import ast
 
@@ -68,3 +69,34 @@ def used_in_subscripts(name: str, expr: ast.Expr) -> bool:
         for subscript in node.subscripts
         for part in walk_syntax(subscript)
     )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A read `name[subscripts]` in a statement, with the reductions around it."""
+
+    statement: ast.Statement
+    subscripts: tuple[ast.Expr, ...]
+    reductions: tuple[ast.Reduction, ...]
+
+
+def reads_of(body: tuple[ast.Statement, ...]) -> dict[str, list[Read]]:
+    """Return the reads of each name with subscripts, in the order of the text."""
+    reads: dict[str, list[Read]] = {}
+
+    def visit(expr: ast.Expr, around: tuple[ast.Reduction, ...]) -> None:
+        match expr:
+            case ast.Subscript(base=ast.Name(name=name), subscripts=subscripts):
+                read = Read(statement, subscripts, around)
+                reads.setdefault(name, []).append(read)
+            case ast.Reduction():
+                around = (*around, expr)
+            case _:
+                pass
+        for child in subexpressions(expr):
+            visit(child, around)
+
+    for statement in body:
+        visit(statement.value, ())
+    return reads

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from kerngen.check.faults_names import UnknownType
@@ -11,10 +11,9 @@ from kerngen.check.scope import one_line
 from kerngen.ir.memory import LEAVES, Struct
 from kerngen.ir.types import COMPOSITES, Scalar, ValueType
 from kerngen.source.diagnostic import Faults
-from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
-from kerngen.syntax.foreign import TYPES, no_such_size
+from kerngen.syntax.foreign_types import unknown_type_hint
 
 SCALARS = {scalar.spelling: scalar for scalar in Scalar}
 
@@ -46,17 +45,16 @@ def resolve_type(
         )
         _report_half(faults, name.span, name.name, remedy)
         return None
-    names = [*SCALARS, *COMPOSITES, *HALVES, *known]
-    suggestion = TYPES.get(name.name) or closest(name.name, names)
-    faults.add(
-        UnknownType(
-            span=name.span,
-            name=name.name,
-            suggestion=suggestion,
-            where=no_such_size(name.name),
-        )
-    )
+    report_unknown_type(faults, name, [*SCALARS, *COMPOSITES, *HALVES, *known])
     return None
+
+
+def report_unknown_type(
+    faults: Faults, name: ast.Identifier, known: Iterable[str], array: str = "[n]"
+) -> None:
+    """Record a type that is not known; `array` is how the place writes an array."""
+    remedy = unknown_type_hint(name.name, known, array)
+    faults.add(UnknownType(span=name.span, name=name.name, remedy=remedy))
 
 
 def resolve_element(

@@ -16,7 +16,7 @@ from kerngen.source.similar import closest, did_you_mean
 from kerngen.syntax import ast, foreign
 
 _INTRODUCED: Final[Mapping[Place, str]] = {
-    "kernel": "Make it a parameter, or a value of its own: 'let' before, or a 'const'.",
+    "kernel": "Make it a parameter, a 'let' before this, or a 'const'.",
     "function": "Make it a parameter of the function.",
     "constant": "A constant is made of literals and other constants.",
 }
@@ -64,15 +64,15 @@ def report_unknown(
         known = [*scope.names(), *env.later] if few else []
         remedy = did_you_mean(closest(name, known))
         if name in BUILTINS or name in GEOMETRY or name in env.functions:
-            remedy = f"It is a function, and called: '{name}(x)'."
+            remedy = f"It is a function: call it, as in '{name}(x)'."
         elif name in CASTS or name in COMPOSITES:
-            remedy = f"It is a type; '{name}(x)' is a value of it."
+            remedy = f"It is a type: '{name}(x)' makes a value of it."
         if name in foreign.VALUES:
             remedy = f"Write {foreign.VALUES[name]}."
         remedy = remedy or otherwise
         if not remedy and env.current.in_let and len(name) == 1:
             written = f"'let {env.current.target}[{name} < n] = ...;'"
-            remedy = f"An index stands on the left, with its range: {written}."
+            remedy = f"An index is introduced on the left, with its range: {written}."
         remedy = remedy or _INTRODUCED[env.place]
         env.faults.add(UnknownName(span=node.span, name=name, remedy=remedy))
     env.reported.add(name)

@@ -16,6 +16,7 @@ from kerngen.ir.operators import is_composite
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.syntax import ast, foreign
+from kerngen.syntax.foreign_types import TYPES
 
 if TYPE_CHECKING:
     from kerngen.check.expressions import Expressions
@@ -64,7 +65,7 @@ def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
         )
     else:
         known = [*ex.env.functions, *BUILTINS, *GEOMETRY, *CASTS, *COMPOSITES]
-        ours = foreign.TYPES.get(name, "")
+        ours = TYPES.get(name, "")
         remedy = did_you_mean(ours if ours in known else closest(name, known))
         if name in foreign.OF_VECTORS and _takes_vectors(ex, node):
             remedy = f"Write {foreign.OF_VECTORS[name]}."

@@ -13,7 +13,7 @@ from kerngen.check.faults_schedules import UnknownKernel
 from kerngen.source.diagnostic import Diagnostic
 
 _IS_KERNEL: Final = (
-    "'{name}' is a kernel, which Python calls; what kernels share is a 'fn' of numbers."
+    "'{name}' is a kernel, and only Python calls those; what kernels share is a 'fn'."
 )
 
 
@@ -57,8 +57,6 @@ def say_where(
             return fault
         path = posixpath.relpath(file.name, posixpath.dirname(name) or ".")
         where = f"It is in '{path}': add 'use \"{path}\";'."
-        if isinstance(fault, UnknownType):
-            return replace(fault, where=where)
         return replace(fault, remedy=where)
 
     return better

@@ -12,22 +12,25 @@ import sys
 from io import TextIOWrapper
 from typing import Any, final
 
-import click
+from kerngen.parts import COMPILER, MissingPartError, missing_part, needing
 
-from kerngen import __version__
-from kerngen.cli.bench import bench
-from kerngen.cli.build import build
-from kerngen.cli.check import check
-from kerngen.cli.console import reporting_system
-from kerngen.cli.doctor import doctor
-from kerngen.cli.explain import explain
-from kerngen.cli.fmt import fmt
-from kerngen.cli.layout import layout
-from kerngen.cli.new import new
-from kerngen.cli.show import show
-from kerngen.cli.tune import tune
-from kerngen.cli.verify import verify
-from kerngen.cli.watch import watch
+with needing("The command line", COMPILER):
+    import click
+
+    from kerngen import __version__
+    from kerngen.cli.bench import bench
+    from kerngen.cli.build import build
+    from kerngen.cli.check import check
+    from kerngen.cli.console import reporting_system
+    from kerngen.cli.doctor import doctor
+    from kerngen.cli.explain import explain
+    from kerngen.cli.fmt import fmt
+    from kerngen.cli.layout import layout
+    from kerngen.cli.new import new
+    from kerngen.cli.show import show
+    from kerngen.cli.tune import tune
+    from kerngen.cli.verify import verify
+    from kerngen.cli.watch import watch
 
 
 @final
@@ -44,6 +47,11 @@ class Commands(click.Group):
         try:
             with reporting_system():
                 return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            missing = missing_part(f"'kerngen {ctx.invoked_subcommand}'", error)
+            if not isinstance(missing, MissingPartError):
+                raise
+            raise click.ClickException(str(missing)) from None
         except KeyboardInterrupt:
             click.echo("\ninterrupted", err=True)
             raise click.exceptions.Exit(130) from None

@@ -20,6 +20,7 @@ from kerngen.cli.paths import TARGET
 from kerngen.cli.project import find_sources, select, select_file
 from kerngen.cli.settings import find_project
 from kerngen.cli.sizes import Sizes
+from kerngen.parts import BENCH, needing
 
 if TYPE_CHECKING:
     from kerngen.bench.case import Case
@@ -34,16 +35,11 @@ Checks: TypeAlias = Literal["on", "off", "both"]
 def _picture(
     _context: click.Context, _option: click.Parameter, file: Path | None
 ) -> Path | None:
-    """Return where the picture goes; refuse what matplotlib can't draw, if it is there."""
-    from importlib.util import find_spec
-
+    """Return where the picture goes; refuse what matplotlib can't draw."""
     if file is None:
         return None
-    if find_spec("matplotlib") is None:
-        raise click.UsageError(
-            "--plot needs matplotlib: pip install 'kerngen[bench]' brings it."
-        )
-    from kerngen.bench.plot import FORMATS
+    with needing("--plot", BENCH):
+        from kerngen.bench.plot import FORMATS
 
     if file.suffix[1:].lower() not in FORMATS:
         raise click.UsageError(
@@ -77,13 +73,13 @@ def _picture(
 @click.option(
     "--quick", is_flag=True, help="One size of each kernel, and fewer samples."
 )
-@options.budget(600, "What is not measured by then is left out, and said.")
-@options.as_json("all that was found as JSON")
+@options.budget(600, "Cases that are not measured by then are left out, and listed.")
+@options.as_json("all results as JSON")
 @click.option(
     "--out",
     type=TARGET,
     metavar="FILE.json",
-    help="Keep all that was found; written after every case.",
+    help="Save the results to this file, after every case.",
 )
 @click.option(
     "--plot",
@@ -106,9 +102,9 @@ def bench(
     """Time KERNELS beside the adapter's ceilings and other libraries.
 
     KERNELS are yours, by name, FILE.kern or FILE.kern:kernel, or standard ones; without
-    any, it is a suite of the standard ones.  Launches follow one another
-    between two timestamps of the device, on inputs that are rotated so that they do not
-    lie in a cache; what counts is the median of 20 samples.
+    any, it is a suite of the standard ones.  Each sample is a series of launches between
+    two timestamps of the device, on inputs that rotate so that no cache holds them; the
+    result is the median of 20 samples.
     """
     names = _peer_names(peers)
     request = _Request(kernels, sizes, checks, quick, budget, names, out, as_json)
@@ -173,7 +169,7 @@ def _print_heading(found: RunData, *, small: bool) -> None:
     for label, text in heading(found):
         console.print(f"[bold]{label:9}[/] {escape(text)}")
     if small:
-        console.print(f"[bold]{'sizes':9}[/] small ones: this adapter is no GPU")
+        console.print(f"[bold]{'sizes':9}[/] small, because this adapter is not a GPU")
 
 
 def _print_table(found: RunData) -> None:
@@ -216,30 +212,47 @@ def _open(stack: ExitStack, checks: Checks) -> dict[str, Context]:
 
 
 def _cases(stack: ExitStack, request: _Request, kind: Kind) -> Iterator[Case]:
-    from kerngen.bench.choose import UnknownKernelError, named, suite
     from kerngen.runtime import ShapeError
 
     if not request.kernels:
-        if request.sizes:
-            raise click.UsageError("--sizes needs a KERNEL that has these dims.")
-        yield from suite(kind, quick=request.quick)
+        yield from _suite(request, kind)
     for name in request.kernels:
         try:
             if mine := _mine(name):
                 yield from _own(stack, *mine, request.sizes, kind)
             else:
-                cases = named(name, request.sizes, kind)
-                one = request.quick and not request.sizes
-                yield from islice(cases, 1 if one else None)
-        except (UnknownKernelError, ShapeError) as error:
+                yield from _standard(name, request, kind)
+        except ShapeError as error:
             raise click.ClickException(str(error)) from None
         except KeyError as error:
             raise click.UsageError(f"--sizes lacks {error} for '{name}'.") from None
 
 
+def _suite(request: _Request, kind: Kind) -> Iterator[Case]:
+    with needing("'kerngen bench' without a KERNEL", BENCH):
+        from kerngen.bench.choose import suite
+
+    if request.sizes:
+        raise click.UsageError("--sizes needs a KERNEL that has these dims.")
+    yield from suite(kind, quick=request.quick)
+
+
+def _standard(name: str, request: _Request, kind: Kind) -> Iterator[Case]:
+    """Yield the cases of a standard kernel, which may not be installed."""
+    with needing("'kerngen bench' of a standard kernel", BENCH):
+        from kerngen.bench.choose import UnknownKernelError, named
+
+    try:
+        cases = named(name, request.sizes, kind)
+        one = request.quick and not request.sizes
+        yield from islice(cases, 1 if one else None)
+    except UnknownKernelError as error:
+        raise click.ClickException(str(error)) from None
+
+
 def _mine(wanted: str) -> tuple[Path, str] | None:
     """Return the file and kernel that a name means, unless it means a standard one."""
-    from kerngen.bench.choose import standard_folders
+    from kerngen.bench.own import standard_folders
 
     file, kernel = split_kernel(wanted)
     if file:

@@ -13,7 +13,14 @@ import click
 from kerngen.cli import options
 from kerngen.cli.compiled import Compiled
 from kerngen.cli.compiling import compile_sources
-from kerngen.cli.console import console_for, print_diff, reporting, say, say_waiting
+from kerngen.cli.console import (
+    console_for,
+    print_diff,
+    print_warnings,
+    reporting,
+    say,
+    say_waiting,
+)
 from kerngen.cli.paths import shown_path
 from kerngen.cli.project import Selection, SourceFile, choose_out, select
 from kerngen.cli.python_names import rename_notes
@@ -47,7 +54,7 @@ from kerngen.syntax.library import Library
     "--check",
     "checking",
     is_flag=True,
-    help="Write nothing; exit 1, with a diff, if a build would.",
+    help="Write nothing; exit 1, with a diff, if a build would change files.",
 )
 @options.jobs
 @options.quiet
@@ -100,6 +107,7 @@ def _build_once(selection: Selection, out: Path, jobs: int | None) -> None:
     for source, one in compiled.items():
         for note in rename_notes(source, one.renamed):
             say(f"note: {note}.")
+        print_warnings(one.warnings, sys.stderr)
 
 
 def _is_fresh(freshness: Freshness, library: Library, name: str) -> bool:
@@ -164,7 +172,8 @@ def _report(summary: Summary, out: Path) -> None:
     say(f"{shown_path(out)}: {', '.join(parts)}.")
     for path in map(clean, summary.left):
         click.echo(
-            f"warning: '{path}' is no longer generated, but was changed by hand: left.",
+            f"warning: '{path}' is no longer generated, but was changed by hand, so it "
+            "is kept.",
             err=True,
         )
 

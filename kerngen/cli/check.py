@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
@@ -12,7 +13,14 @@ import click
 
 from kerngen.cli import options
 from kerngen.cli.clashes import clashing_files
-from kerngen.cli.console import MOST_SHOWN, print_diagnostics, progress, reporting, say
+from kerngen.cli.console import (
+    MOST_SHOWN,
+    print_diagnostics,
+    print_warnings,
+    progress,
+    reporting,
+    say,
+)
 from kerngen.cli.paths import PATH
 from kerngen.cli.project import Selection, refuse_stdin_among_files, select_or_read
 from kerngen.cli.python_names import rename_notes, renamed_items
@@ -32,14 +40,14 @@ if TYPE_CHECKING:
     )
 )
 @click.argument("sources", nargs=-1, metavar="[SRC]...", type=PATH)
-@options.as_json("a JSON list of faults")
+@options.as_json("a JSON list of faults, or of hints")
 @options.stdin_filename
 @click.option(
     "--error-limit",
     type=click.IntRange(0),
     default=MOST_SHOWN,
     show_default=True,
-    help="Show so many errors of each file at most; 0 shows all, as --json does.",
+    help="Show at most this many errors of each file; 0 shows all, as --json does.",
 )
 @options.quiet
 def check(
@@ -51,21 +59,25 @@ def check(
     """Check SRC for errors, and write nothing.
 
     SRC are .kern files and folders of them, or '-' for stdin; by default, the
-    project's.  Hints, such as a name that is never read, are no faults.
+    project's.  Hints, such as a name that is never read, are not errors.
     """
     refuse_stdin_among_files(sources, stdin_filename)
     parts = [_Part(select_or_read(src, stdin_filename)) for src in sources or (None,)]
     with reporting(sys.stdout, error_limit):
         found = [*dict.fromkeys(each for part in parts for each in _diagnostics(part))]
+    warnings = () if found else _warnings(parts)
+    hints = () if found else dict.fromkeys(h for part in parts for h in _hints(part))
     if as_json:
-        from kerngen.source.render import to_json
+        from kerngen.source.render import hint_to_json, to_json
 
-        click.echo(json.dumps(to_json(found), indent=2))
+        told = [hint_to_json(hint.text, hint.path, hint.span) for hint in hints]
+        click.echo(json.dumps([*to_json([*found, *warnings]), *told], indent=2))
     elif found:
         print_diagnostics(found, sys.stdout, error_limit)
     else:
-        for line in dict.fromkeys(line for part in parts for line in _hints(part)):
-            say(line)
+        print_warnings(warnings, sys.stdout)
+        for hint in hints:
+            say(f"hint: {hint.text}{_at(hint.span)}")
         files = {source.file for part in parts for source in part.selection.files}
         say(f"{counted(len(files), 'file')} checked: no errors.")
     if found:
@@ -100,7 +112,29 @@ def _diagnostics(part: _Part) -> list[Diagnostic]:
     return list(faults) or [*clashing_files(part.library, paths)]
 
 
-def _hints(part: _Part) -> Iterator[str]:
+@final
+@dataclass(frozen=True, slots=True)
+class _Hint:
+    """What could be better in a file; of names in Python, nowhere in particular."""
+
+    text: str
+    path: str
+    span: Span | None = None
+
+
+def _warnings(parts: Sequence[_Part]) -> tuple[Diagnostic, ...]:
+    """Return the warnings of files that have no faults, each once."""
+    return tuple(
+        dict.fromkeys(
+            warning
+            for part in parts
+            for file in part.selection.files
+            for warning in part.compiler.module(file.name).warnings
+        )
+    )
+
+
+def _hints(part: _Part) -> Iterator[_Hint]:
     """Yield what could be better in files that have no faults."""
     from kerngen.check.overlaps import find_overlaps
     from kerngen.cli.layout_data import hints
@@ -109,14 +143,15 @@ def _hints(part: _Part) -> Iterator[str]:
     for file in part.selection.files:
         module = part.compiler.module(file.name)
         items = renamed_items(module)
-        yield from (f"hint: {note}." for note in rename_notes(file, items))
+        path = part.library.source(file.name).path
+        yield from (_Hint(f"{note}.", path) for note in rename_notes(file, items))
         for unused in _unused(part, file.name):
-            yield f"hint: {unused.text}{_at(unused.span)}"
+            yield _Hint(unused.text, path, unused.span)
         for kernel in module.kernels:
             for overlap in find_overlaps(kernel):
-                yield f"hint: {overlap.text}{_at(overlap.span)}"
+                yield _Hint(overlap.text, path, overlap.span)
         for better in hints(module):
-            yield f"hint: {hint_text(better)}{_at(better.struct.span)}"
+            yield _Hint(hint_text(better), path, better.struct.span)
 
 
 def _at(span: Span | None) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
     from kerngen.compiler import Compiler
+    from kerngen.source.diagnostic import Diagnostic
 
 
 @final
@@ -28,6 +29,7 @@ class Compiled:
     used: tuple[OtherStruct, ...]
     renamed: tuple[tuple[str, str], ...]
     """What Python calls otherwise, and how."""
+    warnings: tuple[Diagnostic, ...]
 
 
 def compiled_file(compiler: Compiler, name: str) -> Compiled:
@@ -36,4 +38,5 @@ def compiled_file(compiler: Compiler, name: str) -> Compiled:
 
     module = compiler.compile(name)
     used = tuple(OtherStruct(struct.name, struct.path) for struct in module.used)
-    return Compiled(module.files, used, tuple(renamed_items(module.module)))
+    renamed = tuple(renamed_items(module.module))
+    return Compiled(module.files, used, renamed, module.module.warnings)

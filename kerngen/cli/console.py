@@ -42,15 +42,25 @@ def print_diagnostics(
 
     Of one file, no more than `limit` are shown, the first ones; 0 stands for all.
     """
-    from kerngen.source.render import render
-
     found = list(diagnostics)
     shown = _first(found, limit) if limit else found
-    console = console_for(stream)
-    color = console.is_terminal and not console.no_color
-    stream.write(render(shown, color=color))
+    stream.write(_rendered(shown, stream))
     stream.write(f"\n{counted(len(found), 'error')}{_left_out(found, shown)}\n")
     stream.write(f"For more about {_one_of(shown)}\n")
+
+
+def print_warnings(warnings: Sequence[Diagnostic], stream: TextIO) -> None:
+    """Print warnings for people, all of them."""
+    if warnings:
+        stream.write(f"{_rendered(warnings, stream)}\n")
+
+
+def _rendered(diagnostics: Iterable[Diagnostic], stream: TextIO) -> str:
+    from kerngen.source.render import render
+
+    console = console_for(stream)
+    color = console.is_terminal and not console.no_color
+    return render(diagnostics, color=color)
 
 
 def _first(found: Iterable[Diagnostic], limit: int) -> list[Diagnostic]:

@@ -87,7 +87,8 @@ class StageData(TypedDict):
     """A stage, with its schedules in order of preference.
 
     `computes` holds the statements that it fuses.  `bytes` and `operations` are what it
-    costs at the least where it runs alone, over the dims.  `within` names the earlier stages of which a
+    costs at the least where it runs alone, over the dims.  `apart` is why it is not fused
+    with the stage before it.  `within` names the earlier stages of which a
     schedule runs it, too; without schedules of its own it always runs so.  `others` says
     why not another strategy.
     """
@@ -99,6 +100,7 @@ class StageData(TypedDict):
     writes: list[str]
     bytes: str
     operations: str
+    apart: str
     within: list[str]
     schedules: list[ScheduleData]
     others: dict[str, str]
@@ -179,6 +181,7 @@ def _stages(program: KernelProgram) -> Iterator[StageData]:
             ),
             "bytes": show_polynomial(bytes_moved([stage])),
             "operations": show_polynomial(operations([stage], program.functions)),
+            "apart": stage.apart,
             "within": [*_within(program.stages, number - 1)],
             "schedules": [
                 _schedule(schedule, program, number - 1)
@@ -255,9 +258,11 @@ def as_text(kernel: KernelData, *, wgsl: bool) -> Iterator[StyledLine]:
         yield f"inlined: {', '.join(kernel['inlined'])}", ""
     if kernel["temporaries"]:
         yield f"temporaries: {', '.join(kernel['temporaries'])}", ""
+    before = ""
     for stage in kernel["stages"]:
         yield "", ""
-        yield from _stage_text(stage)
+        yield from _stage_text(stage, before)
+        before = stage["name"]
     for stage in kernel["stages"] if wgsl else ():
         for schedule in stage["schedules"]:
             yield from _wgsl_text(schedule)
@@ -274,12 +279,14 @@ def _uniform_text(uniform: UniformData) -> Iterator[StyledLine]:
         yield f"  {field['offset']:6}  {field['size']:4}  {name}", ""
 
 
-def _stage_text(stage: StageData) -> Iterator[StyledLine]:
+def _stage_text(stage: StageData, before: str) -> Iterator[StyledLine]:
     over = f", over {stage['domain']}" if stage["domain"] else ""
     yield f"stage {stage['name']}{over}", "bold"
     yield from ((f"  {line}", "") for line in stage["computes"])
     reads = ", ".join(stage["reads"]) or "nothing"
     yield f"  reads {reads}; writes {', '.join(stage['writes'])}", ""
+    if stage["apart"]:
+        yield f"  not fused with {before}: {stage['apart']}", ""
     if any(not schedule["covers"] for schedule in stage["schedules"]):
         yield f"  at least {stage['bytes']} bytes, {stage['operations']} operations", ""
     if stage["within"]:

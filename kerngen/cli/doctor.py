@@ -38,10 +38,10 @@ _MARKS: Final = {
 def doctor(as_json: bool) -> None:
     """Examine the machine: adapters, drivers, versions, settings.
 
-    It says whether the generated files are those of their sources, too.  A self-test
-    runs kernels on every adapter and holds them to NumPy.  The exit status is 1 if
-    something is wrong that keeps kernels from running, or lets them give other values;
-    warnings do not count.
+    It also reports whether the generated files are up to date.  A self-test runs kernels
+    on every adapter and compares their results with NumPy's.  The exit status is 1 if
+    something keeps kernels from running or makes their results wrong; warnings do not
+    count.
     """
     report = _examine()
     if as_json:

@@ -65,8 +65,8 @@ def fmt(
 ) -> None:
     """Format PATHS, .kern files and folders of them, in place.
 
-    By default, they are the project's; '-' formats stdin to stdout.  There are no
-    options of style.  A file that can't be parsed stays as it is.
+    By default, they are the project's; '-' formats stdin to stdout.  The style
+    has no options.  A file that can't be parsed is left as it is.
     """
     refuse_stdin_among_files(paths, stdin_filename)
     run = _Run(writing=not (checking or diffing), diffing=diffing)

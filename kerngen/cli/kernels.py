@@ -70,7 +70,7 @@ def find_kernel(selection: Selection, wanted: str) -> NamedKernel:
         )
         shown = ", ".join(each.shown for each in matches)
         raise click.ClickException(f"{which}: {shown}.")
-    names = [name for each in known for name in (each.name, each.in_file)]
+    names = [each.in_file if "." in wanted else each.name for each in known]
     where = f" in '{known[0].file.shown}'" if len(selection.files) == 1 else ""
     sentence = f"There is no kernel '{wanted}'{where}."
     raise click.ClickException(suggesting(sentence, wanted, names))

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 @click.option(
     "--explain",
     metavar="FIELD",
-    help="Say why FIELD lies where it does: 'Light.color', or 'color' after STRUCT.",
+    help="Explain why FIELD is where it is: 'Light.color', or 'color' after STRUCT.",
 )
 def layout(file: Path, struct: str | None, as_json: bool, explain: str | None) -> None:
-    """Show where the fields of the structs in FILE lie, byte by byte.
+    """Show the memory layout of the structs in FILE, byte by byte.
 
     FILE may be '-', stdin.  STRUCT is a struct of the file, or a kernel, whose
     parameters are a struct too.

@@ -50,7 +50,7 @@ def split(path: str) -> list[Step]:
         found = _STEP.fullmatch(part.strip())
         if found is None:
             raise click.ClickException(
-                f"'{path}' is no field. Write 'color', 'Light.color' or "
+                f"'{path}' is not a field. Write 'color', 'Light.color' or "
                 "'lights[2].color'."
             )
         places = tuple(int(place) for place in re.findall(r"\d+", found[2]))

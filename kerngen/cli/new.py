@@ -25,15 +25,15 @@ def new(path: Path, name: str | None) -> None:
     """Make a project in PATH, a new or an empty folder.
 
     '.' is the folder that you are in.  The project has a kernel, a test of it, settings
-    for kerngen, mypy, pyright and pytest, and a workflow for GitHub.  If there is git, and
-    no repository around it, it is one.
+    for kerngen, mypy, pyright and pytest, and a workflow for GitHub.  Where git is
+    installed, and the folder is in no repository, it becomes one.
     """
     from kerngen.cli.build import build_sources
     from kerngen.cli.console import reporting
     from kerngen.cli.project import select
     from kerngen.cli.settings import Project
+    from kerngen.origin import origin
     from kerngen.scaffold.name import ProjectName
-    from kerngen.scaffold.origin import origin
     from kerngen.scaffold.project import (
         SOURCE,
         NotEmptyError,

@@ -55,7 +55,7 @@ quiet: Final = click.option(
 stdin_filename: Final = click.option(
     "--stdin-filename",
     metavar="NAME",
-    help="What messages call the text that '-' reads.",
+    help="The file name in messages about the text that '-' reads.",
 )
 
 
@@ -88,5 +88,5 @@ def _number_of_seconds(
 ) -> float | None:
     """Return an option's value, if there is one; NaN, which no bound refuses, is none."""
     if value is not None and math.isnan(value):
-        raise click.BadParameter("'nan' is no number of seconds.", ctx, param)
+        raise click.BadParameter("'nan' is not a number of seconds.", ctx, param)
     return value

@@ -153,7 +153,7 @@ def select_or_read(src: Path | None, stdin: str | None = None) -> Selection:
     project = find_project()
     file = absolute(Path(stdin or UNNAMED))
     if stdin is not None and (file.is_dir() or file.suffix != SUFFIX):
-        raise click.UsageError(f"--stdin-filename '{stdin}' is no {SUFFIX} file.")
+        raise click.UsageError(f"--stdin-filename '{stdin}' is not a {SUFFIX} file.")
     base = _base(file, project, is_file=True)
     origin = origin_of(base)
     name = _stable_name(file, origin)

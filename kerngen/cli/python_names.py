@@ -20,7 +20,7 @@ def renamed_items(module: Module) -> Iterator[tuple[str, str]]:
         if (function := names.kernels[kernel.name].function) != kernel.name:
             yield f"kernel '{kernel.name}'", function
     for struct in module.structs:
-        if (called := names.structs[struct.name]) != struct.name:
+        if (called := names.structs[struct]) != struct.name:
             yield f"struct '{struct.name}'", called
 
 

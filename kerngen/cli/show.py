@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--no-wgsl", is_flag=True, help="Leave the text of the shaders out.")
 @options.as_json("a JSON object")
 def show(kernel: str, src: Path | None, no_wgsl: bool, as_json: bool) -> None:
-    """Show what becomes of KERNEL: equation, parameters, stages, WGSL.
+    """Show what KERNEL becomes: equation, parameters, stages, WGSL.
 
     KERNEL is a kernel's name, file.kernel where two files have one of that name, or
     FILE.kern:kernel.  SRC is a .kern file or a folder of them; '-' is stdin.

@@ -74,11 +74,10 @@ def tune(
 ) -> None:
     """Find fast schedules of KERNEL by trying them on your adapter.
 
-    KERNEL is a kernel of the project's sources, FILE.kern or FILE.kern:kernel; .stage
-    behind a kernel is for that alone.  Every candidate is compiled, its results are
-    held to the NumPy reference, and it is timed.  The winners are schedules with guards
-    around the sizes, in a file that uses the kernel's: commit it, and 'kerngen build'
-    takes it.
+    KERNEL is a kernel of the project's sources, FILE.kern or FILE.kern:kernel; with
+    .stage behind it, only that stage is tuned.  Every candidate is compiled, compared
+    with the NumPy reference, and timed.  The winners are schedules with guards around
+    the sizes, in a file that uses the kernel's: commit it, and 'kerngen build' uses it.
     """
     with reporting(sys.stderr):
         target = _find(kernel, out)
@@ -110,14 +109,14 @@ def _write(target: _Target, written: Written, out: Path | None) -> None:
     if target.present.gone:
         names = ", ".join(f"'{name}'" for name in target.present.gone)
         click.echo(
-            f"{clean(str(out))}: schedules dropped whose kernel is gone: {names}."
+            f"{clean(str(out))}: schedules of kernels that are gone were dropped: {names}."
         )
     kept = (
         f"; {counted(written.kept, 'result')} of earlier runs kept"
         if written.kept
         else ""
     )
-    click.echo(f"{clean(str(out))}: written{kept}; 'kerngen build' takes it along.")
+    click.echo(f"{clean(str(out))}: written{kept}; 'kerngen build' uses it.")
     _warn_of_others(compiler, target)
 
 
@@ -159,7 +158,7 @@ def _warn_of_others(compiler: Compiler, target: _Target) -> None:
     if len(paths) > 1:
         click.echo(
             f"warning: '{kernel}' has schedules in {', '.join(paths)}: where several "
-            f"hold, that of the first file counts.",
+            "hold, that of the first file is used.",
             err=True,
         )
 

@@ -71,14 +71,16 @@ def read_present(out: Path | None, selection: Selection) -> Present:
         raise click.UsageError(f"--out: '{out}' is not a {SUFFIX} file.")
     if not out.resolve().is_relative_to(selection.base):
         raise click.UsageError(
-            f"--out: '{out}' is not in '{selection.base}', so no build of it counts "
-            f"its schedules."
+            f"--out: '{out}' is not in '{selection.base}', so no build of that folder "
+            "uses its schedules."
         )
     if not out.exists():
         return Present()
     data = read_data(out)
     source = decode_source(data, shown_path(out.resolve()))
     if not source.text.startswith(HEADING):
-        raise click.ClickException(f"'{out}' was not written by 'kerngen tune': left.")
+        raise click.ClickException(
+            f"'{out}' was not written by 'kerngen tune', so it is not replaced."
+        )
     formatted(source)  # what it says of other sizes is kept, so it must be readable
     return Present(data, source.text.replace("\r\n", "\n"))

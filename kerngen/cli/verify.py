@@ -7,8 +7,9 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol, final
 
 import click
 
@@ -23,11 +24,13 @@ from kerngen.cli.console import (
 from kerngen.cli.kernels import split_kernel
 from kerngen.cli.paths import shown_path
 from kerngen.cli.project import Selection, select
+from kerngen.source.cells import clean
 from kerngen.source.similar import suggesting
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
     from kerngen.verify.campaign import Campaign
-    from kerngen.verify.effort import Effort
     from kerngen.verify.guarded import Guarded
     from kerngen.verify.meaning import Subject
     from kerngen.verify.report import Report
@@ -40,14 +43,12 @@ if TYPE_CHECKING:
     )
 )
 @options.src
-@click.option(
-    "--kernel", metavar="NAME", default="", help="Only the kernels so called."
-)
+@click.option("--kernel", metavar="NAME", default="", help="Only kernels of this name.")
 @click.option(
     "--schedule",
     metavar="TEXT",
     default="",
-    help="Only what has this in its name, as 'gemm', 'total reduce' or 'edge'.",
+    help="Only ways whose name contains this, such as 'gemm', 'total reduce' or 'edge'.",
 )
 @click.option(
     "--examples",
@@ -55,43 +56,51 @@ if TYPE_CHECKING:
     default=20,
     show_default=True,
     metavar="N",
-    help="Calls of each way to run a kernel.",
+    help="Calls for each way to run a kernel.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Another one makes other calls up.",
+    help="Another seed generates other calls.",
 )
-@options.budget(None, "For the calls of all kernels together; what is not run is said.")
-@options.as_json("all that was found as JSON")
+@options.budget(
+    120, "For the calls of all kernels together; the report names what is not run."
+)
+@options.as_json("all results as JSON")
 def verify(
     src: Path | None,
     kernel: str,
     schedule: str,
     examples: int,
     seed: int,
-    budget: float | None,
+    budget: float,
     as_json: bool,
 ) -> None:
-    """Run the kernels of SRC, and check what they give.
+    """Run the kernels of SRC, and check their results.
 
-    SRC is a .kern file, FILE.kern:kernel, or a folder of them.  Calls are made up: lengths
-    around the edges of each schedule, numbers of all sizes, tensors that share memory.
-    Each variant of each schedule of a build is run on the adapter at hand, amid guard
-    zones, and the NumPy reference as well.  Results are held to the equations, computed in
-    float64 beside a bound on what f32 may be off.
+    SRC is a .kern file, FILE.kern:kernel, or a folder of them.  Calls are generated:
+    lengths around the limits of each schedule, numbers of all sizes, tensors that share
+    memory.  Each variant of each schedule of a build runs on this machine's adapter,
+    between guard zones, and so does the NumPy reference.  Results are compared with the
+    equations, computed in float64 with a bound on the error of f32.
     """
+    from kerngen.verify.campaign import Campaign
     from kerngen.verify.effort import Effort
     from kerngen.verify.report import Report
 
     file, only = _asked(src, kernel)
     selection = select(file)
-    with reporting(sys.stderr), _subjects(selection, only) as chosen, _open() as held:
-        end = float("inf") if budget is None else time.monotonic() + budget
-        effort = Effort(examples, seed, end)
-        results, planned, interrupted = _results(held, effort, schedule, chosen)
+    with (
+        reporting(sys.stderr),
+        _progress() as progress,
+        _subjects(selection, only) as chosen,
+        _open() as held,
+    ):
+        effort = Effort(examples, seed, time.monotonic() + budget)
+        campaign = Campaign(held, effort, schedule, progress.show)
+        results, planned, interrupted = _results(campaign, chosen, progress)
         sources = shown_path(selection.base) if selection.root is not None else ""
         adapter = held.ctx.adapter_name
         report = Report(adapter, seed, results, planned, sources, interrupted)
@@ -166,44 +175,96 @@ def _open() -> Generator[Guarded]:
 
 
 def _results(
-    held: Guarded, effort: Effort, schedule: str, chosen: list[tuple[str, Subject]]
+    campaign: Campaign, chosen: list[tuple[str, Subject]], progress: _Progress
 ) -> tuple[list[Result], int, bool]:
     """Return what is found, how many ways were to be run, and whether Ctrl-C came.
 
     Ctrl-C ends it early: what was found so far is kept.
     """
-    from kerngen.verify.campaign import Campaign
-
-    campaign = Campaign(held, effort, schedule)
     planned = len(campaign.planned(chosen))
     if not planned:
-        raise click.ClickException(f"No schedule has '{schedule}' in its name.")
+        raise click.ClickException(f"No schedule has '{campaign.only}' in its name.")
+    progress.plan(planned)
     results: list[Result] = []
     try:
-        with _progress(campaign, planned):
-            results.extend(campaign.results(chosen))
+        results.extend(campaign.results(chosen))
     except KeyboardInterrupt:
         campaign.interrupted = True
     return results, planned, campaign.interrupted
 
 
+class _Progress(Protocol):
+    """Shows on stderr what is done, from the start of the command on."""
+
+    def plan(self, total: int) -> None:
+        """Take up how many ways to run kernels there are."""
+        ...
+
+    def show(self, name: str) -> None:
+        """Show which of them begins."""
+        ...
+
+
 @contextmanager
-def _progress(campaign: Campaign, planned: int) -> Generator[None]:
-    """Show which way is run, and how many are left, if a person watches."""
+def _progress() -> Generator[_Progress]:
+    """Show progress as a bar on a terminal, in lines elsewhere."""
     if not is_watched():
-        yield
+        yield _Lines()
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
     with Progress(*columns, console=console_for(sys.stderr), transient=True) as shown:
-        task = shown.add_task("", total=planned, completed=-1)
+        yield _Bar(shown, shown.add_task(_COMPILING, total=None))
 
-        def watch(name: str) -> None:
-            shown.update(task, description=name, advance=1)
 
-        campaign.watch = watch
-        yield
+_COMPILING: Final = "Compiling the kernels"
+_LINE_SECONDS: Final = 2.0
+"""How long there is no line after one: a campaign may have hundreds of ways."""
+
+
+@final
+@dataclass
+class _Lines:
+    """Progress for logs: `Verifying 3 of 12: dense gemv_rows4`."""
+
+    total: int = 0
+    begun: int = 0
+    next_line: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Report the first step."""
+        click.echo(f"{_COMPILING} ...", err=True)
+
+    def plan(self, total: int) -> None:
+        """Take up how many ways to run kernels there are."""
+        self.total = total
+
+    def show(self, name: str) -> None:
+        """Print which of them begins, unless there was a line just now."""
+        self.begun += 1
+        now = time.monotonic()
+        if now >= self.next_line:
+            self.next_line = now + _LINE_SECONDS
+            text = f"Verifying {self.begun} of {self.total}: {clean(name)}"
+            click.echo(text, err=True)
+
+
+@final
+@dataclass(frozen=True)
+class _Bar:
+    """Progress for a person."""
+
+    shown: Progress
+    task: TaskID
+
+    def plan(self, total: int) -> None:
+        """Take up how many ways to run kernels there are."""
+        self.shown.update(self.task, total=total, completed=-1)
+
+    def show(self, name: str) -> None:
+        """Show which of them begins."""
+        self.shown.update(self.task, description=name, advance=1)
 
 
 def _print(report: Report, *, as_json: bool) -> None:

@@ -40,8 +40,8 @@ _LOOK_AFTER: Final = 1000
 def watch(src: Path | None, out: Path | None, jobs: int | None) -> None:
     """Build SRC again whenever a .kern file of its folder is saved.
 
-    Errors are shown, and the old output stays until they are mended.  A program that
-    runs meanwhile takes up the new kernels by 'kerngen.runtime.reload()'.  Ctrl-C ends.
+    Errors are shown, and the old output stays until they are fixed.  A program that
+    runs meanwhile loads the new kernels by 'kerngen.runtime.reload()'.  Ctrl-C ends.
     """
     project = find_project()
     selection = select(src, project)
@@ -119,7 +119,7 @@ class _Session:
             )
         except (OSError, RuntimeError) as error:  # a user may have few watches only
             why = str(error).partition(". about")[0]
-            click.echo(f"note: {why}. Files are looked at every second instead.")
+            click.echo(f"note: {why}. Files are checked every second instead.")
             while True:
                 sleep(_LOOK_AFTER / 1000)
                 yield set()

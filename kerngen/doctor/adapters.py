@@ -70,7 +70,7 @@ def _choices(adapters: Sequence[AdapterData], choice: str) -> Iterator[Finding]:
     if not adapters or any(adapter["chosen"] for adapter in adapters):
         return
     if choice == "reference":
-        yield Finding(f"{ADAPTER}=reference: kernels run in NumPy all the same.")
+        yield Finding(f"{ADAPTER}=reference: kernels run in NumPy even so.")
     else:
         text = f"{ADAPTER}={choice}: no adapter is of that kind, and open() fails."
         yield Finding(text, Status.FAILED, (f"Unset {ADAPTER}.",))
@@ -79,7 +79,7 @@ def _choices(adapters: Sequence[AdapterData], choice: str) -> Iterator[Finding]:
 def _findings(found: ProbeData, to_do: tuple[str, ...]) -> Iterator[Finding]:
     if found["error"]:
         text = f"wgpu does not start: {found['error']}"
-        install = "Install it anew: pip install --force-reinstall wgpu"
+        install = "Reinstall it: pip install --force-reinstall wgpu"
         yield Finding(text, Status.FAILED, (install, *to_do))
     elif not found["adapters"]:
         text = "There is no adapter: kernels run as their NumPy reference, slowly."
@@ -91,7 +91,7 @@ def _findings(found: ProbeData, to_do: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _described(adapter: AdapterData) -> str:
-    chosen = f"\nopen() takes this one: {adapter['why']}" if adapter["chosen"] else ""
+    chosen = f"\nopen() chooses this one: {adapter['why']}" if adapter["chosen"] else ""
     features = [
         f"{'' if there else 'no '}{_FEATURES[name]}"
         for name, there in adapter["features"].items()
@@ -125,7 +125,9 @@ def self_test_section(
             Finding(
                 f"{name}: {check['name']}: {check['detail']}",
                 worst,
-                ("Update the adapter's driver, or take another one: KERNGEN_ADAPTER.",),
+                (
+                    "Update the adapter's driver, or choose another one by KERNGEN_ADAPTER.",
+                ),
             )
             for check in failed
         ]

@@ -27,15 +27,15 @@ _GPU_RULES: Final[tuple[_Rule, ...]] = (
     (
         lambda m: bool(m.missing_manifests),
         (
-            "{limited_by} names files that are not there, and hides all other drivers: unset "
+            "{limited_by} names files that do not exist, and hides all other drivers: unset "
             "it."
         ),
     ),
     (
         lambda m: bool(m.limited_by) and not m.missing_manifests,
         (
-            "{limited_by} hides all drivers but those that it names: unset it, unless you "
-            "mean to."
+            "{limited_by} hides all drivers but those that it names: unset it, unless "
+            "that is intended."
         ),
     ),
     (

@@ -108,5 +108,5 @@ def _why(best: Any, adapters: Sequence[Any]) -> str:
     for key, text in (("adapter_type", "type"), ("backend_type", "backend")):
         mine = best.info[key]
         if any(adapter.info[key] != mine for adapter in others):
-            return f"its {text}, {mine}, comes before the others'"
+            return f"its {text}, {mine}, is preferred to the others'"
     return "it is listed first"

@@ -30,7 +30,7 @@ class _Variable:
 _OURS: Final = (
     _Variable(
         ADAPTER,
-        "the kind of adapter that open() takes",
+        "the kind of adapter that open() chooses",
         lambda value: value.strip().lower() in ("", *CHOICES),
         f"expected {', '.join(CHOICES)}, or nothing",
     ),
@@ -54,7 +54,7 @@ _DRIVERS: Final = (
 
 _OF_A_LOGIN: Final = "XDG_RUNTIME_DIR"
 _WITHOUT_LOGIN: Final = (
-    "a driver may call that an error, which does no harm; "
+    "a driver may report that as an error, which is harmless; "
     "'export XDG_RUNTIME_DIR=/tmp' ends it"
 )
 

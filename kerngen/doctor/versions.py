@@ -11,10 +11,14 @@ from typing import Final
 from kerngen import __version__
 from kerngen.doctor.findings import Finding, Section, Status
 
-_NEEDED: Final = ("wgpu", "numpy", "black", "click", "lark", "rich", "safetensors")
-_OPTIONAL: Final = ("hypothesis", "ipython", "watchfiles")
-_REQUIREMENT: Final = re.compile(r"([\w-]+)([<>=\d.,]*)")
-"""A requirement without a condition, such as that of an extra."""
+_NEEDED: Final = ("wgpu", "numpy", "black", "click", "lark", "rich")
+_OPTIONAL: Final = (
+    *("hypothesis", "ipython", "kerngen-kernels", "safetensors", "watchfiles"),
+)
+_REQUIREMENT: Final = re.compile(
+    r"([\w-]+)([<>=\d.,]*)(?:; extra == ['\"]compiler['\"])?"
+)
+"""A requirement of the runtime, or of the compiler, which this command is a part of."""
 
 _BOUND: Final = re.compile(r"(>=|<)([\d.]+)")
 

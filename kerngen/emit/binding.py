@@ -46,7 +46,8 @@ def emit_binding(
 
     One that is not `formatted` means the same, and takes a fifth of the time.
     """
-    parts = _body(module, programs)
+    names = module_names(module)
+    parts = _body(module, programs, names)
     writer = Writer()
     doc = summary(module.doc, f"Kernels of {module.path}.")
     origin = f"{module.path} (sha256 {source_sha[:16]})"
@@ -57,24 +58,27 @@ def emit_binding(
     writer.line()
     writer.line("from __future__ import annotations")
     writer.line()
-    for line in import_lines(parts, _imported(module)):
+    for line in import_lines(parts, _imported(module, names)):
         writer.line(line)
     text = "".join((writer.text, *parts))
     return in_format(text) if formatted else text
 
 
-def _imported(module: Module) -> list[tuple[str, str]]:
+def _imported(module: Module, names: ModuleNames) -> list[tuple[str, str]]:
     """Return the classes of other modules' structs, each after its module."""
-    return [
-        (relative_module(module.path, struct.path), class_name(struct))
-        for struct in imported_structs(module)
-    ]
+    found: list[tuple[str, str]] = []
+    for struct in imported_structs(module):
+        theirs, ours = class_name(struct), names.structs[struct]
+        text = theirs if theirs == ours else f"{theirs} as {ours}"
+        found.append((relative_module(module.path, struct.path), text))
+    return found
 
 
-def _body(module: Module, programs: tuple[KernelProgram, ...]) -> list[str]:
+def _body(
+    module: Module, programs: tuple[KernelProgram, ...], names: ModuleNames
+) -> list[str]:
     """Return everything below the imports: what kernels share, then each kernel."""
     writer = Writer()
-    names = module_names(module)
     _write_head(writer, module, names)
     write_structs(writer, module, names)
     functions: dict[str, FunctionInfo] = {}
@@ -105,7 +109,7 @@ def _write_head(writer: Writer, module: Module, names: ModuleNames) -> None:
 def _public_names(module: Module, names: ModuleNames) -> list[str]:
     constants = names.constants.items()
     public = [shown for name, shown in constants if name not in module.imported]
-    public += [names.structs[struct.name] for struct in module.structs]
+    public += [names.structs[struct] for struct in module.structs]
     public += names.uniforms.values()
     for kernel in module.kernels:
         own = names.kernels[kernel.name]

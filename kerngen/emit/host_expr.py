@@ -44,9 +44,11 @@ ValueName: TypeAlias = Callable[[DimValue | UniformValue], str]
 HOST_FUNCTIONS = {
     "abs": "hostmath.absolute",
     "exp": "hostmath.exp",
+    "floor_div": "hostmath.floor_div",
     "log": "hostmath.log",
     "max": "hostmath.maximum",
     "min": "hostmath.minimum",
+    "mod": "hostmath.mod",
     "pow": "hostmath.power",
     "sqrt": "hostmath.sqrt",
 }
@@ -194,6 +196,8 @@ class HostPrinter:
 
     def _builtin(self, expr: BuiltinCall) -> Code:
         arguments = [self.print(argument) for argument in expr.arguments]
+        if self.wraps:
+            arguments = [*map(_wrapped, expr.arguments, arguments)]
         if expr.builtin in HOST_FUNCTIONS:
             return call(HOST_FUNCTIONS[expr.builtin], [a.text for a in arguments])
         arrays = [

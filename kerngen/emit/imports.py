@@ -30,6 +30,7 @@ _KERNGEN = {
             "u32",
         ),
     ),
+    "kerngen.runtime.calling": ("kernel_function",),
     "kerngen.runtime.generated": ("ModuleFiles",),
     "kerngen.runtime.struct": ("Field", "Struct", "UniformStruct", "spaced"),
 }

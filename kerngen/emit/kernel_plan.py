@@ -114,6 +114,7 @@ def _range_checks(kernel: Kernel, maker: SizeMaker) -> Iterator[RangeCheck]:
                 tuple(Term(wrapping.size(c), extent) for extent, c in check.terms),
                 check.around,
                 wrapping.size(check.offset),
+                check.is_guarded,
             )
 
 

@@ -94,7 +94,7 @@ def call(function: str, arguments: Iterable[str], *, fresh: bool = True) -> Code
 
 def number(value: float | bool) -> Code:
     """Return a literal; negative ones bind like a unary minus."""
-    text = repr(value).replace("e+", "e")
+    text = repr(value).replace("e+", "e").replace("inf", 'float("inf")')
     return Code(text, Level.UNARY if text.startswith("-") else Level.ATOM, weak=True)
 
 

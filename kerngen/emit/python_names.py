@@ -46,7 +46,7 @@ MODULE_NAMES = IMPORTABLE | {"ABI", "annotations"}
 
 FIELD_NAMES = frozenset(
     "DTYPE FIELDS SIZE bytes_of pack pack_array pack_into pack_values_into "
-    "mro uniform_class unpack unpack_array value_class values_in".split()
+    "mro unpack unpack_array value_class values_in".split()
 )
 """The members of every struct."""
 
@@ -122,15 +122,16 @@ class KernelNames:
 class ModuleNames:
     """What everything is called in one generated module.
 
-    `structs` maps the structs that the module declares or uses to their classes, and
-    `uniforms` its own to those that lay them out otherwise in a uniform buffer.
+    `structs` maps the structs that the module declares or names to their classes, and
+    `uniforms` those of its kernels' parameters to the classes that lay them out as a
+    uniform buffer does, where that is another layout.
     """
 
     kernels: dict[str, KernelNames]
     functions: dict[str, str]
     constants: dict[str, str]
-    structs: dict[str, str]
-    uniforms: dict[str, str]
+    structs: dict[Struct, str]
+    uniforms: dict[Struct, str]
 
 
 def module_names(module: Module) -> ModuleNames:
@@ -138,13 +139,15 @@ def module_names(module: Module) -> ModuleNames:
     public = PythonNamer(_NOT_FOR_MODULE)
     private = PythonNamer(_PRIVATE_NAMES)
     # Structs come first, so that other modules know their classes' names.
-    used = (*imported_structs(module), *module.structs)
-    structs = {struct.name: class_name(struct) for struct in used}
-    public.claim_all(structs.values())
+    in_sight = dict.fromkeys((*_named_structs(module), *module.structs))
+    structs = {struct: public.claim(class_name(struct)) for struct in in_sight}
+    # What is only held by those may have the name of one of them.
+    for struct in imported_structs(module):
+        if struct not in structs:
+            structs[struct] = public.claim(class_name(struct))
     uniforms = {
-        struct.name: public.claim(uniform.name)
-        for struct in module.structs
-        if (uniform := uniform_of(struct)) is not None
+        struct: public.claim(struct_layout(struct, Space.UNIFORM).name)
+        for struct in uniform_structs(module)
     }
     shown = public.claim_all(kernel.name for kernel in module.kernels)
     read = used_constants(module)
@@ -186,22 +189,47 @@ def class_name(struct: Struct) -> str:
     return named + "_" * (behind + (named in _NOT_FOR_CLASSES))
 
 
-def uniform_of(struct: Struct) -> StructLayout | None:
-    """Return a struct's layout in a uniform buffer, where that is another one."""
-    laid = struct_layout(struct, Space.UNIFORM)
-    return None if laid.name == struct.name else laid
+def uniform_structs(module: Module) -> tuple[Struct, ...]:
+    """Return the structs in parameters that a uniform buffer holds in another layout.
+
+    Inner ones come first.  Those of other files are among them: the module that has the
+    kernel declares their classes, as no other module knows that they are needed.
+    """
+    held = (
+        struct
+        for kernel in module.kernels
+        for parameter in kernel.parameters
+        for struct in structs_in(parameter.memory)
+    )
+    return tuple(s for s in dict.fromkeys(held) if _is_other_in_uniform(s))
+
+
+def _is_other_in_uniform(struct: Struct) -> bool:
+    return struct_layout(struct, Space.UNIFORM).name != struct.name
 
 
 def imported_structs(module: Module) -> tuple[Struct, ...]:
-    """Return the structs of other files that a module names."""
-    named: list[MemoryType] = [
-        *(tensor.memory for kernel in module.kernels for tensor in kernel.tensors),
-        *(p.memory for kernel in module.kernels for p in kernel.parameters),
-        *(member.type for struct in module.structs for member in struct.members),
-    ]
-    innermost = (t.innermost if isinstance(t, FixedArray) else t for t in named)
-    structs = (type_ for type_ in innermost if isinstance(type_, Struct))
-    return tuple(dict.fromkeys(s for s in structs if s not in module.structs))
+    """Return the structs of other files that the text of a module names."""
+    derived = uniform_structs(module)
+    held = (member.type for struct in derived for member in struct.members)
+    named = (*_named_structs(module), *derived, *_innermost_structs(held))
+    return tuple(dict.fromkeys(s for s in named if s not in module.structs))
+
+
+def _named_structs(module: Module) -> Iterator[Struct]:
+    """Yield the structs that the source of a module names."""
+    for kernel in module.kernels:
+        yield from _innermost_structs(tensor.memory for tensor in kernel.tensors)
+        yield from _innermost_structs(p.memory for p in kernel.parameters)
+    for struct in module.structs:
+        yield from _innermost_structs(member.type for member in struct.members)
+
+
+def _innermost_structs(types: Iterable[MemoryType]) -> Iterator[Struct]:
+    for type_ in types:
+        innermost = type_.innermost if isinstance(type_, FixedArray) else type_
+        if isinstance(innermost, Struct):
+            yield innermost
 
 
 def _kernel_names(

@@ -75,6 +75,7 @@ def write_reference(
     parameters = {parameter.name: parameter.memory for parameter in kernel.parameters}
     scope = Scope(own.values, names.constants, functions, names.structs, parameters)
     body = reference_body(kernel, scope)
+    writer.line("@kernel_function")
     with writer.block(
         f"def {own.reference}({_parameters(kernel, own)}) -> {_result(kernel)}:"
     ):

@@ -34,10 +34,18 @@ _ACCUMULATE: dict[ReduceKind, str] = {
 _EMPTY: dict[ReduceKind, str] = {
     "sum": "np.zeros({shape}, {dtype})",
     "prod": "np.ones({shape}, {dtype})",
-    "max": "np.full({shape}, ref.LOWEST_{type}, {dtype})",
-    "min": "np.full({shape}, ref.HIGHEST_{type}, {dtype})",
+    "max": "np.full({shape}, {limit}, {dtype})",
+    "min": "np.full({shape}, {limit}, {dtype})",
 }
-_INITIAL: dict[ReduceKind, str] = {"max": "LOWEST", "min": "HIGHEST"}
+_LIMITS: dict[tuple[ReduceKind, Scalar], str] = {
+    ("max", Scalar.F32): "-np.inf",
+    ("max", Scalar.I32): "ref.LOWEST_I32",
+    ("max", Scalar.U32): "ref.LOWEST_U32",
+    ("min", Scalar.F32): "np.inf",
+    ("min", Scalar.I32): "ref.HIGHEST_I32",
+    ("min", Scalar.U32): "ref.HIGHEST_U32",
+}
+"""What a reduction of nothing is, where NumPy wants to be told."""
 
 
 def print_reduce(printer: Printer, expr: Reduce, frame: Frame) -> Code:
@@ -155,8 +163,8 @@ def _over_axes(printer: Printer, expr: Reduce, inner: Frame) -> Code:
     arguments = [body.text]
     if len(axes) < len(inner) or components(expr.type):
         arguments.append(f"axis={axes[0] if len(axes) == 1 else tuple_text(axes)}")
-    if expr.kind in _INITIAL:
-        limit = f"ref.{_INITIAL[expr.kind]}_{scalar_of(expr.type).name}"
+    limit = _LIMITS.get((expr.kind, scalar_of(expr.type)))
+    if limit is not None:
         arguments.append(f"initial={limit}")
     elif not is_float(expr.type):
         arguments.append(f"dtype={printer.scope.dtype(expr.type)}")
@@ -208,7 +216,7 @@ def _write_empty(printer: Printer, expr: Reduce, outer: Frame) -> str:
     empty = _EMPTY[expr.kind].format(
         shape=scope.shape(outer, expr.type),
         dtype=scope.dtype(expr.type),
-        type=scalar_of(expr.type).name,
+        limit=_LIMITS.get((expr.kind, scalar_of(expr.type))),
     )
     scope.writer.line(f"{total} = {empty}")
     return total

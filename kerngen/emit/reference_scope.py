@@ -46,7 +46,7 @@ class Scope:
         names: Mapping[str, str],
         constants: Mapping[str, str],
         functions: Mapping[str, FunctionInfo],
-        structs: Mapping[str, str] = MappingProxyType({}),
+        structs: Mapping[Struct, str] = MappingProxyType({}),
         parameters: Mapping[str, MemoryType] = MappingProxyType({}),
     ) -> None:
         self.writer = Writer()
@@ -86,7 +86,7 @@ class Scope:
     def kept(self, tensor: Tensor) -> str:
         """Return the dtype of the array that stands for a tensor."""
         if isinstance(tensor.element, Struct):
-            return f"{self.structs[tensor.element.name]}.DTYPE"
+            return f"{self.structs[tensor.element]}.DTYPE"
         if not tensor.is_half:
             return self.dtype(tensor.element)
         self.uses_real = True

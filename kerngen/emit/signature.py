@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from kerngen.emit.python_code import tuple_text
+from kerngen.emit.python_code import number, tuple_text
 from kerngen.emit.python_names import class_name
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.nodes import Kernel, Parameter, Role, Tensor
@@ -54,9 +54,9 @@ def default_text(parameter: Parameter) -> str:
     assert isinstance(memory, Leaf), "structs have no default"
     convert = float if scalar_of(memory.type) is Scalar.F32 else int
     if isinstance(default, tuple):
-        return tuple_text(repr(convert(value)) for value in default)
+        return tuple_text(number(convert(value)).text for value in default)
     assert default is not None, "asked for only where there is one"
-    return repr(convert(default))
+    return number(convert(default)).text
 
 
 def tensor_parameters(kernel: Kernel) -> tuple[Tensor, ...]:

@@ -14,15 +14,15 @@ from kerngen.emit.python_code import tuple_text
 from kerngen.emit.python_names import (
     KernelNames,
     ModuleNames,
-    class_name,
     member_names,
-    uniform_of,
+    uniform_structs,
 )
 from kerngen.emit.signature import memory_annotation
 from kerngen.emit.writer import Writer
 from kerngen.ir.memory import Leaf, Struct, structs_in
 from kerngen.ir.nodes import Kernel, Module
 from kerngen.ir.types import Matrix, Scalar, Storage, Vector
+from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout, uniform_layout
 from kerngen.layout.types import (
     ArrayLayout,
@@ -50,19 +50,22 @@ def inner_first(structs: Iterable[Struct]) -> tuple[Struct, ...]:
 
 
 def write_structs(writer: Writer, module: Module, names: ModuleNames) -> None:
-    """Write the classes of a source's structs, inner ones first."""
+    """Write the classes of a source's structs, then those of the uniform layouts.
+
+    Inner ones come first.
+    """
     for struct in inner_first(module.structs):
-        own = names.structs[struct.name]
         printer = _Printer(writer, names, member_names(struct))
-        layout = struct_layout(struct)
-        writer.apart()
         doc = summary(struct.doc, f"The struct '{struct.name}' of {module.path}.")
-        printer.write(own, "Struct", layout, [*paragraphs("\n".join(doc), depth=1)])
-        uniform = uniform_of(struct)
-        if uniform is not None:
-            writer.apart()
-            headline = f"`{own}` as uniform buffers hold it."
-            printer.write(names.uniforms[struct.name], own, uniform, [headline])
+        lines = [*paragraphs("\n".join(doc), depth=1)]
+        writer.apart()
+        printer.write(names.structs[struct], "Struct", struct_layout(struct), lines)
+    for struct in uniform_structs(module):
+        printer = _Printer(writer, names, member_names(struct))
+        own, layout = names.structs[struct], struct_layout(struct, Space.UNIFORM)
+        writer.apart()
+        headline = f"`{own}` as uniform buffers hold it."
+        printer.write(names.uniforms[struct], own, layout, [headline])
 
 
 def write_uniform(
@@ -149,11 +152,8 @@ class _Printer:
         """Return the class that has a nested struct's layout."""
         struct = layout.struct
         assert struct is not None, "padding is no value"
-        if layout.name == struct.name:
-            return class_name(struct)
-        if struct.name in self.names.uniforms:
-            return self.names.uniforms[struct.name]
-        return f"{class_name(struct)}.uniform_class"
+        is_own = layout.name == struct.name
+        return (self.names.structs if is_own else self.names.uniforms)[struct]
 
     def _write_dtype(self, layout: StructLayout) -> None:
         names = ", ".join(f'"{self.fields[field.name]}"' for field in layout.fields)

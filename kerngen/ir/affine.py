@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, assert_never, final
 
 from kerngen.ir.nodes import (
+    TRUNCATING,
     Affine,
     Binary,
     BinaryOp,
@@ -121,7 +122,9 @@ def is_fixed(expr: Expr) -> bool:
             return False
         case Swizzle() | Part() | Construct():
             return False
-        case BuiltinCall() | FunctionCall() | Reduce():
+        case BuiltinCall(builtin=name, arguments=arguments):
+            return name in TRUNCATING and all(map(is_fixed, arguments))
+        case FunctionCall() | Reduce():
             return False
         case _:
             assert_never(expr)

@@ -75,6 +75,22 @@ SHARED_ROWS = (
 
 INTEGER_ROWS = (
     Builtin(
+        "floor_div",
+        same(2, I32, U32),
+        "floor_div({0}, {1})",
+        "ref.floor_div({0}, {1})",
+        EXACT,
+        "The quotient rounded down, as Python's `//`; of a division by 0, the dividend.",
+    ),
+    Builtin(
+        "mod",
+        same(2, I32, U32),
+        "floor_mod({0}, {1})",
+        "ref.mod({0}, {1})",
+        EXACT,
+        "The remainder with the divisor's sign, as Python's `%`; of a division by 0, 0.",
+    ),
+    Builtin(
         "countOneBits",
         same(1, I32, U32),
         "countOneBits({0})",

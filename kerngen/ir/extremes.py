@@ -95,6 +95,14 @@ def stays_inside(form: AffineForm, extent: Extent) -> bool | None:
     return True if found and known else None
 
 
+def starts_from_zero(form: AffineForm) -> bool:
+    """Whether a form is never negative, whatever the lengths; they are at least 1."""
+    found = [corner.value for corner in corners(form)]
+    return bool(found) and all(
+        _never_negative(value, frozenset(filter(None, value))) for value in found
+    )
+
+
 def extremes(form: AffineForm) -> tuple[int, int] | None:
     """Return the least and the greatest value of a form, where literals say both."""
     found = [corner.value for corner in corners(form)]

@@ -7,12 +7,14 @@ language is renamed by that output's namer.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
+from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 
 Extent: TypeAlias = str | int
@@ -85,7 +87,10 @@ class Index:
 @final
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal value.  Floats are finite in f32 and kept as written, in double."""
+    """A literal value, or `inf`.
+
+    Floats are finite in f32 and kept as written, in double, or infinite; never NaN.
+    """
 
     value: float | int | bool
     type: Scalar
@@ -391,6 +396,10 @@ Expr: TypeAlias = (
 )
 
 
+TRUNCATING: Final[Mapping[str, BinaryOp]] = {"floor_div": "/", "mod": "%"}
+"""The operator that is the same as a floored built-in where nothing is negative."""
+
+
 def is_constant(expr: Expr) -> bool:
     """Whether an expression is made of constants alone, however deep it is."""
     if isinstance(expr, Unary | Binary | Select | Cast | BuiltinCall):
@@ -548,3 +557,5 @@ class Module:
     imported: frozenset[str] = frozenset()
     structs: tuple[Struct, ...] = ()
     """Those that the file declares, in its order."""
+    warnings: tuple[Diagnostic, ...] = field(default=(), compare=False)
+    """What is legal in the file, and probably not meant."""

@@ -198,6 +198,8 @@ class SizeMaker:
             return self._select(self.guard(condition), then, otherwise)
         operands = tuple(map(self.size, expr.arguments))
         name = expr.builtin
+        if self.wraps:
+            operands = tuple(map(_wrapped, expr.arguments, operands))
         if name in OF_BITS:
             name = f"{name}_{scalar_of(expr.arguments[0].type).value}"
         result = _applied(name, *operands)
@@ -223,7 +225,7 @@ def _applied(function: str, *operands: Size) -> Size:
 
 def _wrapped(expr: Expr, size: Size) -> Size:
     """Return what 32 bits keep of a value that may have passed them."""
-    if isinstance(size, Literal | Symbol):
+    if isinstance(size, Literal | Symbol) or not scalar_of(expr.type).is_integer:
         return size
     return _applied("wrap_u32" if expr.type is Scalar.U32 else "wrap_i32", size)
 

@@ -60,12 +60,14 @@ class Stage:
 
     At most one `Reduce` stands outside of other reductions; its body reads no local.  A
     tensor that is written is read only at the element written, and before that; one
-    that is written in parts, after that too.
+    that is written in parts, after that too.  `apart` is why the stage before does not
+    do these steps too.
     """
 
     name: str
     domain: tuple[Index, ...]
     steps: tuple[Step, ...]
+    apart: str = field(default="", compare=False, repr=False)
 
     def __hash__(self) -> int:
         """Return the hash of all that it does, which is computed once."""

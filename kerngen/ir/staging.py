@@ -10,34 +10,31 @@ passes below keep that:
    a temporary first; it comes after inlining, which may bring such reads in.
 4. `group` joins neighbours that work on the same element into one stage.
 5. `_Builder` gives each stage its steps, and values that outlive it a temporary.
+6. `truths_as_words` keeps temporaries of bool as u32.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import final
 
+from kerngen.ir.grouping import Group, group
 from kerngen.ir.hoisting import Fresh, hoist_reductions, split_self_reads
 from kerngen.ir.inlining import inline_lets
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import (
     Expr,
-    Index,
-    IndexValue,
     Kernel,
     Load,
     LocalValue,
     Role,
-    Statement,
     Tensor,
 )
-from kerngen.ir.reads import holds_reduce, read_elsewhere, tensors_read
+from kerngen.ir.reads import tensors_read
 from kerngen.ir.stages import Define, Stage, StagedKernel, Step, Write, as_stored
-from kerngen.ir.walk import map_children, map_path
-
-MAX_TENSORS = 8
-"""Storage buffers per shader stage that every WebGPU adapter offers."""
+from kerngen.ir.truths import truths_as_words
+from kerngen.ir.walk import map_children
 
 
 def form_stages(kernel: Kernel) -> StagedKernel:
@@ -48,89 +45,17 @@ def form_stages(kernel: Kernel) -> StagedKernel:
     body = split_self_reads(body, fresh)
     groups = list(group(body))
     outliving = _outliving(groups)
-    stages = tuple(_Builder(fresh, outliving).build(members) for members in groups)
-    return StagedKernel(kernel, _name_apart(stages), tuple(outliving))
+    stages = tuple(_Builder(fresh, outliving).build(each) for each in groups)
+    staged = StagedKernel(kernel, _name_apart(stages), tuple(outliving))
+    return truths_as_words(staged)
 
 
-def group(body: Sequence[Statement]) -> Iterator[tuple[Statement, ...]]:
-    """
-    Join neighbours over the same domain that only meet at their own element.
-
-    Before:  m[i] = ...;    param[i] -= lr * m[i];
-    After:   one group, over i
-    """
-    joined = _Group()
-    for statement in body:
-        if joined.computes(statement):
-            continue
-        if joined.members and not joined.admits(statement):
-            yield tuple(joined.members)
-            joined = _Group()
-        joined.add(statement)
-    if joined.members:
-        yield tuple(joined.members)
-
-
-@final
-@dataclass(frozen=True)
-class _Group:
-    """Statements that run in one invocation, and what they write and read in all."""
-
-    members: list[Statement] = field(default_factory=list[Statement])
-    written: set[Tensor] = field(default_factory=set[Tensor])
-    elsewhere: set[Tensor] = field(default_factory=set[Tensor])
-    tensors: set[Tensor] = field(default_factory=set[Tensor])
-
-    def computes(self, statement: Statement) -> bool:
-        """Whether it is a let that the group holds already, for an earlier use."""
-        return statement.target.role is Role.LET and statement.target in self.written
-
-    def admits(self, statement: Statement) -> bool:
-        """Whether a statement can run in the same invocation, after the members."""
-        extents = [index.extent for index in statement.indices]
-        return (
-            extents == [index.extent for index in self.members[0].indices]
-            and not holds_reduce(statement.value)
-            and self.written.isdisjoint(read_elsewhere(statement))
-            and statement.target not in self.elsewhere
-            and len(self.tensors | _tensors(statement)) <= MAX_TENSORS
-        )
-
-    def add(self, statement: Statement) -> None:
-        """Take a statement in, over the indices of the first one."""
-        first = self.members[0] if self.members else statement
-        member = _over(statement, first.indices)
-        self.members.append(member)
-        self.written.add(member.target)
-        self.elsewhere.update(read_elsewhere(member))
-        self.tensors.update(_tensors(member))
-
-
-def _tensors(statement: Statement) -> set[Tensor]:
-    return {*tensors_read(statement.value), statement.target}
-
-
-def _over(statement: Statement, indices: tuple[Index, ...]) -> Statement:
-    """Rename a statement's indices; its value holds no reduction that could clash."""
-    renamed = dict(zip(statement.indices, indices, strict=True))
-
-    def rename(expr: Expr) -> Expr:
-        if isinstance(expr, IndexValue):
-            return IndexValue(renamed.get(expr.index, expr.index))
-        return map_children(expr, rename)
-
-    if statement.indices == indices:
-        return statement
-    value, path = rename(statement.value), map_path(statement.path, rename)
-    return replace(statement, indices=indices, value=value, path=path)
-
-
-def _outliving(groups: Sequence[tuple[Statement, ...]]) -> dict[Tensor, None]:
+def _outliving(groups: Sequence[Group]) -> dict[Tensor, None]:
     """Return the lets that a group reads and does not compute, in order."""
     outliving: dict[Tensor, None] = {}
-    for members in groups:
+    for each in groups:
         computed: set[Tensor] = set()
-        for member in members:
+        for member in each.members:
             read = (t for t in tensors_read(member.value) if t.role is Role.LET)
             outliving.update(
                 (tensor, None) for tensor in read if tensor not in computed
@@ -159,8 +84,9 @@ class _Builder:
     fresh: Fresh
     outliving: dict[Tensor, None]
 
-    def build(self, members: tuple[Statement, ...]) -> Stage:
-        """Return the stage that does what `members` say, in order."""
+    def build(self, together: Group) -> Stage:
+        """Return the stage that does what the members of a group say, in order."""
+        members = together.members
         current: dict[Tensor, LocalValue] = {}
         steps: list[Step] = []
         last_read = {
@@ -177,9 +103,8 @@ class _Builder:
                 steps.append(Write(member.target, value, member.text, *written))
                 continue
             read_later = last_read.get(member.target, number) > number
-            stored = member.target.role is not Role.LET or member.target in (
-                self.outliving
-            )
+            is_let = member.target.role is Role.LET
+            stored = not is_let or member.target in together.stored
             if read_later or not stored:
                 local = self._local(member.target)
                 value = as_stored(value, member.target)
@@ -189,7 +114,8 @@ class _Builder:
             if stored:
                 text = "" if isinstance(value, LocalValue) else member.text
                 steps.append(Write(member.target, value, text))
-        return Stage(members[-1].target.name, members[0].indices, tuple(steps))
+        name, domain = members[-1].target.name, members[0].indices
+        return Stage(name, domain, tuple(steps), together.apart)
 
     def _local(self, tensor: Tensor) -> LocalValue:
         """Name the value of a let after it; that of a write apart from the tensor."""

@@ -8,7 +8,7 @@ empty axis.  An empty domain reads nothing, and so checks nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never, final
 
 from kerngen.ir.affine import subscript_form
@@ -16,6 +16,7 @@ from kerngen.ir.extremes import stays_inside
 from kerngen.ir.nodes import (
     Affine,
     At,
+    Binary,
     Expr,
     Extent,
     Field,
@@ -26,6 +27,7 @@ from kerngen.ir.nodes import (
     Part,
     Path,
     Reduce,
+    Select,
     Subscript,
     UniformValue,
 )
@@ -49,6 +51,7 @@ class RangeCheck:
     """A subscript that must stay inside an axis, of length `extent`.
 
     Its value is the offset, plus a coefficient times each index; `text` is the user's.
+    One that `is_guarded` is read under a condition, which the check does not know.
     """
 
     tensor: str
@@ -58,6 +61,7 @@ class RangeCheck:
     terms: tuple[tuple[Extent, Expr], ...]
     around: tuple[Extent, ...]
     text: str = field(compare=False)
+    is_guarded: bool = field(default=False, compare=False)
 
 
 Check: TypeAlias = Gather | RangeCheck
@@ -78,19 +82,30 @@ def checks_of(kernel: Kernel) -> tuple[Check, ...]:
 
 
 def checked(
-    expr: Expr, around: tuple[Extent, ...]
+    expr: Expr, around: tuple[Extent, ...], *, is_guarded: bool = False
 ) -> Iterator[tuple[Subscript, Check]]:
     """Yield every subscript to check, with its check."""
     if isinstance(expr, Reduce):
-        yield from checked(expr.body, (*around, *_extents(expr.indices)))
+        inner = (*around, *_extents(expr.indices))
+        yield from checked(expr.body, inner, is_guarded=is_guarded)
         return
     distinct = tuple(dict.fromkeys(around))
     for name, axis, extent, subscript in _subscripted(expr):
         check = _check(name, axis, extent, subscript, distinct)
-        if check is not None:
+        if isinstance(check, RangeCheck):
+            yield subscript, replace(check, is_guarded=is_guarded)
+        elif check is not None:
             yield subscript, check
-    for child in children(expr):
-        yield from checked(child, around)
+    for place, child in enumerate(children(expr)):
+        guards = place > 0 and _guards(expr)
+        yield from checked(child, around, is_guarded=is_guarded or guards)
+
+
+def _guards(expr: Expr) -> bool:
+    """Whether the first part of an expression is a condition for the others."""
+    return isinstance(expr, Select) or (
+        isinstance(expr, Binary) and expr.op in {"and", "or"}
+    )
 
 
 def _subscripted(expr: Expr) -> Iterator[tuple[str, int, Extent, Subscript]]:

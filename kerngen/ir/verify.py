@@ -6,6 +6,7 @@ a bug of kerngen's, never of a user's program.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never, final
@@ -252,7 +253,8 @@ def _constant(value: object, scalar: Scalar) -> Iterator[str]:
             fits = isinstance(value, bool)
         case Scalar.F32:
             try:
-                fits = isinstance(value, float) and as_f32(value) == value
+                infinite = value in {math.inf, -math.inf}
+                fits = isinstance(value, float) and (infinite or as_f32(value) == value)
             except NotFiniteError:
                 fits = False
         case Scalar.I32 | Scalar.U32:

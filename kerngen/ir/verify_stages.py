@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kerngen.ir.nodes import Expr, Load, LocalValue, Role, Tensor
 from kerngen.ir.reads import are_apart, is_at, loads, outer_reductions
 from kerngen.ir.stages import Define, Stage, StagedKernel, Write
+from kerngen.ir.types import Scalar
 from kerngen.ir.walk import walk
 
 
@@ -59,7 +60,7 @@ def _locals(expr: Expr) -> Iterator[LocalValue]:
 
 
 def _order(staged: StagedKernel) -> Iterator[str]:
-    """Yield temporaries that are read too early, and outputs that are never written."""
+    """Yield temporaries that are read too early or of bool, and outputs never written."""
     written: set[Tensor] = set()
     for stage in staged.stages:
         for step in stage.steps:
@@ -68,5 +69,7 @@ def _order(staged: StagedKernel) -> Iterator[str]:
                     yield f"{stage.name}: reads {load.tensor.name} before it is written"
             if isinstance(step, Write):
                 written.add(step.tensor)
+    bools = (t for t in staged.temporaries if t.element is Scalar.BOOL)
+    yield from (f"{tensor.name} stores bools" for tensor in bools)
     missing = {x for x in staged.kernel.tensors if x.role is Role.OUTPUT} - written
     yield from (f"never writes {tensor.name}" for tensor in missing)

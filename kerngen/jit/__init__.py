@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from kerngen.jit.compiling import (
-    compile,  # noqa: A004 - `kerngen.compile` reads as what it does
-    load,
-)
-from kerngen.jit.extension import load_ipython_extension
-from kerngen.jit.memory import KernelModule
-from kerngen.source.diagnostic import CompileError
+from kerngen.parts import COMPILER, needing
+
+with needing("Compiling from Python", COMPILER):
+    from kerngen.jit.compiling import (
+        compile,  # noqa: A004 - `kerngen.compile` reads as what it does
+        load,
+    )
+    from kerngen.jit.extension import load_ipython_extension
+    from kerngen.jit.memory import KernelModule
+    from kerngen.source.diagnostic import CompileError
 
 __all__ = [
     "CompileError",

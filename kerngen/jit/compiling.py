@@ -38,7 +38,7 @@ def compile(  # noqa: A001 - `kerngen.compile` reads as what it does
 
     The module is what `kerngen build` would make of a file NAME.kern that holds the text,
     in the working directory: `use` finds files from there.  The same text under the same
-    name gives the same module.  Type checkers know nothing of what it holds, as it is made
+    name gives the same module.  Type checkers don't know its contents, because it is made
     when the program runs; the modules that `kerngen build` writes are typed.
 
     Args:
@@ -47,8 +47,9 @@ def compile(  # noqa: A001 - `kerngen.compile` reads as what it does
 
     Raises:
         CompileError: If the program is wrong; its text is the whole report.
-        TypeError: If the program is no text.
-        ValueError: If the name is none, or the text can't be one in UTF-8.
+        TypeError: If the program is not text.
+        ValueError: If the name is not one of Python's, or the text can't be written in
+            UTF-8.
     """
     given = cast("object", source)
     if not isinstance(given, str):
@@ -59,7 +60,7 @@ def compile(  # noqa: A001 - `kerngen.compile` reads as what it does
     if not name.isidentifier() or iskeyword(name):
         raise ModuleNameError(f"'{name}' can't be the name of a module.")
     if any("\ud800" <= char <= "\udfff" for char in source):
-        raise ValueError("The text has surrogates, which are no characters.")
+        raise ValueError("The text has surrogates, which are not characters.")
     file = Path.cwd() / f"{name}{SUFFIX}"
 
     def read(path: Path, stable: str) -> Source:
@@ -79,7 +80,7 @@ def load(path: str | os.PathLike[str]) -> KernelModule:
     Raises:
         CompileError: If the program is wrong; its text is the whole report.
         OSError: If the file can't be read.
-        ValueError: If it is no `.kern` file.
+        ValueError: If it is not a `.kern` file.
     """
     file = Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` would follow links
     if file.suffix != SUFFIX:

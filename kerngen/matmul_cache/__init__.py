@@ -12,9 +12,12 @@ It needs the runtime and the generated kernels, nothing of the compiler.
 
 from __future__ import annotations
 
-from kerngen.matmul_cache.cache import MatmulCache, MemoryUse
-from kerngen.matmul_cache.layouts import Layout
-from kerngen.matmul_cache.plan import MatmulPlan, PlannedPart, ScheduleName
+from kerngen.parts import STANDARD, needing
+
+with needing(__name__, STANDARD):
+    from kerngen.matmul_cache.cache import MatmulCache, MemoryUse
+    from kerngen.matmul_cache.layouts import Layout
+    from kerngen.matmul_cache.plan import MatmulPlan, PlannedPart, ScheduleName
 
 __all__ = [
     "Layout",

@@ -154,5 +154,5 @@ def _say_split(ctx: Context, nbytes: int, parts: int, axis: Axis | None) -> str:
         return f"the weight's {nbytes} bytes are bound as a whole"
     return (
         f"the weight's {nbytes} bytes exceed the {ctx.max_tensor_bytes} that the adapter "
-        f"binds, and lie in {parts} parts along {axis}, {_JOINED[axis]} on the device"
+        f"binds, and are stored in {parts} parts along {axis}, {_JOINED[axis]} on the device"
     )

@@ -12,30 +12,33 @@ records kernels of `kerngen_kernels`; nothing here waits for the device.
 
 from __future__ import annotations
 
-from kerngen.nn.attention import attention
-from kerngen.nn.backward import backward
-from kerngen.nn.classes import Numbers, cross_entropy, embedding
-from kerngen.nn.elementwise import (
-    add,
-    dropout,
-    gelu,
-    gelu_tanh,
-    leaky_relu,
-    mul,
-    relu,
-    reshape,
-    scale,
-    sigmoid,
-    sub,
-    swish,
-    tanh,
-    transpose,
-)
-from kerngen.nn.errors import GraphError
-from kerngen.nn.losses import mean, mean_squared_error
-from kerngen.nn.products import linear, matmul
-from kerngen.nn.rows import layernorm, log_softmax, rmsnorm, softmax
-from kerngen.nn.variable import Value, Variable, parameter
+from kerngen.parts import STANDARD, needing
+
+with needing(__name__, STANDARD):
+    from kerngen.nn.attention import attention
+    from kerngen.nn.backward import backward
+    from kerngen.nn.classes import Numbers, cross_entropy, embedding
+    from kerngen.nn.elementwise import (
+        add,
+        dropout,
+        gelu,
+        gelu_tanh,
+        leaky_relu,
+        mul,
+        relu,
+        reshape,
+        scale,
+        sigmoid,
+        sub,
+        swish,
+        tanh,
+        transpose,
+    )
+    from kerngen.nn.errors import GraphError
+    from kerngen.nn.losses import mean, mean_squared_error
+    from kerngen.nn.products import linear, matmul
+    from kerngen.nn.rows import layernorm, log_softmax, rmsnorm, softmax
+    from kerngen.nn.variable import Value, Variable, parameter
 
 __all__ = [
     "GraphError",

@@ -88,7 +88,7 @@ def _check_kept(graph: Graph) -> None:
             raise GraphError(
                 f"backward: {each.tensor!r}, which a gradient needs as it was, has been "
                 f"overwritten or lost since the loss was computed, or another tensor of "
-                f"its buffer. Walk back before you take a step or load new data."
+                f"its buffer. Call backward() before you take a step or load new data."
             )
         if each.tensor.lease.block in written:
             raise GraphError(

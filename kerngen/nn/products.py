@@ -42,8 +42,8 @@ def linear(x: Value, weight: Value, bias: Value | None = None) -> Variable:
     b = as_variable(bias)
     if b.shape != (n,):
         raise ShapeError(
-            f"linear: the bias has shape {b.shape}; expected ({n},), as the weight of "
-            f"shape {w.shape} says."
+            f"linear: the bias has shape {b.shape}; expected ({n},), from the weight "
+            f"of shape {w.shape}."
         )
 
     def by_bias(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:

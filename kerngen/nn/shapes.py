@@ -46,7 +46,7 @@ def check_features(name: str, value: Variable, expected: int, by: str) -> None:
     if not value.shape or value.shape[-1] != expected:
         raise ShapeError(
             f"{name}: the input has shape {value.shape}; expected its last axis to be "
-            f"{expected}, as {by} says."
+            f"{expected}, from {by}."
         )
 
 

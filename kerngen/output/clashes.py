@@ -50,7 +50,7 @@ def modules(files: Iterable[str]) -> Iterator[PurePosixPath]:
 def _of_the_package(source: str, module: PurePosixPath) -> Clash:
     return Clash(
         source,
-        f"'{source}' can't be named so: it would become '{module}', which makes a "
+        f"'{source}' can't have this name: it would become '{module}', which makes a "
         f"package of its folder",
         "Rename the file",
     )

@@ -79,8 +79,8 @@ def _place(path: str, out: Path, staging: Path) -> Path:
     """Return where a file lies; raise `OutputError` if the way there leads elsewhere."""
     if leads_out(path):
         raise OutputError(
-            f"'{staging}' names '{path}', which leads out of '{out}', so no build has "
-            f"left it behind: delete that folder."
+            f"'{staging}' names '{path}', which is outside of '{out}', so no build has "
+            "left it there: delete that folder."
         )
     for obstacle in blocked(out, path):
         raise OutputError(

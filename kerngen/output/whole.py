@@ -30,7 +30,7 @@ def replace_whole(
         with target.open("r+b") as stream:
             if stream.read(len(before) + 1) != before:
                 raise OSError(
-                    errno.EBUSY, "It was saved meanwhile and stays so", str(file)
+                    errno.EBUSY, "It was saved meanwhile, and stays as it is", str(file)
                 )
         draft = target.with_name(_DRAFT)
         draft.unlink(missing_ok=True)

@@ -7,6 +7,8 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from kerngen.plan import hostmath
+
 
 def _quantize(x: float) -> float:
     (result,) = struct.unpack("<e", struct.pack("<e", x))
@@ -56,7 +58,7 @@ OF_NUMBERS: Final[Mapping[str, Callable[..., float]]] = {
     "log1p": math.log1p,
     "expm1": math.expm1,
     "is_nan": lambda _: False,
-    "is_finite": lambda _: True,
+    "is_finite": math.isfinite,
     "min": min,
     "max": max,
     "pow": math.pow,
@@ -68,6 +70,8 @@ OF_NUMBERS: Final[Mapping[str, Callable[..., float]]] = {
     "fma": lambda x, y, z: x * y + z,
     "mix": lambda x, y, a: x * (1.0 - a) + y * a,
     "smoothstep": _smoothstep,
+    "floor_div": hostmath.floor_div,
+    "mod": hostmath.mod,
 }
 """Built-ins of numbers; they raise where Python's `math` does."""
 

@@ -52,6 +52,16 @@ def irem(numerator: int, denominator: int) -> int:
     return numerator - idiv(numerator, denominator) * denominator
 
 
+def floor_div(numerator: int, denominator: int) -> int:
+    """Return the quotient rounded down; x / 0 is x."""
+    return numerator // denominator if denominator else numerator
+
+
+def mod(numerator: int, denominator: int) -> int:
+    """Return the remainder of `floor_div`, signed like the denominator; x mod 0 is 0."""
+    return numerator % denominator if denominator else 0
+
+
 def shift_left(value: int, count: int) -> int:
     """Return `value << count`, the count taken modulo 32."""
     return value << (count & 31)

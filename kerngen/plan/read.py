@@ -292,6 +292,8 @@ class _Kernel:
         offset: Size = ZERO
         terms: list[Term] = []
         for each in others:
+            if each == "guarded":
+                continue
             if each.startswith("offset "):
                 offset = self._size(line, each.removeprefix("offset "))
             elif term := _TERM.fullmatch(each):
@@ -308,6 +310,7 @@ class _Kernel:
                 tuple(terms),
                 self._around(line, around),
                 offset,
+                is_guarded="guarded" in others,
             )
         )
 

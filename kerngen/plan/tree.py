@@ -71,7 +71,7 @@ class RangeCheck:
     """A subscript that must stay inside its axis, wherever no `around` is 0.
 
     Its value is `offset` plus the `terms`, by 32-bit arithmetic; `extent` is the axis's
-    length, `text` the subscript's source.
+    length, `text` the subscript's source.  One that `is_guarded` is read under a condition.
     """
 
     text: str
@@ -81,6 +81,7 @@ class RangeCheck:
     terms: tuple[Term, ...]
     around: Axes
     offset: Size = ZERO
+    is_guarded: bool = False
 
 
 @final

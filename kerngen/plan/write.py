@@ -114,6 +114,8 @@ def _range_fields(check: RangeCheck, plain: Printer) -> Iterator[str]:
     yield f"range {_place(check)}"
     yield _quoted(check.text)
     yield f"around {_axes(check.around)}"
+    if check.is_guarded:
+        yield "guarded"
     if check.offset != ZERO:
         yield f"offset {plain.size(check.offset)}"
     for term in check.terms:

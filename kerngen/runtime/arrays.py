@@ -19,7 +19,7 @@ from kerngen.runtime.fields import is_leaf
 from kerngen.runtime.foreign import as_array
 from kerngen.runtime.records import conform, numbers
 from kerngen.runtime.shapes import Shape
-from kerngen.runtime.struct import Struct, fit_of
+from kerngen.runtime.struct import Struct, check_instance, fit_of
 
 Values: TypeAlias = ArrayLike | Struct | Sequence[Struct | Sequence[Struct]]
 """What a tensor is made from: whatever NumPy takes, records, or instances of structs."""
@@ -35,11 +35,11 @@ def guess_element(array: Values) -> type[Element]:
         return element
     if dtype.kind in "VO":
         raise DtypeError(
-            "Records and structs don't say their element type; say which class has "
-            "them: ctx.tensor(a, Particle)."
+            "Records and structs don't show their element type; give their class: "
+            "ctx.tensor(a, Particle)."
         )
     hint = _HINTS.get(dtype.kind)
-    advice = f"; say which one you want: ctx.tensor(a, {hint})" if hint else ""
+    advice = f"; give the type: ctx.tensor(a, {hint})" if hint else ""
     raise DtypeError(f"No element type holds {dtype}{advice}.")
 
 
@@ -62,7 +62,9 @@ def window(
 ) -> NDArray[Any]:
     """Return a view of bytes of memory as the elements that they hold."""
     base, inner = element.DTYPE.base, element.DTYPE.shape
-    return numbers(data.view(base).reshape((*shape, *inner)))
+    elements = data.view(base).reshape((*shape, *inner))
+    # A struct's record may have one field 'value', too, and no gap to leave out.
+    return numbers(elements) if is_leaf(element) else elements
 
 
 def from_memory(
@@ -76,8 +78,12 @@ def from_memory(
 
 def as_elements(array: ArrayLike, element: type[Element]) -> NDArray[Any]:
     """Return what a reference computed, in the type that the tensor has."""
-    dtype = element.number.dtype if is_leaf(element) else element.DTYPE
-    return np.asarray(array, dtype=dtype)
+    return np.asarray(array, dtype=array_dtype(element))
+
+
+def array_dtype(element: type[Element]) -> np.dtype[Any]:
+    """Return the dtype of a NumPy array of elements; axes of vectors are the array's."""
+    return element.number.dtype if is_leaf(element) else element.DTYPE
 
 
 def as_value(array: NDArray[Any], element: type[Element]) -> Any:
@@ -108,13 +114,38 @@ def outer_shape(shape: Shape, element: type[Element]) -> Shape:
 
 def _records(array: Values, element: type[Struct]) -> NDArray[np.void]:
     """Return records or instances of a struct in its `DTYPE`."""
-    source = as_array(array)
+    try:
+        source = as_array(array)
+    except ShapeError:
+        if isinstance(_first_of(array), Struct):
+            raise
+        raise _no_instances(element, "nested values") from None
     if source.dtype.names is None and source.size == 0:
         return np.zeros(source.shape, element.DTYPE)
+    if source.dtype.names is None and source.dtype != object:
+        raise _no_instances(element, f"an array of {source.dtype}")
     if source.dtype != object:
         return conform(source, element)
-    items = cast("list[Struct]", source.reshape(-1).tolist())
-    return element.pack_array(items).reshape(source.shape)
+    if source.ndim != 1:  # what follows counts in one dimension
+        for index in np.ndindex(source.shape):
+            check_instance(source[index], element, index)
+    return element.pack_array(source.reshape(-1).tolist()).reshape(source.shape)
+
+
+def _first_of(values: object) -> object:
+    """Return the first element in nested lists and tuples."""
+    while isinstance(values, list | tuple) and values:
+        values = cast("Sequence[object]", values)[0]
+    return values
+
+
+def _no_instances(element: type[Struct], given: str) -> DtypeError:
+    name = element.__name__
+    return DtypeError(
+        f"{name} elements are made of instances of {name} or of records, got {given}. Of "
+        f"tuples, write [{name}(*values) for values in ...]; of NumPy's fields, an array "
+        f"of {name}.DTYPE."
+    )
 
 
 def convert(array: ArrayLike, number: Number) -> NDArray[Any]:

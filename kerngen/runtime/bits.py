@@ -59,8 +59,11 @@ NARROW = {
 
 
 def widen(array: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the floats of an array as doubles, NaNs as they are."""
-    with np.errstate(invalid="ignore"):
+    """Return the floats of an array as doubles, NaNs as they are.
+
+    Longdoubles beyond the doubles become infinities.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
         wide = array.astype(np.float64)
     nans = np.isnan(array)
     if array.dtype.itemsize < 8 and nans.any():

@@ -59,7 +59,9 @@ def find_context(kernel: Kernel, tensors: Sequence[object]) -> Context:
             return tensor.ctx
     for spec, tensor in zip(kernel.inputs, tensors, strict=False):
         raise _not_a_tensor(kernel, spec, tensor, f"argument '{spec.name}'")
-    raise ContextError(f"{kernel.place}: no tensor says where to run; pass ctx=.")
+    raise ContextError(
+        f"{kernel.place}: no argument is a tensor; pass ctx= to choose the context."
+    )
 
 
 def not_a_context(kernel: Kernel, value: object) -> ContextError:
@@ -182,8 +184,8 @@ def _check_changeable(role: str, array: ArrayLike, element: type[Element]) -> No
         raise DtypeError(f"{role} is read-only, and is changed in place: pass a copy.")
     if element.DTYPE.base.kind == "f" and array.dtype.kind in "biu":
         raise DtypeError(
-            f"{role} has dtype {array.dtype}, and is changed in place: it would lose "
-            f"what is written of {element.__name__}."
+            f"{role} has dtype {array.dtype}, and is changed in place: it can't hold "
+            f"every value of {element.__name__}."
         )
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 
 from kerngen.runtime.bits import NARROW
+from kerngen.runtime.elements import Element
 from kerngen.runtime.fields import Field, Place, is_leaf
 
 Writable: TypeAlias = bytearray | memoryview
@@ -47,6 +48,12 @@ class Codec:
     @cached_property
     def _places(self) -> tuple[Place, ...]:
         return tuple(place for field in self._fields for place in field.places())
+
+    @cached_property
+    def structs(self) -> tuple[tuple[int, type[Element]], ...]:
+        """Where structs are among the flat values, and their classes."""
+        kinds = (f.type for f in self._fields for _ in range(f.count))
+        return tuple(place for place in enumerate(kinds) if not is_leaf(place[1]))
 
     def pack_into(
         self, buffer: Writable, offset: int, values: Sequence[Any], /

@@ -25,8 +25,9 @@ from kerngen.runtime.arrays import (
     to_memory,
 )
 from kerngen.runtime.belonging import of_another_context
+from kerngen.runtime.calling import explained, wrong_shape
 from kerngen.runtime.choices import Choice, KernelFunction, all_dims, kernel_of
-from kerngen.runtime.elements import E, Element, check_element
+from kerngen.runtime.elements import E, Element, NumpyType, as_element
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError, not_copied
 from kerngen.runtime.kinds import kind_of
 from kerngen.runtime.shapes import normalise_shape
@@ -127,7 +128,7 @@ class Context:
 
         `dims` are those of its tensor arguments, and the integer scalars that decide
         lengths or schedules.  Nothing is compiled or run.  Raises DtypeError where the
-        function is none of a kernel, ShapeError where a dim is missing or unknown, and
+        function is not a kernel's, ShapeError where a dim is missing or unknown, and
         LimitError where no schedule fits the adapter.
         """
         kernel = kernel_of(function)
@@ -143,23 +144,47 @@ class Context:
 
     # ---- tensors from arrays
 
-    def scalar(self, value: Values, element: type[E]) -> Scalar[E]:
+    @overload
+    def scalar(self, value: Values, element: type[E]) -> Scalar[E]: ...
+    @overload
+    def scalar(self, value: Values, element: NumpyType) -> Scalar[Any]: ...
+    def scalar(self, value: Values, element: type[E] | NumpyType) -> Scalar[E]:
         """Return a tensor of rank 0."""
         return self._from_array(value, element, 0, "scalar")
 
-    def vector(self, array: Values, element: type[E]) -> Vector[E]:
+    @overload
+    def vector(self, array: Values, element: type[E]) -> Vector[E]: ...
+    @overload
+    def vector(self, array: Values, element: NumpyType) -> Vector[Any]: ...
+    def vector(self, array: Values, element: type[E] | NumpyType) -> Vector[E]:
         """Return a copy of an array of rank 1, converted to `element`."""
         return self._from_array(array, element, 1, "vector")
 
-    def matrix(self, array: Values, element: type[E]) -> Matrix[E]:
+    @overload
+    def matrix(self, array: Values, element: type[E]) -> Matrix[E]: ...
+    @overload
+    def matrix(self, array: Values, element: NumpyType) -> Matrix[Any]: ...
+    def matrix(self, array: Values, element: type[E] | NumpyType) -> Matrix[E]:
         """Return a copy of an array of rank 2, converted to `element`."""
         return self._from_array(array, element, 2, "matrix")
 
-    def tensor3(self, array: Values, element: type[E]) -> Tensor3[E]:
+    @overload
+    def tensor3(self, array: Values, element: type[E]) -> Tensor3[E]: ...
+    @overload
+    def tensor3(self, array: Values, element: NumpyType) -> Tensor3[Any]: ...
+    def tensor3(
+        self, array: Values, element: type[Element] | NumpyType
+    ) -> Tensor3[Any]:
         """Return a copy of an array of rank 3, converted to `element`."""
         return self._from_array(array, element, 3, "tensor3")
 
-    def tensor4(self, array: Values, element: type[E]) -> Tensor4[E]:
+    @overload
+    def tensor4(self, array: Values, element: type[E]) -> Tensor4[E]: ...
+    @overload
+    def tensor4(self, array: Values, element: NumpyType) -> Tensor4[Any]: ...
+    def tensor4(
+        self, array: Values, element: type[Element] | NumpyType
+    ) -> Tensor4[Any]:
         """Return a copy of an array of rank 4, converted to `element`."""
         return self._from_array(array, element, 4, "tensor4")
 
@@ -167,25 +192,33 @@ class Context:
     def tensor(self, array: Values) -> Tensor[Any, Any]: ...
     @overload
     def tensor(self, array: Values, element: type[E]) -> Tensor[E, Any]: ...
+    @overload
+    def tensor(self, array: Values, element: NumpyType) -> Tensor[Any, Any]: ...
     def tensor(
-        self, array: Values, element: type[Element] | None = None
-    ) -> Tensor[Any, Any]:
+        self, array: Values, element: type[E] | NumpyType | None = None
+    ) -> Tensor[E, Any]:
         """Return a copy of an array of any rank; its types are checked at the call.
 
         Without `element` the array must already be float32, float16, int32 or uint32;
         vectors, matrices and structs are always asked for.
         """
-        chosen = guess_element(array) if element is None else element
-        return self._from_array(array, chosen, None, "tensor")
+        if element is None:
+            guessed: type[Any] = guess_element(array)
+            return self._from_array(array, guessed, None, "tensor")
+        return self._from_array(array, element, None, "tensor")
 
     def _from_array(
-        self, array: Values, element: type[E], rank: int | None, maker: str
+        self,
+        array: Values,
+        wanted: type[E] | NumpyType,
+        rank: int | None,
+        maker: str,
     ) -> Tensor[E, Any]:
-        check_element(element)
+        element = as_element(wanted)
         data, shape = to_memory(array, element)
         if rank is not None and len(shape) != rank:
             inner = numpy_shape((), element)
-            behind = f", behind which come the {inner} of {element.__name__}"
+            behind = f", followed by the {inner} of {element.__name__}"
             raise ShapeError(
                 f"ctx.{maker}(...) takes an array of rank {rank}{behind * bool(inner)}, "
                 f"got shape {(*shape, *inner)} (rank {len(shape)})."
@@ -221,12 +254,18 @@ class Context:
     ) -> Tensor[E, Literal[4]]: ...
     @overload
     def empty(self, shape: Sequence[int], element: type[E]) -> Tensor[E, Any]: ...
-    def empty(self, shape: int | Sequence[int], element: type[E]) -> Tensor[E, Any]:
+    @overload
+    def empty(
+        self, shape: int | Sequence[int], element: NumpyType
+    ) -> Tensor[Any, Any]: ...
+    @explained(wrong_shape)
+    def empty(
+        self, shape: int | Sequence[int], element: type[E] | NumpyType
+    ) -> Tensor[E, Any]:
         """Return a tensor with any contents, to be written as `out=`."""
-        check_element(element)
-        lengths = normalise_shape(shape)
-        nbytes = math.prod(lengths) * element.DTYPE.itemsize
-        return Tensor(self, element, lengths, self._lease(nbytes, element))
+        chosen, lengths = as_element(element), normalise_shape(shape)
+        lease = self._lease(math.prod(lengths) * chosen.DTYPE.itemsize, chosen)
+        return Tensor(self, chosen, lengths, lease)
 
     @overload
     def zeros(
@@ -248,17 +287,40 @@ class Context:
     ) -> Tensor[E, Literal[4]]: ...
     @overload
     def zeros(self, shape: Sequence[int], element: type[E]) -> Tensor[E, Any]: ...
-    def zeros(self, shape: int | Sequence[int], element: type[E]) -> Tensor[E, Any]:
+    @overload
+    def zeros(
+        self, shape: int | Sequence[int], element: NumpyType
+    ) -> Tensor[Any, Any]: ...
+    @explained(wrong_shape)
+    def zeros(
+        self, shape: int | Sequence[int], element: type[E] | NumpyType
+    ) -> Tensor[E, Any]:
         """Return a tensor of zeros."""
-        tensor: Tensor[E, Any] = self.empty(tuple(normalise_shape(shape)), element)
+        tensor = self.empty(normalise_shape(shape), as_element(element))
         self.backend.clear(tensor.lease, 0, tensor.nbytes)
         return tensor
 
+    @overload
     def wrap(
         self,
         buffer: GPUBuffer,
         shape: int | Sequence[int],
         element: type[E],
+        offset: int = 0,
+    ) -> Tensor[E, Any]: ...
+    @overload
+    def wrap(
+        self,
+        buffer: GPUBuffer,
+        shape: int | Sequence[int],
+        element: NumpyType,
+        offset: int = 0,
+    ) -> Tensor[Any, Any]: ...
+    def wrap(
+        self,
+        buffer: GPUBuffer,
+        shape: int | Sequence[int],
+        element: type[E] | NumpyType,
         offset: int = 0,
     ) -> Tensor[E, Any]:
         """Return a tensor over the caller's own `wgpu.GPUBuffer`, without a copy.
@@ -266,17 +328,15 @@ class Context:
         `offset` is in bytes.  The buffer must belong to the context's device and have
         the usage STORAGE, and COPY_SRC or COPY_DST for what reads or writes need them.
         """
-        check_element(element)
-        lengths = normalise_shape(shape)
-        nbytes = math.prod(lengths) * element.DTYPE.itemsize
-        if offset < 0 or offset % element.DTYPE.itemsize:
+        chosen, lengths = as_element(element), normalise_shape(shape)
+        itemsize = chosen.DTYPE.itemsize
+        if offset < 0 or offset % itemsize:
             raise ShapeError(
-                f"wrap: offset {offset} is not a multiple of the "
-                f"{element.DTYPE.itemsize} bytes of {element.__name__}."
+                f"wrap: offset {offset} is not a multiple of the {itemsize} bytes of "
+                f"{chosen.__name__}."
             )
-        return Tensor(
-            self, element, lengths, self.backend.wrap(buffer, offset, nbytes), offset
-        )
+        lease = self.backend.wrap(buffer, offset, math.prod(lengths) * itemsize)
+        return Tensor(self, chosen, lengths, lease, offset)
 
     # ---- what must be known before results are believed
 
@@ -340,7 +400,7 @@ class Context:
         needs more: reads, copies on the device, `submit()`, and `timed()` and `profile()`
         within raise StateError.  A `batch()` within changes nothing.  Like a batch, the block
         belongs to its thread.  The reference is timed by the wall clock.  Raises FeatureError
-        where the adapter has no timestamps.
+        where the device has no timestamps.
         """
         return self.backend.timed()
 
@@ -349,9 +409,9 @@ class Context:
 
         Anything may happen in the block, in any thread; its end submits and waits.  Each
         dispatch has a pass of its own, between two timestamps, so that short ones take
-        longer than back to back: `timed()` says what they take together.  Copies are not
+        longer than back to back: `timed()` gives their time together.  Copies are not
         timed.  A context that is closed within keeps the events up to there.  The reference is timed by the wall clock, call by call.  Raises
-        FeatureError where the adapter has no timestamps, StateError within `timed()` or
+        FeatureError where the device has no timestamps, StateError within `timed()` or
         another profile.
         """
         return self.backend.profile()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from kerngen.runtime.backend import Kind
@@ -97,7 +97,7 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
     choice = adapter or choice_of_environment()
     if choice not in (None, *get_args(AdapterChoice)):
         raise NoAdapter(
-            f"'{choice}' is no kind of adapter; expected one of "
+            f"'{choice}' is not a kind of adapter; expected one of "
             f"{', '.join(get_args(AdapterChoice))}."
         )
     if choice == "reference":
@@ -188,7 +188,7 @@ def request_device(adapter: Any, limits: Mapping[str, int] | None) -> GPUDevice:
         )
     except (KeyError, RuntimeError) as error:
         raise NoAdapter(
-            f"The adapter '{adapter_name(adapter)}' opens no device: {error}"
+            f"The adapter '{adapter_name(adapter)}' can't open a device: {error}"
         ) from error
 
 
@@ -211,19 +211,23 @@ def _open_device(device: GPUDevice, *, owned: bool, unchecked: bool) -> Context:
     if isinstance(make_module, str):
         _warn_of_checks(make_module)
         make_module = None
+    adapter = device.adapter
+    name = adapter_name(adapter)
     backend = GpuBackend(
         cast("Device", device),
-        capabilities(cast("Device", device), adapter_name(device.adapter)),
-        kind=adapter_kind(device.adapter),
-        adapter_name=adapter_name(device.adapter),
+        capabilities(cast("Device", device), name, adapter.features),
+        kind=adapter_kind(adapter),
+        adapter_name=name,
         owned=owned,
         make_module=make_module,
     )
     return Context(backend)
 
 
-def capabilities(device: Device, adapter_name: str) -> Capabilities:
-    """Read what a device allows."""
+def capabilities(
+    device: Device, adapter_name: str, of_adapter: Iterable[str] = ()
+) -> Capabilities:
+    """Read what a device allows; its adapter has the features `of_adapter`."""
     limits, features = device.limits, set(device.features)
     return Capabilities(
         info=AdapterInfo(
@@ -246,4 +250,5 @@ def capabilities(device: Device, adapter_name: str) -> Capabilities:
         storage_alignment=limits["min-storage-buffer-offset-alignment"],
         timestamps="timestamp-query" in features,
         loop_turns=LLVMPIPE_TURNS if adapter_name.startswith("llvmpipe") else None,
+        of_adapter=frozenset(of_adapter),
     )

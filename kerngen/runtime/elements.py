@@ -8,7 +8,7 @@ in `leaves.py`, which like these have no instances, and the generated classes of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar, final
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar, cast, final
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -70,6 +70,8 @@ class Leaf(Element):
     number: ClassVar[Number]
     shape: ClassVar[Shape] = ()
     stride: ClassVar[int] = 0
+    dtype: ClassVar[np.dtype[Any]]
+    """Of scalars alone."""
 
     def __init_subclass__(
         cls, *, of: Number, shape: Shape = (), stride: int = 0
@@ -78,6 +80,9 @@ class Leaf(Element):
         super().__init_subclass__()
         cls.number, cls.shape, cls.stride = of, shape, stride or of.size
         cls.DTYPE = leaf_dtype(of, shape, cls.stride, in_array=True)
+        if not shape:
+            # NumPy takes a class with a dtype for that: `t.dtype == f32` is true.
+            cls.dtype = of.dtype
 
 
 def spaced(dtype: DTypeLike, stride: int) -> np.dtype[Any]:
@@ -139,19 +144,6 @@ class u32(Leaf, of=U32):
 E = TypeVar("E", bound=Element)
 
 
-def check_element(element: object) -> None:
-    """Refuse what is no element type: a NumPy dtype, or a name."""
-    given: type[Any] | None = element if isinstance(element, type) else None
-    dtype: object = getattr(given, "DTYPE", None)
-    is_element = given is not None and issubclass(given, Element)
-    if not is_element or not isinstance(dtype, np.dtype) or not dtype.itemsize:
-        shown = given.__name__ if given is not None else repr(element)
-        raise DtypeError(
-            f"Expected an element type of kerngen.runtime (f32, f16, i32, u32, vec3f, "
-            f"...) or the class of a struct, got {shown}."
-        )
-
-
 ELEMENTS: tuple[type[Leaf], ...] = (f32, f16, i32, u32)
 """Every scalar type."""
 
@@ -159,3 +151,44 @@ BY_DTYPE: dict[np.dtype[Any], type[Leaf]] = {
     element.number.dtype: element for element in ELEMENTS
 }
 """The scalar type that holds a NumPy dtype exactly."""
+
+NumpyType: TypeAlias = (
+    "type[np.float32 | np.float16 | np.int32 | np.uint32] | np.dtype[Any]"
+)
+"""NumPy's type of numbers, which names the scalar type that holds them."""
+
+_NEAREST: Final = {"f": "f32", "i": "i32", "u": "u32", "b": "u32"}
+"""The scalar type to take for a kind of NumPy's."""
+
+
+def as_element(element: type[E] | NumpyType) -> type[E]:
+    """Return an element type; NumPy's float32, float16, int32 and uint32 name theirs.
+
+    Raises:
+        DtypeError: If it is none.
+    """
+    if isinstance(element, type) and issubclass(element, Element):
+        stated: object = getattr(element, "DTYPE", None)
+        if isinstance(stated, np.dtype) and stated.itemsize:
+            return element
+    dtype = _numpy_dtype(element)
+    if dtype in BY_DTYPE and not isinstance(element, str):
+        return cast("type[E]", BY_DTYPE[dtype])
+    shown = element.__name__ if isinstance(element, type) else repr(element)
+    nearest = _NEAREST.get(dtype.kind) if dtype else None
+    raise DtypeError(
+        f"Expected an element type of kerngen.runtime (f32, f16, i32, u32, vec3f, ...) "
+        f"or the class of a struct, got {shown}.{f' Write {nearest}.' if nearest else ''}"
+    )
+
+
+def _numpy_dtype(element: object) -> np.dtype[Any] | None:
+    """Return the dtype that NumPy, Python or a name such as 'float32' stands for."""
+    known = (np.number, int, float)
+    is_number = isinstance(element, type) and issubclass(element, known)
+    if not is_number and not isinstance(element, np.dtype | str):
+        return None
+    try:
+        return np.dtype(cast("DTypeLike", element)).newbyteorder("<")
+    except TypeError:  # of names that NumPy does not know, and of groups of types
+        return None

@@ -31,7 +31,7 @@ class AliasError(Error, ValueError):
 
 @final
 class ArgumentError(Error, ValueError):
-    """An argument has a value that is none of those allowed."""
+    """An argument has a value that is not allowed."""
 
 
 @final
@@ -50,7 +50,7 @@ class LimitError(Error):
 
 @final
 class FeatureError(Error):
-    """The adapter lacks a feature that the call needs."""
+    """The device lacks a feature that the call needs."""
 
 
 @final
@@ -61,7 +61,7 @@ class ContextError(Error):
 def not_copied(what: str, advice: str) -> Error:
     """Return the error of a copy, by `copy` or `pickle`, of what a device holds."""
     return DtypeError(
-        f"{what} lies on its device: it can't be pickled, nor copied by 'copy'. {advice}."
+        f"{what} is on its device: it can't be pickled, nor copied by 'copy'. {advice}."
     )
 
 
@@ -100,17 +100,22 @@ class ValidationError(Error):
 
 @final
 class ReloadError(Error, ImportError):
-    """A module that was generated anew can't be taken up; the old one stays."""
+    """A module that was generated again can't be loaded; the old one stays."""
 
 
 @final
 class AbiError(Error, ImportError):
-    """A generated module and this runtime do not speak the same ABI."""
+    """A generated module and this runtime have different ABIs."""
+
+
+@final
+class MissingShadersError(Error, ImportError):
+    """A generated module was installed, or copied, without the files of its shaders."""
 
 
 @final
 class CheckedShadersWarning(UserWarning):
-    """Shaders without runtime checks were asked for and can't be had: they keep them."""
+    """Shaders keep their runtime checks, although `unchecked` asked for none."""
 
 
 @final

@@ -20,6 +20,7 @@ from kerngen.runtime.kernel import (
     Temporary,
     TensorSpec,
 )
+from kerngen.runtime.shipping import require_shaders
 from kerngen.runtime.struct import UniformStruct
 
 _ELEMENTS: Final[dict[str, type[Element]]] = {
@@ -56,6 +57,8 @@ class ModuleFiles:
             getattr(sys.modules.get(module), "__spec__", None), "loader", None
         )
         folder: Folder = getattr(loader, "files", None) or Path(file).with_name("wgsl")
+        if isinstance(folder, Path):
+            require_shaders(module, folder)
         plan = _read(module, folder, f"{Path(file).stem}.plan")
         return cls(module, folder, plan.stamp, {k.name: k for k in plan.kernels})
 

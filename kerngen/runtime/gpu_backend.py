@@ -73,7 +73,7 @@ class GpuBackend:
         self._ended: Ending | None = None
         self._readings = 0
         self._lock = RLock()
-        self._timestamps = capabilities.timestamps
+        self._capabilities = capabilities
         self.unchecked = make_module is not None
         self._shaders = Shaders(device, self.counters, make_module)
         self._assemble(capabilities)
@@ -272,10 +272,9 @@ class GpuBackend:
         return max(end - begin, 0) * tick_seconds(self._device)
 
     def _check_timestamps(self, what: str) -> None:
-        if not self._timestamps:
-            raise FeatureError(
-                f"{what}(): the adapter lacks the feature 'timestamp-query'."
-            )
+        if not self._capabilities.timestamps:
+            lack = self._capabilities.lack_of("timestamp-query")
+            raise FeatureError(f"{what}() takes timestamps; {lack}.")
 
     def trim(self) -> None:
         """Free the memory that no tensor uses."""

@@ -21,6 +21,7 @@ from kerngen.plan.tree import (
     Schedule,
     Stage,
 )
+from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.checks import (
     array_shape,
     find_context,
@@ -170,9 +171,12 @@ class Kernel:
     """The hash of the source that the kernel was generated from."""
 
     def function(self, function: _Function) -> _Function:
-        """Note on a generated function that it launches this kernel; a decorator."""
+        """Note on a generated function that it launches this kernel; a decorator.
+
+        Calls that don't fit the function's parameters are explained.
+        """
         setattr(function, KERNEL, self)
-        return function
+        return kernel_function(function)
 
     @cached_property
     def place(self) -> str:
@@ -256,8 +260,8 @@ class Kernel:
         own = stamp_of(text)
         if self.stamp and own and self.stamp != own:
             raise StateError(
-                f"{self.name}: the shader {path} was generated anew since its module "
-                f"was imported. Call 'kerngen.runtime.reload()', or restart."
+                f"{self.name}: the shader {path} was generated again after its module "
+                "was imported. Call 'kerngen.runtime.reload()', or restart."
             )
         return text
 

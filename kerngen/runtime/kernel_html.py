@@ -70,7 +70,8 @@ def module_html(module: ModuleType) -> str:
 
 
 def _line(function: FunctionType) -> int:
-    return function.__code__.co_firstlineno
+    line: int = inspect.unwrap(function).__code__.co_firstlineno
+    return line
 
 
 def _title(function: FunctionType) -> Html:

@@ -257,7 +257,9 @@ class NumpyBackend:
         try:
             return np.zeros(nbytes, np.uint8)
         except MemoryError as error:
-            raise OutOfMemoryError(f"There is no room for {nbytes} bytes.") from error
+            raise OutOfMemoryError(
+                f"NumPy has no memory for {nbytes} bytes."
+            ) from error
 
     @contextmanager
     def _locked(self) -> Generator[None, None, None]:

@@ -38,11 +38,22 @@ class Capabilities:
     timestamps: bool = False
     loop_turns: int | None = None
     """After how many turns of all its loops an invocation is stopped, if it is."""
+    of_adapter: frozenset[str] = frozenset()
+    """The features that the device could have been opened with."""
 
     @property
     def tensor_bytes(self) -> int:
         """The size of the largest tensor that a kernel can be given."""
         return min(self.binding_bytes, self.buffer_bytes)
+
+    def lack_of(self, feature: str) -> str:
+        """Return why a device is without a feature, and what to do where that helps."""
+        if feature not in self.of_adapter:
+            return f"the adapter lacks the feature '{feature}'"
+        return (
+            f"the device was opened without the feature '{feature}', which its adapter "
+            f"has: add it to required_features"
+        )
 
 
 @final

@@ -101,8 +101,8 @@ class Planner:
             if holds_half(element):
                 held = "has f16 elements" if element is f16 else "holds f16 numbers"
                 raise FeatureError(
-                    f"{kernel.place}: '{name}' {held}; the adapter lacks the feature "
-                    f"'shader-f16'."
+                    f"{kernel.place}: '{name}' {held}; "
+                    f"{self._capabilities.lack_of('shader-f16')}."
                 )
 
     def _choose(
@@ -174,9 +174,9 @@ class Planner:
         most = capabilities.loop_turns
         if most and trips > most:
             raise LimitError(
-                f"{kernel.place}: '{dispatch.wgsl}' turns a loop {trips} "
+                f"{kernel.place}: '{dispatch.wgsl}' runs a loop {trips} "
                 f"times, and this adapter silently stops after {most}. Use smaller "
-                f"tensors here, or another adapter."
+                "tensors here, or another adapter."
             )
         x, y = self._fold(kernel, dispatch, _count(dispatch.groups, dims))
         key = ShaderKey(

@@ -41,7 +41,7 @@ def check_ranges(kernel: Kernel, lengths: Mapping[str, int]) -> None:
             raise ShapeError(
                 f"{kernel.place}: the subscript '{check.text}' of '{check.tensor}' goes "
                 f"from {least} to {greatest}, but axis {check.axis} has length "
-                f"{length}. Got {_known(kernel, lengths)}.{_hint(check)}"
+                f"{length}. Got {_known(kernel, lengths)}.{_hint(check, length)}"
             )
 
 
@@ -82,14 +82,16 @@ def _extremes(check: RangeCheck, lengths: Dims) -> tuple[int, int]:
     return least, greatest
 
 
-def _hint(check: RangeCheck) -> str:
+def _hint(check: RangeCheck, length: int) -> str:
     """Say what may surprise about a bare index."""
     if not check.text.isidentifier():
         return ""
-    return (
-        f" A bare index is not clamped, even in a branch of an 'if'; "
-        f"'{check.text} + 0' is, there."
-    )
+    if check.is_guarded:
+        return (
+            " A bare index is not clamped, even where a condition guards it; "
+            f"write '{check.text} + 0' to have it clamped there."
+        )
+    return " An axis of length 1 is not broadcast." if length == 1 else ""
 
 
 def _value(size: Size, lengths: Dims) -> int:

@@ -21,8 +21,7 @@ def conform(records: NDArray[Any], element: type[Struct]) -> NDArray[np.void]:
     """
     if records.dtype.names is None:
         raise DtypeError(
-            f"{element.__name__} elements are made of records or of instances, not of "
-            f"an array of {records.dtype}."
+            f"Expected an array of {element.__name__}.DTYPE, got one of {records.dtype}."
         )
     if records.dtype == element.DTYPE:
         return np.ascontiguousarray(records).reshape(records.shape)

@@ -18,8 +18,6 @@ from kerngen.plan.hostmath import I32_LARGEST_F32, I32_MIN, U32_LARGEST_F32
 
 Array: TypeAlias = NDArray[Any]
 
-HIGHEST_F32 = float(np.finfo(np.float32).max)
-LOWEST_F32 = -HIGHEST_F32
 HIGHEST_I32 = 2**31 - 1
 LOWEST_I32 = -(2**31)
 HIGHEST_U32 = 2**32 - 1
@@ -60,12 +58,12 @@ def real(*arrays: ArrayLike) -> Real:
 
 
 def i32(x: ArrayLike) -> Array:
-    """Convert to i32: integers wrap, floats truncate and saturate."""
+    """Convert to i32: integers wrap, floats truncate and saturate; of NaN it is 0."""
     return _integer(x, np.int32, I32_MIN, I32_LARGEST_F32)
 
 
 def u32(x: ArrayLike) -> Array:
-    """Convert to u32: integers wrap, floats truncate and saturate."""
+    """Convert to u32: integers wrap, floats truncate and saturate; of NaN it is 0."""
     return _integer(x, np.uint32, 0, U32_LARGEST_F32)
 
 
@@ -73,7 +71,7 @@ def _integer(x: ArrayLike, dtype: DTypeLike, lowest: int, highest: int) -> Array
     values = np.asarray(x)
     if values.dtype.kind != "f":
         return values.astype(dtype, copy=False)
-    numbers = np.where(np.isnan(values), 0.0, values.astype(np.float64))
+    numbers = np.where(np.isnan(values), 0, values).astype(np.float64)
     return np.asarray(np.clip(numbers, lowest, highest)).astype(dtype)
 
 
@@ -141,6 +139,21 @@ def irem(x: ArrayLike, y: ArrayLike) -> Array:
     wide, by = np.asarray(x, np.int64), np.asarray(y, np.int64)
     remainder = np.fmod(wide, np.where(by == 0, 1, by))
     return np.asarray(remainder).astype(dtype)
+
+
+def floor_div(x: ArrayLike, y: ArrayLike) -> Array:
+    """Divide integers, rounding down; x / 0 is x."""
+    dtype = np.result_type(x, y)
+    wide, by = np.asarray(x, np.int64), np.asarray(y, np.int64)
+    quotient = np.floor_divide(wide, np.where(by == 0, 1, by))
+    return np.asarray(quotient).astype(dtype)
+
+
+def mod(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return the remainder of `floor_div`, signed like y; x mod 0 is 0."""
+    dtype = np.result_type(x, y)
+    wide, by = np.asarray(x, np.int64), np.asarray(y, np.int64)
+    return np.asarray(np.mod(wide, np.where(by == 0, 1, by))).astype(dtype)
 
 
 def shift_left(x: ArrayLike, count: ArrayLike) -> Array:

@@ -10,10 +10,12 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import update_wrapper
 from graphlib import TopologicalSorter
 from importlib import invalidate_caches
 from importlib.machinery import SourceFileLoader
 from importlib.util import resolve_name
+from inspect import unwrap
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NoReturn, final
@@ -34,16 +36,16 @@ _FUNCTION_PARTS = (
 
 
 def reload() -> tuple[str, ...]:
-    """Take up the modules of kernels that were generated anew since they were imported.
+    """Load the modules of kernels that were generated again since they were imported.
 
-    Modules and functions that were imported, in whichever way, are the new ones from
-    then on.  Structs are new classes: take them from the module, and make their values
-    and tensors anew.  Contexts and tensors stay; what was compiled of the old kernels
-    is dropped.  Modules whose file is gone stay as they are; functions whose kernel is
-    gone raise `StateError`.
+    All imported names of these modules and their functions are the new ones from then
+    on.  Structs are new classes: take them from the module, and make their values and
+    tensors again.  Contexts and tensors stay; what was compiled from the old kernels is
+    dropped.  Modules whose file is gone stay as they are; functions whose kernel is gone
+    raise `StateError`.
 
     Call it between calls of kernels, from one thread.  Returns the names of the modules
-    in question, which are none if nothing changed.
+    that it loaded.
 
     Raises:
         ReloadError: If a new module can't be run.  All old ones then stay.
@@ -60,7 +62,7 @@ def reload() -> tuple[str, ...]:
         except Exception as error:
             _restore(changed, before, loaded)
             raise ReloadError(
-                f"'{name}' can't be run, and the kernels in use stay the old ones: {error}"
+                f"'{name}' can't be run, so the old kernels stay in use: {error}"
             ) from error
     for name, one in changed.items():
         _keep_functions(vars(one.module), before[name])
@@ -129,15 +131,23 @@ def _keep_functions(names: dict[str, Any], before: Mapping[str, Any]) -> None:
     """Give the functions that there were the new code, in the place of the new ones.
 
     They have the module's names for globals, so that they find its new kernels there.
+    A decorated function stays decorated: the one in it has the new code.
     """
     for name, new in list(names.items()):
         old = before.get(name)
         if not (isinstance(old, FunctionType) and isinstance(new, FunctionType)):
             continue
-        if old.__globals__ is names and not new.__closure__ and not old.__closure__:
+        inner, code = unwrap(old), unwrap(new)
+        if (
+            inner.__globals__ is names
+            and not code.__closure__
+            and not inner.__closure__
+        ):
             for part in _FUNCTION_PARTS:
-                setattr(old, part, getattr(new, part))
-            setattr(old, KERNEL, getattr(new, KERNEL, None))
+                setattr(inner, part, getattr(code, part))
+            setattr(inner, KERNEL, getattr(code, KERNEL, None))
+            if inner is not old:
+                update_wrapper(old, inner)
             names[name] = old
 
 

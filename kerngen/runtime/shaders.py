@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from threading import Lock
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from kerngen.runtime.caches import Cache
 from kerngen.runtime.counters import Counters
+from kerngen.runtime.errors import ValidationError
 from kerngen.runtime.gpu import (
     BindGroup,
     BindGroupLayout,
@@ -27,6 +28,9 @@ Bound: TypeAlias = tuple[int, int, int]
 
 GroupKey: TypeAlias = tuple[int, int, tuple[Bound, ...]]
 """A bind group: the shader's number, the uniform chunk's, and the storage bindings."""
+
+SUBGROUPS: Final = "enable subgroups;"
+"""The line that WGSL wants before a shader that uses subgroups."""
 
 _PIPELINES = 4096
 
@@ -107,6 +111,7 @@ class _Compiler:
         self._device = device
         self._make_module = make_module
         self._numbers = count()
+        self._enables_subgroups: bool | None = None
         self._layouts: dict[
             tuple[int, tuple[bool, ...]], tuple[BindGroupLayout, PipelineLayout]
         ] = {}
@@ -114,7 +119,7 @@ class _Compiler:
     def compile(self, key: ShaderKey, label: str) -> CompiledShader:
         """Return a new pipeline, with a number that no other one of the device has."""
         group_layout, pipeline_layout = self._layout(key.uniform_bytes, key.writes)
-        module = self._make_module(label=label, code=key.text)
+        module = self._make_module(label=label, code=self._accepted(key.text))
         pipeline = self._device.create_compute_pipeline(
             label=label,
             layout=pipeline_layout,
@@ -123,6 +128,30 @@ class _Compiler:
         return CompiledShader(
             next(self._numbers), label, pipeline, group_layout, key.uniform_bytes
         )
+
+    def _accepted(self, text: str) -> str:
+        """Return a shader's text without the line that this naga refuses.
+
+        naga 29 compiles subgroups, but not the line that enables them (gfx-rs/wgpu 5555).
+        An empty line replaces it, so that naga's messages name lines of the file.
+        """
+        if f"\n{SUBGROUPS}\n" not in text:
+            return text
+        if self._enables_subgroups is None:
+            self._enables_subgroups = self._accepts(SUBGROUPS)
+        if self._enables_subgroups:
+            return text
+        return text.replace(f"\n{SUBGROUPS}\n", "\n\n", 1)
+
+    def _accepts(self, text: str) -> bool:
+        try:
+            self._make_module(label="probe", code=text)
+        except Exception as error:
+            refusal = translate(error, "to compile a probe")
+            if isinstance(refusal, ValidationError):
+                return False
+            raise refusal from error
+        return True
 
     def _layout(
         self, uniform_bytes: int, writes: tuple[bool, ...]

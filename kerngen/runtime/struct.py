@@ -32,16 +32,6 @@ Fit: TypeAlias = Callable[[object], object]
 Flatten: TypeAlias = Callable[[Any], Iterable[Any]]
 
 
-def _nested(fields: Iterable[Field]) -> Iterator[tuple[int, type[Struct]]]:
-    """Yield where structs stand among flat values, and their layouts."""
-    number = 0
-    for field in fields:
-        if not is_leaf(field.type):
-            layout = _struct(field.type)
-            yield from ((number + place, layout) for place in range(field.count))
-        number += field.count
-
-
 class UniformStruct:
     """The base of the generated dataclasses, one of which holds a kernel's scalars.
 
@@ -59,7 +49,6 @@ class UniformStruct:
     _codec: ClassVar[Codec] = Codec("UniformStruct", (), 0)
     _fits: ClassVar[tuple[tuple[str, Fit], ...]] = ()
     _parts: ClassVar[tuple[tuple[str, Flatten | None], ...]] = ()
-    _nested: ClassVar[tuple[tuple[int, type[Struct]], ...]] = ()
     _packed: tuple[type[UniformStruct], bytes]
     """The layout that the values were last packed by, and their bytes."""
 
@@ -73,7 +62,6 @@ class UniformStruct:
             (field.name, fit_of(field.type, field.lengths)) for field in cls.FIELDS
         )
         cls._parts = tuple((field.name, _flatten(field)) for field in cls.FIELDS)
-        cls._nested = tuple(_nested(cls.FIELDS))
 
     def __post_init__(self) -> None:
         """Check the values, and keep them as numbers and nested tuples."""
@@ -162,11 +150,12 @@ class UniformStruct:
     @classmethod
     def _with_bytes(cls, values: tuple[Any, ...]) -> Sequence[Any]:
         """Return values with structs as their bytes."""
-        if not cls._nested:
+        structs = cls._codec.structs
+        if not structs:
             return values
         flat = list(values)
-        for number, layout in cls._nested:
-            flat[number] = layout.bytes_of(flat[number])
+        for number, layout in structs:
+            flat[number] = _bytes(layout, flat[number])
         return flat
 
     @classmethod
@@ -200,35 +189,28 @@ class UniformStruct:
 class Struct(UniformStruct, Element):
     """The base of the classes of a source's structs, which are element types too.
 
-    Where a uniform buffer asks for another layout, a class derived from the struct's
-    own has that: `uniform_class` of both.  `value_class` of both is the struct's own class, which
-    what is unpacked inside other structs has.
+    Where a kernel takes one as a parameter, and uniform buffers ask for another layout,
+    the kernel's module has a class derived from the struct's own with that layout.
+    `value_class` of both is the struct's own class, which what is unpacked inside other
+    structs has.
     """
 
     __slots__ = ()
 
-    uniform_class: ClassVar[type[Struct]]
     value_class: ClassVar[type[Struct]]
 
     def __init_subclass__(cls) -> None:
         """Relate the class to the struct's own."""
         super().__init_subclass__()
-        base = cls.__base__
-        if base is Struct:
-            cls.value_class = cls.uniform_class = cls
-        else:
-            cast("type[Struct]", base).uniform_class = cls.uniform_class = cls
+        if cls.__base__ is Struct:
+            cls.value_class = cls
 
     @classmethod
     def pack_array(cls, items: Iterable[Self]) -> NDArray[np.void]:
         """Return structs as an array of `DTYPE`, padding zeroed."""
         data = bytearray()
-        for item in cast("Iterable[object]", items):
-            if not isinstance(item, cls.value_class):
-                raise DtypeError(
-                    f"Expected instances of {cls.value_class.__name__}, got "
-                    f"{kind_of(item)}."
-                )
+        for index, item in enumerate(items):
+            check_instance(item, cls, (index,))
             data += cls._encoded(item)
         return np.frombuffer(data, cls.DTYPE)
 
@@ -241,6 +223,18 @@ class Struct(UniformStruct, Element):
         data = conform(records, cls).tobytes()
         starts = range(0, len(data), cls.SIZE)
         return [cls.unpack(data[start : start + cls.SIZE]) for start in starts]
+
+
+def check_instance(item: object, element: type[Struct], at: Iterable[int]) -> None:
+    """Refuse what is no instance of a struct, at an index of an array."""
+    wanted = element.value_class
+    if not isinstance(item, wanted):
+        path = "".join(f"[{index}]" for index in at)
+        where = f" at {path}" if path else ""
+        advice = f": write {wanted.__name__}(*values)" * isinstance(item, tuple | list)
+        raise DtypeError(
+            f"Expected instances of {wanted.__name__}, got {kind_of(item)}{where}{advice}."
+        )
 
 
 def fit_of(element: type[Element], lengths: Shape = ()) -> Fit:

@@ -27,9 +27,10 @@ from typing import (
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from kerngen.runtime.arrays import Values, as_value, from_memory
+from kerngen.runtime.arrays import Values, array_dtype, as_value, from_memory
 from kerngen.runtime.elements import E, f16, f32, i32, u32
-from kerngen.runtime.errors import ArgumentError, ShapeError, not_copied
+from kerngen.runtime.errors import ArgumentError, DtypeError, ShapeError, not_copied
+from kerngen.runtime.habits import is_numpys, missing_attribute, missing_operators
 from kerngen.runtime.shapes import Shape, resolve_shape, round_up
 from kerngen.runtime.struct import Struct
 
@@ -119,6 +120,17 @@ class Tensor(Generic[E, R]):
         return math.prod(self.shape)
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of `numpy()`: float32 of f32 and vec3f, `DTYPE` of a struct."""
+        return array_dtype(self.element)
+
+    def __len__(self) -> int:
+        """Return the length of the first axis, as NumPy does."""
+        if not self.shape:
+            raise DtypeError("A tensor of rank 0 has no length: its size is 1.")
+        return self.shape[0]
+
+    @property
     def buffer(self) -> GPUBuffer:
         """The `wgpu.GPUBuffer` that holds the tensor, `offset` bytes from its start.
 
@@ -156,7 +168,7 @@ class Tensor(Generic[E, R]):
     ) -> NDArray[Any]:
         """Let NumPy read the tensor; this always copies."""
         if copy is False:
-            raise ValueError("A tensor lies in device memory: reading it must copy.")
+            raise ValueError("A tensor is in device memory: reading it must copy.")
         array = self.numpy()
         return array if dtype is None else array.astype(dtype, copy=False)
 
@@ -199,7 +211,7 @@ class Tensor(Generic[E, R]):
             raise ShapeError("A tensor of rank 0 has no rows.")
         count = self.shape[0]
         if not 0 <= start <= stop <= count:
-            raise ShapeError(f"Rows {start}:{stop} do not lie in 0:{count}.")
+            raise ShapeError(f"Rows {start}:{stop} are not within 0:{count}.")
         row = math.prod(self.shape[1:]) * self.element.DTYPE.itemsize
         shape = (stop - start, *self.shape[1:])
         offset = self.offset + start * row
@@ -231,9 +243,28 @@ class Tensor(Generic[E, R]):
     def __bool__(self) -> NoReturn:
         """Refuse: an empty tensor, zeros and none at all are different questions."""
         raise ArgumentError(
-            "A tensor is neither true nor false. Ask 'tensor is not None', or for its "
+            "A tensor is neither true nor false. Test 'tensor is not None', or its "
             "elements: 'tensor.numpy().any()', 'tensor.item()', 'tensor.size'."
         )
+
+    def __eq__(self, other: object) -> bool:
+        """Refuse to compare elements; a tensor equals nothing that has none.
+
+        NumPy compares a tensor with its arrays and numbers, element by element.
+        """
+        if is_numpys(other) or not isinstance(other, _COMPARABLE):
+            return NotImplemented
+        raise ArgumentError(
+            "Tensors are not compared by '==' and '!='. Compare elements after reading "
+            "them: np.array_equal(a.numpy(), b.numpy()), or t.numpy() == 0. Whether two "
+            "names have one tensor is 'a is b', and any(t is each for each in tensors)."
+        )
+
+    __hash__ = object.__hash__
+
+    if not TYPE_CHECKING:
+        # Type checkers would take this for a promise of every attribute.
+        __getattr__ = missing_attribute
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied, which would lose the device."""
@@ -253,6 +284,13 @@ class Tensor(Generic[E, R]):
 
     def _array(self, data: NDArray[np.uint8]) -> NDArray[Any]:
         return from_memory(data, self.element, self.shape)
+
+
+for _name, _refuse in missing_operators().items():
+    setattr(Tensor, _name, _refuse)
+
+_COMPARABLE = (Tensor, int, float, complex, list, tuple)
+"""What NumPy compares arrays with, element by element."""
 
 
 def is_tensor(value: object) -> TypeGuard[Tensor[Any, Any]]:

@@ -146,7 +146,9 @@ class Stamps:
     def read(self) -> Ticks:
         """Wait for the passes; return the ticks at the begin and the end of each."""
         if not self.submitted:
-            raise StateError("An error lost what was recorded: nothing was timed.")
+            raise StateError(
+                "The recorded work was lost by an error, so nothing was timed."
+            )
         return self._slots.read()[self._first : self._first + self._passes]
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import isinf
 from typing import Any, TypeAlias, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime.bits import widen
+from kerngen.runtime.bits import NARROW, widen
 from kerngen.runtime.elements import Number
 from kerngen.runtime.errors import DtypeError, ShapeError, UniformRangeError
 from kerngen.runtime.kinds import with_article
@@ -69,7 +70,7 @@ def _items(value: object) -> tuple[object, ...] | list[object] | None:
         return None
     if hasattr(value, "__array__"):
         array: NDArray[Any] = np.asarray(value)
-        listed = (widen(array) if array.dtype.kind == "f" else array).tolist()
+        listed = (widen(array) if array.dtype.char in NARROW else array).tolist()
         return cast("list[object]", listed) if array.ndim else None
     return (
         tuple(cast("Iterable[object]", value)) if hasattr(value, "__iter__") else None
@@ -117,6 +118,9 @@ def _reals(number: Number) -> One:
 def _real(value: Any, number: Number) -> float:
     kept = _plain(value)
     if type(kept) is float:
+        # A finite longdouble may be more than Python's floats hold.
+        if isinf(kept) and np.isfinite(value):
+            raise _out_of_range(number, value)
         return kept
     if type(kept) is not int:
         raise _not_of(number, value)

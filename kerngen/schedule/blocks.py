@@ -64,11 +64,11 @@ def accumulate_blocks(
         read = list[t.Stmt]()
         value = term(at, read)
         reads += (
-            t.Var(own.name, identity(kind, type_, width)),
+            t.Var(own.name, identity(shader, kind, type_, width)),
             t.If(at < blocks.end, (*read, t.Assign(own, value))),
         )
         terms.append(own)
     take = accumulate(kind, total, in_pairs(kind, terms))
     body = (*places, *reads, take)
     loop = t.count_up(counter.name, blocks.start, blocks.end, blocks.turn, *body)
-    return [t.Var(total.name, identity(kind, type_, width)), loop]
+    return [t.Var(total.name, identity(shader, kind, type_, width)), loop]

@@ -125,8 +125,7 @@ class ShaderBuilder:
     def subgroup(self) -> tuple[t.Ident, ...]:
         """How many lanes a subgroup has, and which of them the own one is.
 
-        A shader that asks runs where the adapter has subgroups.  naga knows them without
-        being told; other compilers want the line 'enable subgroups;' before all others.
+        A shader that asks enables them, and runs where the adapter has subgroups.
         """
         if not self._subgroup:
             names = (self.fresh(name) for _, name, _ in SUBGROUP)
@@ -293,7 +292,11 @@ class ShaderBuilder:
         held: list[MemoryType] = [b.memory for b in self._buffers.values()]
         if self._uses_uniform:
             held += (field.type for field in self.task.layout.fields)
-        enables = ("f16",) if any(map(holds_half, held)) else ()
+        extensions = {
+            "f16": any(map(holds_half, held)),
+            "subgroups": bool(self._subgroup),
+        }
+        enables = tuple(name for name, used in extensions.items() if used)
         return wgsl.Module(self._header(summary), declarations, enables)
 
     def _text(self, expr: t.Expr) -> str:

@@ -133,7 +133,9 @@ def _in_tiles(task: Task) -> Iterator[Choice]:
         narrow, _compare(_size(task.domain), "<", FEW_TILES * DEFAULT.m * DEFAULT.n)
     )
     reason = "two factors, each read once per tile"
-    yield Choice("gemm", f"{reason}; large tiles would be few", small, SMALL_OPTIONS)
+    yield Choice(
+        "gemm", f"{reason}; there would be few large tiles", small, SMALL_OPTIONS
+    )
     yield Choice("gemm", reason)
 
 
@@ -179,7 +181,7 @@ def _unless_tiles_fill(task: Task) -> Iterator[Choice]:
 
 def _untiled(task: Task) -> Iterator[Choice]:
     if not is_contiguous_at_all(task):
-        yield Choice("generic", "nothing is read in runs along memory")
+        yield Choice("generic", "nothing is read contiguously")
         return
     alone, over = _alone(task), reduction_of(task).indices
     if alone == "rows":

@@ -156,7 +156,7 @@ def _accumulate(
     width = LANES if lowerer.vector else 1
     total = t.Ident(lowerer.shader.fresh(f"{lowerer.label}_{reduce.kind}"))
     loop = slice_loop(lowerer, reduce, into(total, reduce, width), start, stride)
-    zero = identity(reduce.kind, reduce.type, width)
+    zero = identity(lowerer.shader, reduce.kind, reduce.type, width)
     lowerer.block.extend([t.Var(total.name, zero), t.If(inside, (loop,))])
     return total
 
@@ -206,7 +206,7 @@ def finish_shader(task: Task, split: Split) -> Shader:
     body += [
         t.Let(count.name, to_wgsl(split.count, shader)),
         t.Let(first.name, row * count * columns + at[column]),
-        t.Var(total.name, identity(reduce.kind, reduce.type)),
+        t.Var(total.name, identity(shader, reduce.kind, reduce.type)),
         t.count_up(part.name, 0, in_fours, AT_ONCE, take(AT_ONCE)),
         t.count_up(part.name, in_fours, count, 1, take(1)),
     ]

@@ -226,7 +226,7 @@ class _Columnwise:
     def _accumulate(self, at: dict[Index, t.Expr], inside: t.Expr) -> None:
         """Let each lane sum the terms of its slice, of every row."""
         s, first = self.builder, self.reduce.indices[0]
-        zero = identity("sum", self.reduce.type, self.width)
+        zero = identity(s, "sum", self.reduce.type, self.width)
         self.body += [t.Var(total.name, zero) for total in self.totals]
         counter = t.Ident(s.name(first.name))
         end = s.extent(first.extent)
@@ -331,7 +331,7 @@ class _Columnwise:
             t.Ident(s.name(name, "join")) for name in ("own", "other", "joined")
         )
         yield t.Let(own.name, self.slice * self.lanes + s.lane % self.across)
-        yield t.Var(joined.name, identity("sum", self.reduce.type, self.width))
+        yield t.Var(joined.name, identity(s, "sum", self.reduce.type, self.width))
         count = min(self.slices, TERMS)
         values = [shared[own + (other + n) * self.across] for n in range(count)]
         take = accumulate("sum", joined, in_pairs("sum", values))

@@ -83,7 +83,7 @@ def contraction_of(task: Task) -> Contraction | str:
         _of_product(task, reduce)
         or _of_any_term(task, reduce)
         or (
-            f"it is not of two factors of which one alone depends on {task.domain[-1].name}"
+            f"it is not a product of two factors, of which only one depends on {task.domain[-1].name}"
         )
     )
 

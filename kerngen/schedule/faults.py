@@ -42,7 +42,7 @@ class StrategyDoesNotFit(Diagnostic):
     def hint(self) -> str:
         """What to do."""
         if self.by_options:
-            return "Without them it fits: leave out what the stage can't have."
+            return "Without them it fits: remove the options that don't suit the stage."
         return "'generic' accepts every stage; without a schedule, kerngen picks one."
 
 
@@ -59,7 +59,7 @@ class BadTiling(Diagnostic):
     @property
     def headline(self) -> str:
         """One sentence that says what is wrong."""
-        return f"These options make no tiling: {self.fault}."
+        return f"These options don't fit together: {self.fault}."
 
     @property
     def hint(self) -> str:
@@ -91,7 +91,7 @@ class TooManyStages(Worded):
 
     code: ClassVar[str] = "KG0754"
     rule: ClassVar[str] = "A kernel has no more stages than the limit."
-    says: ClassVar[str] = "'{name}' takes {number} stages, and {limit} are the most."
+    says: ClassVar[str] = "'{name}' takes {number} stages, and the limit is {limit}."
     advice: ClassVar[str] = "Split it into kernels that are called one after another."
 
     name: str

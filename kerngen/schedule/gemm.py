@@ -37,11 +37,9 @@ def fits_gemm(task: Task) -> str:
     if len(task.domain) < 2:
         return "its result has one axis; gemm needs two"
     if found.row is None:
-        return (
-            f"no index is of one factor alone, as {found.column.name} is of the other"
-        )
+        return f"no index belongs to one factor alone, as {found.column.name} does to the other"
     if not any(_axes(found, found.row)):
-        return "no factor is read in runs along memory"
+        return "no factor is read contiguously"
     return ""
 
 

@@ -157,7 +157,7 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     kept = shader.scratch("parts", reduce.type, written=False)
     take = accumulate(reduce.kind, total, kept.load(part * vectors + place))
     body += [
-        t.Var(total.name, identity(reduce.kind, reduce.type, lanes)),
+        t.Var(total.name, identity(shader, reduce.kind, reduce.type, lanes)),
         t.count_up(part.name, 0, parts, 1, take),
     ]
     vector = column if wide else None

@@ -25,7 +25,7 @@ def fits_gemv(task: Task) -> str:
         return "it is not a sum of products"
     if found.right_axis is None:
         column, over = found.column.name, found.last.name
-        return f"no factor is read in runs along {over}, or along {column}"
+        return f"no factor is contiguous along {over} or along {column}"
     return ""
 
 
@@ -37,11 +37,11 @@ def suits_gemv(task: Task, options: Options) -> str:
         return fault
     if shape.rows > 1 and found.row is None:
         column = found.column.name
-        return f"'rows' needs an index of one factor alone, as {column} is of the other"
+        return f"'rows' needs an index that belongs to one factor alone, as {column} does to the other"
     lying = found.last if along_rows else found.column
     unused = [f"'{name}'" for name in NOT_FOR[along_rows] if name in options]
     if unused:
-        return f"{unused[0]} is for matrices that do not lie along {lying.name}"
+        return f"{unused[0]} is for matrices that are not contiguous along {lying.name}"
     return ""
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from kerngen.ir.nodes import ReduceKind
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.shader import tree as t
 
-_F32_MAX = "3.4028234663852886e+38"
+if TYPE_CHECKING:
+    from kerngen.schedule.builder import ShaderBuilder
 
 _START: dict[tuple[ReduceKind, Scalar], str] = {
     ("sum", Scalar.F32): "0.0",
@@ -18,27 +19,36 @@ _START: dict[tuple[ReduceKind, Scalar], str] = {
     ("prod", Scalar.F32): "1.0",
     ("prod", Scalar.I32): "1i",
     ("prod", Scalar.U32): "1u",
-    ("max", Scalar.F32): f"-{_F32_MAX}",
     ("max", Scalar.I32): "i32(-2147483648)",
     ("max", Scalar.U32): "0u",
-    ("min", Scalar.F32): _F32_MAX,
     ("min", Scalar.I32): "2147483647i",
     ("min", Scalar.U32): "4294967295u",
 }
-"""The value of an empty reduction.  WGSL has no portable infinity."""
+"""The value of an empty reduction; that of a `max` or `min` of f32 has no literal."""
 
 
-def identity(kind: ReduceKind, type_: ValueType, lanes: int = 1) -> t.Expr:
+def infinity(shader: ShaderBuilder, *, negative: bool = False) -> t.Expr:
+    """Return infinity, or what is below all numbers."""
+    value = t.call(shader.helper("infinity", 1))
+    return t.Unary("-", value) if negative else value
+
+
+def identity(
+    shader: ShaderBuilder, kind: ReduceKind, type_: ValueType, lanes: int = 1
+) -> t.Expr:
     """Return the value that a reduction starts from; of vectors, in each component."""
     scalar = scalar_of(type_)
-    start = t.Literal(_START[kind, scalar])
+    if (kind, scalar) in _START:
+        start: t.Expr = t.Literal(_START[kind, scalar])
+    else:
+        start = infinity(shader, negative=kind == "max")
     match type_:
         case Scalar():
             return start if lanes == 1 else t.Call(f"vec4{scalar.value[0]}", (start,))
         case Vector():
             return t.Call(type_.spelling, (start,))
         case Matrix(columns=columns, column=column):
-            return t.Call(type_.spelling, (identity(kind, column),) * columns)
+            return t.Call(type_.spelling, (identity(shader, kind, column),) * columns)
         case _:
             assert_never(type_)
 

@@ -106,7 +106,7 @@ class Joiner:
             t.If(place.equals(0), (t.Assign(shared[shader.lane // size], own),)),
             t.BARRIER,
             t.Let(count.name, (size + (lanes - 1)) // size),
-            t.Var(rest.name, identity(kind, type_)),
+            t.Var(rest.name, identity(shader, kind, type_)),
             t.count_up(number.name, place, count, size, take),
             t.Let(joined.name, t.call(_SUBGROUP[kind], rest)),
             t.BARRIER,

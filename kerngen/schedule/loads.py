@@ -16,6 +16,7 @@ from kerngen.ir.nodes import (
     Subscript,
 )
 from kerngen.ir.reads import is_at
+from kerngen.ir.signs import lies_within
 from kerngen.ir.types import Scalar
 from kerngen.layout.types import Laid
 from kerngen.schedule import memory
@@ -131,6 +132,9 @@ def lower_place(to: Lowerer, subscript: Subscript, extent: Extent) -> Value:
 def _clamped(to: Lowerer, expr: Expr, extent: Extent) -> Value:
     """Return the place in an axis that is nearest to the value."""
     value = to.lower(expr)
+    if lies_within(expr, extent):
+        type_ = wgsl_type(Scalar.U32, LANES if value.wide else 1)
+        return Value(t.call(type_, value.expr), value.wide)
     length = to.shader.extent(extent)
     if expr.type is Scalar.U32:
         last = Value(t.Binary("-", length, t.ONE))

@@ -243,7 +243,7 @@ def _up_to_any_size(variants: Iterable[Variant]) -> Iterator[Variant]:
 
 def _others(task: Task, used: AbstractSet[str]) -> tuple[tuple[str, str], ...]:
     """Say of each strategy that does not run the stage why that is."""
-    possible = "it fits: ask for it by a schedule"
+    possible = "it fits: choose it with a schedule"
     return tuple(
         (name, strategy.fits(task) or possible)
         for name, strategy in STRATEGIES.items()
@@ -314,8 +314,8 @@ def _stage_remedy(wanted: str, names: Sequence[str], staged: StagedKernel) -> st
     """Say where a value is computed that has no stage of its own."""
     for stage in staged.stages:
         if wanted in {computed_by(step) for step in stage.steps}:
-            return f"'{wanted}' is computed within the stage '{stage.name}': name that."
+            return f"'{wanted}' is computed in the stage '{stage.name}': name that one."
     if any(statement.target.name == wanted for statement in staged.kernel.body):
         return f"'{wanted}' is computed where it is used, within other stages."
-    whole = f"'schedule {staged.kernel.name} {{ ... }}' is for all that it fits"
+    whole = f"'schedule {staged.kernel.name} {{ ... }}' is for all stages that it fits"
     return did_you_mean(closest(wanted, names)) or f"Name one of them; {whole}."

@@ -7,15 +7,19 @@ differs between the four; a narrow value is splat only where WGSL asks for it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
+from kerngen.ir.affine import as_literal
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.evaluate import constant_value
+from kerngen.ir.finite import is_finite
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import (
+    TRUNCATING,
     Binary,
     BuiltinCall,
     Cast,
@@ -37,7 +41,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.operators import is_composite
-from kerngen.ir.types import F16_MAX, Matrix, Scalar, ValueType, Vector
+from kerngen.ir.types import F16_MAX, Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.layout.types import Laid
 from kerngen.schedule import memory
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
@@ -51,7 +55,7 @@ from kerngen.schedule.composites import (
     lower_operation,
     lower_part,
 )
-from kerngen.schedule.identities import accumulate, identity
+from kerngen.schedule.identities import accumulate, identity, infinity
 from kerngen.schedule.loads import lower_load
 from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import declarations as wgsl
@@ -89,8 +93,10 @@ class Lowerer:
         """Return the value of an expression."""
         match expr:
             case Constant(value, type_):
-                return Value(literal(value, type_))
+                return Value(self._literal(value, type_))
             case ConstRef(name, value, type_):
+                if not math.isfinite(value):
+                    return Value(self._literal(value, type_))
                 return Value(self.shader.const(name, type_, literal(value, type_)))
             case IndexValue(index):
                 return self._index(index)
@@ -168,10 +174,19 @@ class Lowerer:
         steps = tuple(map(t.Literal, "0123"))
         return Value(t.Binary("+", first, t.Call("vec4i", steps)), wide=True)
 
+    def _literal(self, value: float | bool, type_: Scalar) -> t.Expr:
+        if math.isfinite(value):
+            return literal(value, type_)
+        return infinity(self.shader, negative=value < 0)
+
     # Operators
 
     def _cast(self, operand: Expr, type_: ValueType) -> Value:
         value = self.lower(operand)
+        to, source = scalar_of(type_), scalar_of(operand.type)
+        if source is Scalar.F32 and to.is_integer and not is_finite(operand):
+            helper = self.shader.helper(f"to_{to.value}", lanes_of(operand.type, value))
+            return Value(t.call(helper, value.expr), value.wide)
         return Value(t.call(wgsl_type(type_, value.lanes), value.expr), value.wide)
 
     def _halved(self, operand: Expr) -> Value:
@@ -234,6 +249,9 @@ class Lowerer:
     # Calls
 
     def _builtin(self, expr: BuiltinCall) -> Value:
+        if _is_truncating(expr):
+            op, (left, right) = TRUNCATING[expr.builtin], expr.arguments
+            return self._binary(Binary(op, left, right, expr.type))
         if expr.builtin not in GEOMETRY and isinstance(expr.type, Vector):
             return Value(lower_componentwise(self, expr))
         parts = [(self.lower(a), a.type) for a in expr.arguments]
@@ -339,7 +357,9 @@ class Lowerer:
         wide = term.wide
         inner.block.append(accumulate(expr.kind, total, term.expr))
         lanes = LANES if wide else 1
-        self.block.append(t.Var(name, identity(expr.kind, expr.type, lanes)))
+        self.block.append(
+            t.Var(name, identity(self.shader, expr.kind, expr.type, lanes))
+        )
         self.block.extend(self.serial_loops(expr.indices, inner.block))
         return Value(total, wide)
 
@@ -363,7 +383,7 @@ class Lowerer:
 
 
 def literal(value: float | bool, type_: Scalar) -> t.Expr:
-    """Return a literal of a type."""
+    """Return a literal of a type; of a float that is finite."""
     match type_:
         case Scalar.F32:
             return t.Literal(repr(float(value)))
@@ -381,6 +401,13 @@ def _may_be_remainder_of_negatives(expr: Binary) -> bool:
     """Whether this is a `%` that drivers may get wrong."""
     natural = _is_natural(expr.left) and _is_natural(expr.right)
     return expr.op == "%" and expr.type is Scalar.I32 and not natural
+
+
+def _is_truncating(expr: BuiltinCall) -> bool:
+    """Whether a floored division has no negative sides, so that an operator does it."""
+    if expr.builtin not in TRUNCATING or as_literal(expr.arguments[1]) == 0:
+        return False
+    return scalar_of(expr.type) is Scalar.U32 or all(map(_is_natural, expr.arguments))
 
 
 def _is_natural(expr: Expr) -> bool:

@@ -339,7 +339,8 @@ class _Unit:
     def clear(self, left: t.Expr) -> t.Stmt:
         """Set to 0 what was loaded of a term that is not one of the `left` first."""
         (register,) = self.registers
-        zero = identity("sum", self._operand.factor.type, LANES)
+        o = self._operand
+        zero = identity(o.builder, "sum", o.factor.type, LANES)
         kept = t.call("select", zero, register, self._over < left)
         return t.Assign(register, kept)
 

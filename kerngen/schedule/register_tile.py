@@ -60,7 +60,11 @@ class RegisterTile:
     def declare(self) -> list[t.Stmt]:
         """Declare the accumulators; where nothing is said, WGSL sets them to zero."""
         kind = self.found.kind
-        start = None if kind == "sum" else identity(kind, self.found.type, LANES)
+        start = (
+            None
+            if kind == "sum"
+            else identity(self._builder, kind, self.found.type, LANES)
+        )
         type_ = wgsl_type(self.found.type, LANES)
         return [t.Var(total.name, start, type_) for total in self._sums.values()]
 

@@ -88,7 +88,7 @@ def suits_rows(task: Task, options: Options) -> str:
     """Say why a run does not suit the options; empty if it does."""
     del task
     (lanes,) = options.get("lanes", (1,))
-    return f"{lanes} lanes are no power of two" if lanes & (lanes - 1) else ""
+    return f"{lanes} lanes are not a power of two" if lanes & (lanes - 1) else ""
 
 
 def lower_rows(task: Task, options: Options) -> Iterator[Variant]:

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import final
 
+from kerngen.ir.grouping import MAX_TENSORS
 from kerngen.ir.nodes import Extent, Index, Reduce, Role, Tensor
 from kerngen.ir.reads import is_at
 from kerngen.ir.stages import Stage, Write
-from kerngen.ir.staging import MAX_TENSORS
 from kerngen.ir.walk import walk
 from kerngen.schedule.orientation import is_columnwise
 from kerngen.schedule.task import Task
@@ -72,9 +72,7 @@ def run_of(task: Task) -> Run | str:
     if first is None or reduce is None:
         return "it holds no reduction, and none follows it"
     if is_columnwise(replace(task, stage=first)):
-        return (
-            f"rows end along '{reduce.indices[-1].name}', but memory runs across them"
-        )
+        return f"the rows run along '{reduce.indices[-1].name}', but memory is contiguous across them"
     empty = Run((), first.domain, reduce.indices)
     found = replace(empty, stages=_that_join(task, empty, following))
     if first not in found.stages:

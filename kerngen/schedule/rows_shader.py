@@ -214,7 +214,7 @@ class RowWriter:
                 name = self._shader.fresh(f"{action.local.name}_part")
                 totals[action] = t.Ident(name)
                 reduce = action.value
-                start = identity(reduce.kind, reduce.type, width)
+                start = identity(self._shader, reduce.kind, reduce.type, width)
                 self._body.append(t.Var(name, start))
         if pass_.each:
             self._write_elements(pass_, totals)

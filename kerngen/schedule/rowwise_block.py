@@ -141,7 +141,7 @@ class _Rowwise:
         """Let each lane sum its terms of every row and column."""
         s, indices = self.builder, self.reduce.indices
         columns = self._columns(at)
-        zero = identity("sum", self.reduce.type)
+        zero = identity(s, "sum", self.reduce.type)
         self.body += [t.Var(total.name, zero) for total in self.totals]
         single = len(indices) == 1
         name = s.name(indices[0].name) if single else s.fresh("term")

@@ -103,7 +103,7 @@ def _take_one(
 
     values = [value(turn + n) for n in range(min(count, AT_ONCE))]
     if count > AT_ONCE:
-        zero = identity(reduce.kind, reduce.type)
+        zero = identity(shader, reduce.kind, reduce.type)
         take = accumulate(reduce.kind, joined, in_pairs(reduce.kind, values))
         yield t.Var(joined.name, zero)
         yield t.count_up(turn.name, 0, t.u32(count), AT_ONCE, take)

@@ -98,7 +98,7 @@ def _suits_reduce(task: Task, options: Options) -> str:
     if not by_subgroups(options):
         return ""
     if _in_columns(task):
-        return "its columns are joined by few lanes each, which are in no subgroup"
+        return "few lanes join each of its columns, and no subgroup holds them"
     return suits_subgroups(reduction_of(task).type)
 
 

@@ -84,11 +84,55 @@ fn is_finite{S}(x: {T}) -> {B} {{
 }}
 """
 
+_INFINITY = """\
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity{S}() -> {T} {{
+    var bits = {U}(0x7f800000u);
+    return bitcast<{T}>(bits);
+}}
+"""
+
 _REMAINDER = """\
 // x % y with the sign of x, and 0 for y = 0; drivers get `%` of negative numbers wrong,
 // as Vulkan's OpSRem lets them.
 fn remainder{S}(x: {I}, y: {I}) -> {I} {{
     return select(x - x / y * y, {I}(0), y == {I}(0));
+}}
+"""
+
+_FLOOR_DIV = """\
+// The quotient rounded down; x for y = 0.
+fn floor_div{S}(x: {I}, y: {I}) -> {I} {{
+    let quotient = x / y;
+    let rest = x - quotient * y;
+    let above = (rest != {I}(0)) & ((rest ^ y) < {I}(0)) & (y != {I}(0));
+    return quotient - select({I}(0), {I}(1), above);
+}}
+"""
+
+_FLOOR_MOD = """\
+// The remainder with the sign of y; 0 for y = 0.
+fn floor_mod{S}(x: {I}, y: {I}) -> {I} {{
+    let rest = x - x / y * y;
+    let differs = (rest != {I}(0)) & ((rest ^ y) < {I}(0));
+    return select(select(rest, rest + y, differs), {I}(0), y == {I}(0));
+}}
+"""
+
+_TO_I32 = """\
+// i32(x), but 0 of what is not a number, by the bits: WGSL leaves that open.
+fn to_i32{S}(x: {T}) -> {I} {{
+    let nan = (bitcast<{U}>(x) & {U}(0x7fffffffu)) > {U}(0x7f800000u);
+    return select({I}(x), {I}(0), nan);
+}}
+"""
+
+_TO_U32 = """\
+// u32(x), but 0 of what is not a number, by the bits: WGSL leaves that open.
+fn to_u32{S}(x: {T}) -> {U} {{
+    let nan = (bitcast<{U}>(x) & {U}(0x7fffffffu)) > {U}(0x7f800000u);
+    return select({U}(x), {U}(0), nan);
 }}
 """
 
@@ -127,17 +171,25 @@ HELPERS = {
     "is_nan": _IS_NAN,
     "is_finite": _IS_FINITE,
     "power": _POWER,
+    "infinity": _INFINITY,
     "remainder": _REMAINDER,
+    "floor_div": _FLOOR_DIV,
+    "floor_mod": _FLOOR_MOD,
     "nearest_f16": _NEAREST_F16,
+    "to_i32": _TO_I32,
+    "to_u32": _TO_U32,
 }
 """The text of each helper, by its name.
 
-`remainder` is for `%`, and `nearest_f16` for what is written to an f16 and read again.
+`infinity` is for `inf` and reductions of nothing, `remainder` for `%`, `nearest_f16` for what is written to an f16 and read again, and
+`to_i32` and `to_u32` convert floats that may be NaN.
 """
 
 HELPER_OF = {
     **{name: name for name in ("erf", "log1p", "expm1", "asinh")},
     **{name: name for name in ("is_nan", "is_finite")},
     "pow": "power",
+    "floor_div": "floor_div",
+    "mod": "floor_mod",
 }
 """The helper of each built-in that needs one."""

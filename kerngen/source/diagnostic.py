@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 from kerngen.source.text import Span
 
@@ -32,6 +32,8 @@ class Diagnostic(ABC):
 
     code: ClassVar[str]
     rule: ClassVar[str]
+    severity: ClassVar[Literal["error", "warning"]] = "error"
+    """A warning is printed, and the program is compiled."""
 
     span: Span
 

@@ -32,7 +32,7 @@ class NotUtf8(Diagnostic):
     @property
     def headline(self) -> str:
         """Names the byte."""
-        return f"The file is not in UTF-8: byte 0x{self.byte:02X} can't stand here."
+        return f"The file is not in UTF-8: byte 0x{self.byte:02X} is not allowed here."
 
     @property
     def hint(self) -> str:
@@ -56,7 +56,7 @@ class FileTooLarge(Diagnostic):
     @property
     def hint(self) -> str:
         """Says what to do."""
-        return "Divide it into several files."
+        return "Split it into several files."
 
 
 def read_source(file: Path, shown_as: str, stable_name: str = "") -> Source:

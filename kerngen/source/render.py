@@ -26,7 +26,8 @@ _Line: TypeAlias = tuple[tuple[str, str], ...]
 
 _FIRST_ARROW = "-->"
 
-_ERROR, _STRONG, _FRAME, _NEARBY = "bold red", "bold", "blue", "cyan"
+_STRONG, _FRAME, _NEARBY = "bold", "blue", "cyan"
+_STYLES = {"error": "bold red", "warning": "bold yellow"}
 
 
 @final
@@ -49,7 +50,8 @@ def render(
 ) -> str:
     """Return the text of diagnostics, in the order given.
 
-    Source lines of more than `columns` characters are cut to what is marked in them.
+    Of source lines of more than `columns` characters, only the part around each mark is
+    shown.
     """
     lines: list[_Line] = []
     for diagnostic in diagnostics:
@@ -86,7 +88,7 @@ def _block(diagnostic: Diagnostic, columns: int) -> Iterator[_Line]:
     edge = ((f"{gutter} |", _FRAME),)
 
     yield (
-        (f"error[{diagnostic.code}]", _ERROR),
+        (f"{diagnostic.severity}[{diagnostic.code}]", _STYLES[diagnostic.severity]),
         (f": {clean(diagnostic.headline)}", _STRONG),
     )
     for arrow, source in zip(_arrows(), _sources(marks), strict=False):
@@ -113,7 +115,8 @@ def _marks(diagnostic: Diagnostic) -> list[_Mark]:
     related = (
         _Mark(other.span, other.label, "-", _NEARBY) for other in diagnostic.related
     )
-    return [_Mark(diagnostic.span, diagnostic.label, "^", _ERROR), *related]
+    style = _STYLES[diagnostic.severity]
+    return [_Mark(diagnostic.span, diagnostic.label, "^", style), *related]
 
 
 def _arrows() -> Iterator[str]:
@@ -136,25 +139,51 @@ def _snippet(
         if previous and number > previous + 1:
             yield (("...", _FRAME),)
         previous = number
-
-        on_line = list(group)
         text = source.line_text(number)
-        first = _cut(text, min(_extent(mark, text)[0] for mark in on_line), columns)
-        kept = text[first : first + columns]
-        before = "..." if first else ""
-        after = "..." if first + columns < len(text) else ""
+        for first, shown in _windows(text, list(group), columns):
+            yield from _excerpt(text, number, first, shown, gutter, columns)
+
+
+def _windows(
+    text: str, marks: list[_Mark], columns: int
+) -> Iterator[tuple[int, list[_Mark]]]:
+    """Yield where to cut a line, with the marks that are shown below that part of it.
+
+    Marks that are too far apart get an excerpt of the line each.
+    """
+    while marks:
+        leftmost = min(_extent(mark, text) for mark in marks)
+        first = _cut(text, leftmost[0], columns)
+        last = max(first + columns, leftmost[1])
+        shown = [mark for mark in marks if _extent(mark, text)[1] <= last]
+        yield first, shown
+        marks = [mark for mark in marks if mark not in shown]
+
+
+def _excerpt(
+    text: str,
+    number: int,
+    first: int,
+    marks: Iterable[_Mark],
+    gutter: str,
+    columns: int,
+) -> Iterator[_Line]:
+    """Print a part of a line, and below it each of its marks."""
+    kept = text[first : first + columns]
+    before = "..." if first else ""
+    after = "..." if first + columns < len(text) else ""
+    yield (
+        (f"{number:>{len(gutter)}} | ", _FRAME),
+        (before + clean(kept) + after, ""),
+    )
+    for mark in marks:
+        start, end = (at - first for at in _extent(mark, text))
+        indent = len(before) + width(kept[:start])
+        sign = mark.sign * max(1, width(kept[start:end]))
         yield (
-            (f"{number:>{len(gutter)}} | ", _FRAME),
-            (before + clean(kept) + after, ""),
+            (f"{gutter} | ", _FRAME),
+            (" " * indent + f"{sign} {clean(mark.label)}", mark.style),
         )
-        for mark in on_line:
-            start, end = (at - first for at in _extent(mark, text))
-            indent = len(before) + width(kept[:start])
-            sign = mark.sign * max(1, width(kept[start:end]))
-            yield (
-                (f"{gutter} | ", _FRAME),
-                (" " * indent + f"{sign} {clean(mark.label)}", mark.style),
-            )
 
 
 def _line_of(mark: _Mark) -> int:
@@ -179,6 +208,7 @@ def to_json(diagnostics: Iterable[Diagnostic]) -> list[dict[str, object]]:
     """Return diagnostics as objects that `json.dumps` takes; positions are 1-based."""
     return [
         {
+            "severity": diagnostic.severity,
             "code": diagnostic.code,
             "headline": diagnostic.headline,
             **_place(diagnostic.span),
@@ -191,6 +221,14 @@ def to_json(diagnostics: Iterable[Diagnostic]) -> list[dict[str, object]]:
         }
         for diagnostic in diagnostics
     ]
+
+
+def hint_to_json(text: str, path: str, span: Span | None) -> dict[str, object]:
+    """Return a hint with the keys of a diagnostic; what it lacks is null or empty."""
+    keys = ("line", "column", "end_line", "end_column")
+    place = _place(span) if span else {"path": path, **dict.fromkeys(keys)}
+    rest = {"label": "", "hint": "", "related": list[object]()}
+    return {"severity": "hint", "code": None, "headline": text, **place, **rest}
 
 
 def _place(span: Span) -> dict[str, object]:

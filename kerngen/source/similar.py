@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -11,6 +11,10 @@ LONGEST: Final = 200
 
 MOST: Final = 50
 """Of more names, only so many are compared: those that begin alike, and are as long."""
+
+
+_MOST_LISTED: Final = 12
+"""Of more names, so many are listed."""
 
 
 def closest(name: str, known: Iterable[str]) -> str:
@@ -22,7 +26,9 @@ def closest(name: str, known: Iterable[str]) -> str:
         names = [other for other in names if other[:1].lower() == name[:1].lower()]
         names = sorted(names, key=lambda other: abs(len(other) - len(name)))[:MOST]
     alike = [other for other in names if other.lower() == name.lower()]
-    matches = alike or get_close_matches(name, names, n=1, cutoff=0.6)
+    # One letter is no misspelling of a longer name: 'j' is not 'j1'.
+    like = get_close_matches(name, names, n=1, cutoff=0.6) if len(name) > 1 else []
+    matches = alike or like
     return matches[0] if matches else ""
 
 
@@ -32,5 +38,29 @@ def did_you_mean(suggestion: str) -> str:
 
 
 def suggesting(sentence: str, name: str, known: Iterable[str]) -> str:
-    """Return a sentence about a name that is not known, with the one that is like it."""
-    return f"{sentence} {did_you_mean(closest(name, known))}".rstrip()
+    """Return a sentence about a name that is not known, with the one that is like it.
+
+    Where none is, it is followed by those there are.
+    """
+    names = list(dict.fromkeys(known))
+    others = "" if any(f"'{each}'" in sentence for each in names) else listed(names)
+    return f"{sentence} {did_you_mean(closest(name, names)) or others}".rstrip()
+
+
+def listed(names: Sequence[str]) -> str:
+    """
+    Return a sentence that lists names, of many only the first.
+
+    >>> listed(["a", "b"])
+    "There are 'a' and 'b'."
+    """
+    shown = [f"'{name}'" for name in names[:_MOST_LISTED]]
+    if rest := len(names) - len(shown):
+        shown.append(f"{rest} more")
+    *first, last = shown or [""]
+    verb = "There are" if first else "There is"
+    return (
+        f"{verb} {' and '.join(filter(None, (', '.join(first), last)))}."
+        if last
+        else ""
+    )

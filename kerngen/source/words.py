@@ -39,7 +39,7 @@ def package_fault(name: str) -> str:
     if name in sys.stdlib_module_names:
         return f"'{name}' is a module of Python's standard library"
     if name in _IMPORTED:
-        return f"generated modules import another '{name}'"
+        return f"generated modules import a package '{name}'"
     if python_word(name) != name:
         return "a package's name has letters, digits and '_', and begins with no digit"
     return ""

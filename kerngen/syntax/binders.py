@@ -45,14 +45,15 @@ def binder_remedy(mistake: Mistake) -> str:
         bound = " ".join(re.split(r"[],;\n]", rest, maxsplit=1)[0].split())
         if bound in left_indices(mistake):
             return (
-                "A range is the same for all elements; choose inside of one: "
-                f"'sum[{index}] if {index} <= {bound} {{ ... }} else {{ 0.0 }}'."
+                "A range is the same for all elements; use an 'if' inside of the "
+                "reduction: 'sum[{index}] if {index} <= {bound} {{ ... }} else {{ 0.0 "
+                "}}'."
             )
         written = f"'{index} < {bound} + 1' for '{index} <= {bound}'"
         return f"A range ends before its bound: write {written}."
     return next(
         (hint for holds, hint in _BINDERS if holds(mistake)),
-        "Write a name, with a range if need be: 'sum[i]', 'sum[i < n]'.",
+        "Write a name, with a range if needed: 'sum[i]', 'sum[i < n]'.",
     )
 
 
@@ -70,5 +71,5 @@ def mut_remedy(mistake: Mistake) -> str:
         name = mistake.text_before(2)
         written = _TYPE.match(mistake.source.text, mistake.span.end)
         type_ = " ".join(written[0].split()) if written else "f32[n]"
-        return f"It stands before the name: 'mut {name}: {type_}'."
-    return "Remove it: an output can be written anyway, a 'let' never."
+        return f"It goes before the name: 'mut {name}: {type_}'."
+    return "Remove it: outputs are always writable, and a 'let' never changes."

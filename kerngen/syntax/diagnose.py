@@ -42,12 +42,18 @@ _IN_A_NUMBER = re.compile(r"[\w.]|(?<=[0-9][eE])[+-](?=[0-9])")
 _ITEM_NEXT = re.compile(r"[ \t]+(fn|kernel|struct|const)\b")
 """What stands behind `def` in `def kernel f(...)`."""
 
+_WORD_NEXT = re.compile(r"[ \t]+(\w+)")
+
+_ADDRESS_SPACE = re.compile(r"\s*<\s*(\w+)[^<>\n]*>")
+"""What follows `var` in WGSL's `var<workgroup> tile: ...`."""
+
 _DIRECTIVE = re.compile(r"#\s*(\w+)")
 
 _NAMED_AFTER = {":": "a type", ".": "a member", "@": "an attribute"}
 
 _AFTER_INDEX = frozenset({"COMMA", "LESS", "CLOSE_BRACKET"})
 _LONGEST_OPERATOR = 3
+_DECLARING = frozenset({"var", "auto"})
 
 # What stands before a name of the user's own.
 _INTRODUCE = {"fn", "kernel", "struct", "const", "schedule", "let", "host"}
@@ -226,11 +232,25 @@ def _foreign_word(mistake: Mistake) -> Diagnostic | None:
         if in_parentheses or (in_value and not in_brackets):
             instead = inside.get(lexeme.text, instead)
         if instead:
+            if lexeme.text in _DECLARING:
+                return _foreign_variable(mistake, lexeme, instead)
             if item := _ITEM_NEXT.match(mistake.source.text, lexeme.end):
                 instead = f"'{item[1]}' alone"
             span = mistake.lexeme_span(lexeme)
             return habits.ForeignSpelling(span=span, found=lexeme.text, instead=instead)
     return None
+
+
+def _foreign_variable(mistake: Mistake, word: Lexeme, instead: str) -> Diagnostic:
+    """`var t = 1.0;`, `var<workgroup> t: array<f32, 64>;`."""
+    span, found = mistake.lexeme_span(word), word.text
+    if space := _ADDRESS_SPACE.match(mistake.source.text, word.end):
+        span = Span(mistake.source, word.start, space.end())
+        found = f"{word.text}<{space[1]}>"
+        instead = foreign.ADDRESS_SPACES.get(space[1], instead)
+    elif mistake.accepts >= wording.ITEMS:
+        instead = "a constant: 'const A: f32 = 1.0;'"
+    return habits.ForeignSpelling(span=span, found=found, instead=instead)
 
 
 def _chained_comparison(mistake: Mistake) -> Diagnostic | None:
@@ -254,7 +274,7 @@ def _assign_or_compare(mistake: Mistake) -> Diagnostic | None:
         if _is_open_target(mistake):
             remedy_ = "Close the '[' before it."
         elif _begins_branch(mistake):
-            remedy_ = "A branch is a value alone: leave out all up to the '='."
+            remedy_ = "A branch holds just a value: remove everything up to the '='."
             compares = True
         if not compares and mistake.item != "schedule":
             remedy_ = "To compare, write '=='; each target has a statement of its own."
@@ -312,18 +332,42 @@ def _reserved_word(mistake: Mistake) -> Diagnostic | None:
     if mistake.kind == "MUT":
         return habits.MisplacedMut(span=mistake.span, remedy=mut_remedy(mistake))
     starts = mistake.kind in wording.ITEMS | {"LET", "HOST"} and mistake.starts_line
+    starts = starts and not (mistake.item == "struct" and mistake.is_nested_item)
     is_word = mistake.kind in wording.KEYWORDS and not starts
     if not is_word or "NAME" not in mistake.accepts:
         return None
-    word = mistake.span.text
-    remedy_ = f"Choose another name, such as '{word}_'."
+    return habits.ReservedWord(
+        span=mistake.span, word=mistake.span.text, remedy=_reserved_remedy(mistake)
+    )
+
+
+def _reserved_remedy(mistake: Mistake) -> str:
+    word, before = mistake.span.text, mistake.text_before(1)
+    in_struct = mistake.item == "struct" and mistake.opening is not None
+    if mistake.kind == "STRUCT" and in_struct:
+        return _inner_struct_remedy(mistake)
+    if mistake.kind in wording.ITEMS and in_struct and before in {"{", ","}:
+        return f"Move the '{word}' out of the struct, to the top of the file."
     if mistake.kind in wording.ITEMS and mistake.starts_statement:
-        remedy_ = f"Move the '{word}' out of the kernel, to the top of the file."
-    elif mistake.kind == "WHEN" and mistake.text_before(1) == "schedule":
-        remedy_ = "Name the kernel before it: 'schedule f when n > 64 { ... }'."
-    elif mistake.kind == "REDUCE" and mistake.starts_statement:
-        remedy_ = f"A reduction is a value: 'y[i] = {word}[j] x[i, j];'."
-    return habits.ReservedWord(span=mistake.span, word=word, remedy=remedy_)
+        return f"Move the '{word}' out of the kernel, to the top of the file."
+    if mistake.kind == "WHEN" and before == "schedule":
+        return "Name the kernel before it: 'schedule f when n > 64 { ... }'."
+    if mistake.kind == "REDUCE" and mistake.starts_statement:
+        return f"A reduction is a value: 'y[i] = {word}[j] x[i, j];'."
+    return f"Choose another name, such as '{word}_'."
+
+
+def _inner_struct_remedy(mistake: Mistake) -> str:
+    """`struct A { struct B { x: f32 } }`, `b: struct B` and `b: struct { x: f32 }`."""
+    name = _WORD_NEXT.match(mistake.source.text, mistake.span.end)
+    field = mistake.text_before(2) if mistake.text_before(1) == ":" else "b"
+    if name and mistake.text_before(1) == ":":
+        return f"Write the name of the struct alone: '{field}: {name[1]}'."
+    type_ = name[1] if name else "B"
+    return (
+        f"Move the 'struct' to the top of the file; a field names its type: "
+        f"'{field}: {type_}'."
+    )
 
 
 def _index_not_bare(mistake: Mistake) -> Diagnostic | None:

@@ -70,7 +70,7 @@ class UnexpectedCharacter(Diagnostic):
         if not meant and self.character.isalpha():
             return f"{names[0].upper()}{names[1:]}."
         if not meant:
-            return "Remove it; in a comment it may stand."
+            return "Remove it; it is allowed in comments only."
         instead = "a blank" if meant.isspace() else f"'{meant}'"
         why = f": {names}" if self.character.isalpha() else ""
         return f"Write {instead} in its place{why}."
@@ -128,7 +128,7 @@ class MisplacedDoc(Diagnostic):
 
     code: ClassVar[str] = "KG0105"
     rule: ClassVar[str] = (
-        "A '///' comment stands on its own line, directly before the item, parameter, "
+        "A '///' comment is on its own line, directly before the item, parameter, "
         "output or field that it documents."
     )
 
@@ -152,12 +152,12 @@ class MisplacedFileDoc(Diagnostic):
     """A `//!` after the start of the file."""
 
     code: ClassVar[str] = "KG0106"
-    rule: ClassVar[str] = "A '//!' comment stands at the start of the file."
+    rule: ClassVar[str] = "A '//!' comment is at the start of the file."
 
     @property
     def headline(self) -> str:
         """Says where it stands."""
-        return "A '//!' comment documents the file and stands at its start."
+        return "A '//!' comment documents the file, and comes first in it."
 
     @property
     def hint(self) -> str:
@@ -222,7 +222,7 @@ class LongChain(Diagnostic):
     def headline(self) -> str:
         """States the limit."""
         return (
-            "This chain of operators is too long: with what it joins, it nests more than "
+            "This chain of operators is too long: it is nested more than "
             f"{self.limit} levels deep."
         )
 
@@ -230,7 +230,7 @@ class LongChain(Diagnostic):
     def hint(self) -> str:
         """Suggests to name a part, or to let an index run."""
         return (
-            "Name a part of it with 'let'; what repeats itself is a reduction, such as "
+            "Name a part of it with 'let'; a repetition is a reduction, such as "
             "'sum[i < 9] ...'."
         )
 
@@ -269,7 +269,7 @@ class UnknownWord(Diagnostic):
     """A word that stands where one of the language's does, and is like it."""
 
     code: ClassVar[str] = "KG0135"
-    rule: ClassVar[str] = "A keyword is spelt as the language has it."
+    rule: ClassVar[str] = "Keywords are spelled exactly."
 
     word: str
     suggestion: str
@@ -292,7 +292,8 @@ class NotAName(Diagnostic):
 
     code: ClassVar[str] = "KG0136"
     rule: ClassVar[str] = (
-        "A name is made of the letters a to z, digits and '_', and begins with no digit."
+        "A name is made of the letters a to z, digits and '_', and begins with no "
+        "digit."
     )
 
     name: str

@@ -75,10 +75,10 @@ class OutsideSources(Worded):
     """A file beyond the folder whose sources are built."""
 
     code: ClassVar[str] = "KG0005"
-    rule: ClassVar[str] = "A file that is used lies in the folder of the sources."
-    says: ClassVar[str] = "'{path}' lies outside the source folder '{root}'."
+    rule: ClassVar[str] = "A file that is used is in the folder of the sources."
+    says: ClassVar[str] = "'{path}' is outside of the source folder '{root}'."
     advice: ClassVar[str] = (
-        "Move the file into '{root}', so that whoever builds that folder has it."
+        "Move the file into '{root}', so that every build of that folder has it."
     )
 
     path: str

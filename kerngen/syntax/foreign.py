@@ -27,8 +27,8 @@ OPERATORS = {
     "<<=": "'x = x << y;'",
     ">>=": "'x = x >> y;'",
     "~=": "'!='",
-    **{f".{sign}": f"'{sign}': an equation says one element" for sign in "=+*/"},
-    ".^": "'pow(x, y)': an equation says one element",
+    **{f".{sign}": f"'{sign}': an equation is about one element" for sign in "=+*/"},
+    ".^": "'pow(x, y)': an equation is about one element",
     "++": "'x += 1;'",
     "--": "'x -= 1;'",
     "===": "'=='",
@@ -77,6 +77,9 @@ _GATHER = (
     "a sum of what belongs to each element: "
     "'h[b] = sum[i] if i32(ids[i]) == b { 1.0 } else { 0.0 };'"
 )
+_SHARED = (
+    "the value alone, as in 'let t[i] = ...;': the compiler decides where it is kept"
+)
 _PLAIN_ITEM = "'fn' or 'kernel'"
 
 WORDS = {
@@ -124,14 +127,14 @@ WORDS = {
     "import": "'use \"file.kern\";'",
     "from": "'use \"file.kern\";'",
     "include": "'use \"file.kern\";'",
-    "shared": "what is computed: where it is kept is the compiler's choice",
-    "groupshared": "what is computed: where it is kept is the compiler's choice",
-    "__shared__": "what is computed: where it is kept is the compiler's choice",
+    "shared": _SHARED,
+    "groupshared": _SHARED,
+    "__shared__": _SHARED,
     "as": "a cast like a call, 'f32(x)'",
     "xor": "'^'",
     "is": "'=='",
     "do": _LOOP,
-    "mod": "'%'",
+    "mod": "'%', or the call 'mod(x, y)'",
     "div": "'/'",
     "in": "the bare index: it ranges over its axis, or over 'i < n' in 'sum[i < n]'",
     "print": "an output for it",
@@ -144,6 +147,15 @@ WORDS = {
     "atomicAdd": _GATHER,
     "atomic_add": _GATHER,
 }
+
+ADDRESS_SPACES = {
+    "workgroup": _SHARED,
+    "private": _SHARED,
+    "function": "'let'",
+    "storage": "a parameter of the kernel: 'x: f32[n]', or 'mut x: f32[n]'",
+    "uniform": "a parameter of the kernel: 'x: f32'",
+}
+"""What is declared by `var<space>` in WGSL."""
 
 EXPRESSION_WORDS = {
     "for": "a reduction: 'sum[j] x[j]'",
@@ -190,6 +202,7 @@ REDUCTIONS = {
     "reduce": "'sum[{i}] {x}'",
     "amax": "'max[{i}] {x}'",
     "amin": "'min[{i}] {x}'",
+    "scan": "'y[i] = sum[j] if j <= i {{ x[j] }} else {{ 0.0 }};'",
     "cumsum": "'y[i] = sum[j] if j <= i {{ x[j] }} else {{ 0.0 }};'",
     "sort": f"{_RANK} 'y[p] = sum[i] if at[i] == p {{{{ x[i] }}}} else {{{{ 0.0 }}}};'",
     "median": f"{_RANK} 'sum[i] if at[i] == n / 2 {{{{ x[i] }}}} else {{{{ 0.0 }}}}'",
@@ -237,9 +250,9 @@ class Reduced:
 FUNCTIONS = {
     "relu": "'max(x, 0.0)'",
     "leaky_relu": "'if x > 0.0 { x } else { 0.01 * x }'",
-    "sigmoid": "'1.0 / (1.0 + exp(-x))', as a 'fn' say",
-    "silu": "'x / (1.0 + exp(-x))', as a 'fn' say",
-    "gelu": "'0.5 * x * (1.0 + erf(x / sqrt(2.0)))', as a 'fn' say",
+    "sigmoid": "'1.0 / (1.0 + exp(-x))', in a 'fn' for example",
+    "silu": "'x / (1.0 + exp(-x))', in a 'fn' for example",
+    "gelu": "'0.5 * x * (1.0 + erf(x / sqrt(2.0)))', in a 'fn' for example",
     "where": "'if c { a } else { b }'",
     "fabs": "'abs(x)'",
     "absolute": "'abs(x)'",
@@ -265,7 +278,6 @@ FUNCTIONS = {
     "clip": "'clamp(x, low, high)'",
     "lerp": "'mix(a, b, t)'",
     "fmod": "'x % y'",
-    "mod": "'x % y'",
     "remainder": "'x % y'",
     "isnan": "'is_nan(x)'",
     "isinf": "'not is_finite(x)'",
@@ -345,69 +357,6 @@ OF_VECTORS = {
 }
 """What works on vectors and matrices elsewhere."""
 
-OWN_TYPE = re.compile(r"(?:[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh])")
-
-_SIZED = re.compile(
-    r"(bf|bfloat|f|float|i|int|u|uint|complex)_?(8|16|64|128|256)(?:_t)?",
-    re.IGNORECASE,
-)
-_BITS = {"double": "float64", "long": "int64", "short": "int16", "char": "int8"}
-_KINDS = {"f": "f32", "b": "f32", "i": "i32", "u": "u32"}
-
-
-def no_such_size(name: str) -> str:
-    """Return the hint for a number of a size that the device has not, or nothing."""
-    match = _SIZED.fullmatch(_BITS.get(name, name))
-    if match is None or (match[1].lower() in {"f", "float"} and match[2] == "16"):
-        return ""
-    if match[1].lower() == "complex":
-        return "There are no complex numbers: keep both parts, as in 'vec2f'."
-    ours = _KINDS[match[1][0].lower()]
-    kind = "floats" if ours == "f32" else "integers"
-    bits = "bf16" if match[1][0].lower() == "b" else f"{kind} of {match[2]} bits"
-    half = ", or 'f16' to keep them in 16 bits" if kind == "floats" else ""
-    return f"WGSL has no {bits}: use '{ours}'{half if match[2] == '16' else ''}."
-
-
-TYPES = {
-    "float": "f32",
-    "float32": "f32",
-    "Float32": "f32",
-    "Int32": "i32",
-    "UInt32": "u32",
-    "size_t": "u32",
-    "number": "f32",
-    "boolean": "bool",
-    "half": "f16",
-    "float16": "f16",
-    "int": "i32",
-    "int32": "i32",
-    "uint": "u32",
-    "uint32": "u32",
-    "unsigned": "u32",
-    "usize": "u32",
-    "vec2": "vec2f",
-    "vec3": "vec3f",
-    "vec4": "vec4f",
-    "float2": "vec2f",
-    "float3": "vec3f",
-    "float4": "vec4f",
-    **{f"float{c}x{r}": f"mat{c}x{r}f" for c in (2, 3, 4) for r in (2, 3, 4)},
-    **{f"{kind}{n}": f"vec{n}{kind[0]}" for kind in ("int", "uint") for n in (2, 3, 4)},
-    **{f"{kind}vec{n}": f"vec{n}{kind}" for kind in "iu" for n in (2, 3, 4)},
-    **{f"half{n}": f"vec{n}h" for n in (2, 3, 4)},
-    **{f"{name}{n}": f"vec{n}f" for name in ("Vec", "Vector") for n in (2, 3, 4)},
-    **{f"{name}{n}": f"mat{n}x{n}f" for name in ("Mat", "Matrix") for n in (2, 3, 4)},
-    "mat2": "mat2x2f",
-    "mat3": "mat3x3f",
-    "mat4": "mat4x4f",
-    "tensor": "f32[n]",
-    "Tensor": "f32[n]",
-    "ndarray": "f32[n]",
-    "array": "f32[n]",
-}
-"""What other languages call our types."""
-
 VALUES = {
     "True": "'true'",
     "False": "'false'",
@@ -415,8 +364,9 @@ VALUES = {
     "null": "a number",
     "nan": "a number; 'is_nan(x)' tests for it",
     "NaN": "a number; 'is_nan(x)' tests for it",
-    "inf": "a large number such as '3.0e38'",
-    "INFINITY": "a large number such as '3.0e38'",
+    "inf": "'inf'",
+    "Infinity": "'inf'",
+    "INFINITY": "'inf'",
     "FLT_MAX": "'3.4028234e38'",
     "pi": "'3.14159265', or 'const PI: f32 = 3.14159265;'",
     "PI": "'const PI: f32 = 3.14159265;'",

@@ -9,19 +9,19 @@ import re
 
 from kerngen.ir.builtins import BUILTINS
 from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import habits
 from kerngen.syntax.binders import left_indices
 from kerngen.syntax.foreign import (
     FUNCTIONS,
     MODULES,
-    OWN_TYPE,
     REDUCTIONS,
-    TYPES,
     VALUES,
     Reduced,
     called,
 )
+from kerngen.syntax.foreign_types import OWN_TYPE, TYPES, without_generics
 from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.mistake import Mistake
 from kerngen.syntax.wording import VALUE_STARTS
@@ -30,7 +30,8 @@ _TYPE_FIRST = re.compile(
     r"(\w+)\s*(\[[^\[\]]*\])?([\s*&]*)(?:__restrict__\s+|restrict\s+|const\s+)?(\w*)"
     r"(\[[^\[\]]*\])?"
 )
-_GENERIC = re.compile(r"(\w+)\s*<\s*(\w*)(?:\s*,\s*(\w+))?\s*>?(\[[^\]]*\])?")
+_TYPE = re.compile(r"(?:<(?:[^<>;(){}=]|<[^<>;(){}=]*>)*>|[^,;(){}=])*")
+_PLAIN_TYPE = re.compile(r"\w+(?:\[[^\[\]]*\])?")
 _FIXED = re.compile(r"\[\s*(\w+)\s*;\s*(\w+)\s*\]")
 _AXES_FIRST = re.compile(r"((?:\[\w*\]\s*)+)(\w+)")
 _DIVIDED = re.compile(r"\s*(//)\s*[\w(][^\n]*[\]);{]\s*$")
@@ -47,6 +48,9 @@ _RECEIVER = re.compile(r"\w+(?:\[[^\[\]\n]{0,80}\])?\Z")
 _IN_PARENTHESES = re.compile(r"\(([^()\n]{0,80})\)")
 _OUTER_COMMA = re.compile(r",\s*(?![^\[\]]*\])")
 _LONGEST = 100
+_WORD = re.compile(r"\b[A-Za-z_]\w*")
+_FLOAT = re.compile(r"\b(?!0[xX])\d+(?:\.\d|[eE]|\.\B)|\B\.\d")
+_CASTS = frozenset({"f32", "i32", "u32"})
 _TARGET = re.compile(r"(?:let\s+)?\w+\s*(\[[^\[\]]*\])?\s*=.*", re.DOTALL)
 
 
@@ -80,12 +84,27 @@ def name_and_type(mistake: Mistake) -> Diagnostic | None:
 def _declared(mistake: Mistake) -> tuple[str, str]:
     """What is declared there, and an example of its type."""
     if mistake.text_before(2) == "const":
-        return "A constant", "f32"
+        return "A constant", _type_of_constant(mistake)
     if mistake.opening and mistake.opening.text == "{":
         return "A field", "f32"
     if mistake.opening is None:
         return "An output", "f32[n]"
     return "A parameter", "f32" if mistake.item == "fn" else "f32[n]"
+
+
+def _type_of_constant(mistake: Mistake) -> str:
+    """The type that the value of a constant has, as far as its text shows that."""
+    value = mistake.source.text[mistake.span.end :].split(";", 1)[0].split("\n", 1)[0]
+    words = _WORD.findall(value)
+    if {"true", "false"} & {*words}:
+        return "bool"
+    if _FLOAT.search(value):
+        return "f32"
+    for word in words:
+        declared = re.search(rf"\bconst\s+{word}\s*:\s*(\w+)", mistake.source.text)
+        if word in _CASTS or declared:
+            return declared[1] if declared else word
+    return "f32" if words else "u32" if "0x" in value else "i32"
 
 
 def _ours(name: str) -> str:
@@ -101,22 +120,37 @@ def foreign_type(mistake: Mistake) -> Diagnostic | None:
         return _pointer_or_long_type(mistake, before)
     after_type = "ASSIGN" in mistake.accepts or "COMMA" in mistake.accepts
     if mistake.kind == "LESS" and after_type and not mistake.follows_value:
-        match = _GENERIC.match(mistake.text_from(before))
-        if match is None:
-            return None
-        length = "" if OWN_TYPE.fullmatch(match[3] or "") else match[3]
-        instead = _instead(match[1], match[2], length)
-        return _foreign_type(mistake, before, f"{instead}{match[4] or ''}")
+        return _generic_type(mistake, before)
     wants_type = before.text == ":" and mistake.accepts_only("NAME")
     if wants_type and mistake.kind in {"STAR", "AMPERSAND", "OPEN_BRACKET"}:
         first = Lexeme(mistake.span.text, mistake.span.start)
         fixed = _FIXED.match(mistake.text_from(first))
-        if fixed is not None and _in_struct(mistake):
+        if fixed is not None and mistake.item == "struct":
             return _foreign_type(mistake, first, f"{_ours(fixed[1])}[{fixed[2]}]")
         axes = _AXES_FIRST.match(mistake.text_from(first))
         instead = _axes_last(axes[1], axes[2]) if axes else ""
         return _foreign_type(mistake, first, instead)
     return None
+
+
+def _generic_type(mistake: Mistake, name: Lexeme) -> Diagnostic:
+    """`vec3<f32>`, `array<f32, 4>`, `atomic<u32>`."""
+    found = _TYPE.match(mistake.text_from(name))
+    assert found is not None, "nothing is enough"
+    instead = without_generics(found[0].rstrip(), _lengths(mistake))
+    if not _PLAIN_TYPE.fullmatch(instead):
+        return _foreign_type(mistake, name, "")
+    if "atomic" not in found[0]:
+        return _foreign_type(mistake, name, instead)
+    if mistake.item == "kernel" and instead.isalnum():
+        instead += "[]"
+    why = ": there are no atomics, for one invocation writes each element"
+    return _foreign_type(mistake, name, instead, why)
+
+
+def _lengths(mistake: Mistake) -> str:
+    """An example of how an array has its lengths there."""
+    return "[4]" if mistake.item == "struct" else "[n]"
 
 
 def _pointer_or_long_type(mistake: Mistake, before: Lexeme) -> Diagnostic | None:
@@ -125,8 +159,7 @@ def _pointer_or_long_type(mistake: Mistake, before: Lexeme) -> Diagnostic | None
     if not OWN_TYPE.fullmatch(ours) or mistake.starts_line:
         return None
     if mistake.kind == "STAR":
-        length = "4" if mistake.item == "struct" else "n"
-        return _foreign_type(mistake, before, f"{ours}[{length}]")
+        return _foreign_type(mistake, before, f"{ours}{_lengths(mistake)}")
     if mistake.span.text not in TYPES:
         return None
     axes = _AXES.match(mistake.source.text, mistake.span.end)
@@ -147,33 +180,26 @@ def generic_call(mistake: Mistake) -> Diagnostic | None:
         return None
     span = mistake.lexeme_span(name[0]).to(mistake.span)
     if name[0].text in {"bitcast", "as_type"}:
-        instead = f"'{_ours(element)}(x)' to convert a value: bits are not reused"
+        instead = (
+            f"'{_ours(element)}(x)' to convert a value: bits can't be reinterpreted"
+        )
         return habits.ForeignSpelling(
             span=mistake.lexeme_span(name[0]), found=name[0].text, instead=instead
         )
     is_vector = re.fullmatch(r"vec[234]|mat[234]x[234]", name[0].text)
-    instead = _instead(name[0].text, element, None) if is_vector else _ours(element)
+    instead = without_generics(span.text) if is_vector else _ours(element)
     return habits.ForeignType(span=span, found=span.text, instead=instead)
 
 
-def _foreign_type(mistake: Mistake, first: Lexeme, instead: str) -> Diagnostic:
-    match = re.match(r"(?:<[^<>;(){}=]*>|[^,;(){}=])*", mistake.text_from(first))
+def _foreign_type(
+    mistake: Mistake, first: Lexeme, instead: str, why: str = ""
+) -> Diagnostic:
+    match = _TYPE.match(mistake.text_from(first))
     found = match[0].rstrip() if match else first.text
     end = first.start + len(found)
     span = Span(mistake.source, first.start, end)
-    return habits.ForeignType(span=span, found=found, instead=instead or "f32[n]")
-
-
-def _in_struct(mistake: Mistake) -> bool:
-    return mistake.item == "struct"
-
-
-def _instead(name: str, element: str, length: str | None) -> str:
-    ours = _ours(element) if element else "f32"
-    suffix = {"f32": "f", "i32": "i", "u32": "u", "f16": "h"}.get(ours, "f")
-    if re.fullmatch(r"vec[234]|mat[234]x[234]", name):
-        return f"{name}{suffix}"
-    return f"{ours if OWN_TYPE.fullmatch(ours) else 'f32'}[{length or 'n'}]"
+    instead = instead or f"f32{_lengths(mistake)}"
+    return habits.ForeignType(span=span, found=found, instead=instead, why=why)
 
 
 def unnamed_axis(mistake: Mistake) -> Diagnostic | None:
@@ -249,12 +275,31 @@ def foreign_reduction(mistake: Mistake) -> Diagnostic | None:
         return None
     named, brackets = mistake.subscripted() or (before, ())
     known = named.text in REDUCTIONS or _gives_ranges(brackets)
-    return _foreign_reduction(mistake, named) if known else None
+    if known or _introduces_index(mistake, named, brackets):
+        return _foreign_reduction(mistake, named)
+    return None
 
 
 def _gives_ranges(brackets: tuple[Lexeme, ...]) -> bool:
     """Whether indices are introduced, as in `[i < 3, j]`: no subscript is compared."""
-    return len(brackets) > 2 and brackets[2].text == "<"
+    return len(brackets) > 2 and brackets[2].text in {"<", "<="}
+
+
+def _introduces_index(
+    mistake: Mistake, named: Lexeme, brackets: tuple[Lexeme, ...]
+) -> bool:
+    """Whether `xor[i] x[i]` has an unknown name, and an index that is not on the left."""
+    text = mistake.source.text
+    if closest(named.text, ("sum", "prod", "max", "min")):
+        return False
+    declared = re.search(rf"\b(?:let\s+{named.text}\b|{named.text}\s*:)", text)
+    names = {lexeme.text for lexeme in brackets[1:-1]} - {","}
+    return (
+        declared is None
+        and bool(names)
+        and all(name.isidentifier() for name in names)
+        and not names & left_indices(mistake)
+    )
 
 
 def _foreign_reduction(mistake: Mistake, named: Lexeme) -> Diagnostic:
@@ -264,7 +309,7 @@ def _foreign_reduction(mistake: Mistake, named: Lexeme) -> Diagnostic:
         instead=(
             _reduced_by(mistake, named).by(named.text)
             if named.text in REDUCTIONS
-            else "it with these"
+            else "it with 'sum', 'prod', 'max' or 'min'"
         ),
     )
 

@@ -30,7 +30,7 @@ class AssignmentInExpression(Worded):
 
     code: ClassVar[str] = "KG0109"
     rule: ClassVar[str] = "'=' assigns and is no operator; '==' compares."
-    says: ClassVar[str] = "'=' assigns; it can't stand inside an expression."
+    says: ClassVar[str] = "'=' assigns; it can't be used inside an expression."
     advice: ClassVar[str] = "{remedy}"
 
     remedy: str
@@ -118,7 +118,7 @@ class WrittenType(Worded):
     code: ClassVar[str] = "KG0117"
     rule: ClassVar[str] = "A 'let' or 'host' has the type of its value."
     says: ClassVar[str] = (
-        "A 'let' or 'host' has the type of its value, and no written one."
+        "A 'let' or 'host' has the type of its value, which is not written."
     )
     advice: ClassVar[str] = "Remove the ':' and the type."
 
@@ -174,7 +174,7 @@ class MissingElse(Worded):
     rule: ClassVar[str] = "An 'if' has an 'else': it is a value."
     says: ClassVar[str] = "An 'if' is a value, so it needs an 'else'."
     points: ClassVar[str] = "expected 'else' here"
-    advice: ClassVar[str] = "Say what the value is otherwise, as in 'else {{ 0.0 }}'."
+    advice: ClassVar[str] = "Add the value for the other case, as in 'else {{ 0.0 }}'."
 
 
 @final
@@ -183,8 +183,8 @@ class SeparateSubscripts(Worded):
     """`z[i][j]`."""
 
     code: ClassVar[str] = "KG0123"
-    rule: ClassVar[str] = "All subscripts stand in one pair of brackets."
-    says: ClassVar[str] = "All subscripts stand in one pair of brackets."
+    rule: ClassVar[str] = "All subscripts are in one pair of brackets."
+    says: ClassVar[str] = "All subscripts are in one pair of brackets."
     advice: ClassVar[str] = "Write '{joined}'."
 
     joined: str
@@ -198,7 +198,7 @@ class ForeignReduction(Worded):
     code: ClassVar[str] = "KG0124"
     rule: ClassVar[str] = "The reductions are 'sum', 'prod', 'max' and 'min'."
     says: ClassVar[str] = (
-        "'{name}' is no reduction: those are 'sum', 'prod', 'max' and 'min'."
+        "'{name}' is not a reduction; the reductions are 'sum', 'prod', 'max' and 'min'."
     )
     advice: ClassVar[str] = "Write {instead}."
 
@@ -252,8 +252,8 @@ class NamedArgument(Worded):
     """`max(x, axis=1)`."""
 
     code: ClassVar[str] = "KG0128"
-    rule: ClassVar[str] = "Arguments have no names."
-    says: ClassVar[str] = "Arguments are given by their place, without names."
+    rule: ClassVar[str] = "Arguments are passed by position."
+    says: ClassVar[str] = "Arguments are passed by position, not by name."
     advice: ClassVar[str] = "{remedy}"
 
     remedy: str
@@ -269,10 +269,16 @@ class ForeignType(Worded):
         "Types are names such as 'f32' and 'vec3f'; a tensor is 'f32[n]'."
     )
     says: ClassVar[str] = "'{found}' is not how a type is written."
-    advice: ClassVar[str] = "Write '{instead}'."
+    advice: ClassVar[str] = "Write {written}."
 
     found: str
     instead: str
+    why: str = ""
+
+    @property
+    def written(self) -> str:
+        """How the type is written, and why where that is not plain."""
+        return f"'{self.instead}'{self.why}"
 
 
 @final
@@ -284,7 +290,8 @@ class Slice(Worded):
     rule: ClassVar[str] = "A subscript is one element."
     says: ClassVar[str] = "A subscript picks one element: there are no slices."
     advice: ClassVar[str] = (
-        "Use an index, which ranges over the axis, as in 'sum[j] x[i, j]' or 'x[i + 1]'."
+        "Use an index, which ranges over the axis, as in 'sum[j] x[i, j]' or "
+        "'x[i + 1]'."
     )
 
 

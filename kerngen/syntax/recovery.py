@@ -23,6 +23,7 @@ _BLOCKS = frozenset({"for", "while", "if", "loop", "switch", "forall", "foreach"
 _NAMED = re.compile(r"\b(?:const|struct|fn|kernel)\W+(\w+)")
 _STATEMENT = re.compile(r"(?:let|host)\s+\w")
 _JOINS = frozenset("-.'")
+_ITEM_NAME = re.compile(r"\s*[\w\"]")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -87,14 +88,15 @@ class _Nesting:
         return self.in_body and not (self.block and self._parentheses > 0)
 
     def starts_item(self, lexeme: Lexeme) -> bool:
-        """Tell an item's keyword from a misuse of it as a name.
+        """Tell an item's keyword from a misuse of it as a name, as in `struct fn {`.
 
         One at the left margin starts an item even if a brace before it is missing.
         """
         before = self._text[lexeme.start - 1 : lexeme.start] or "\n"
         at_margin = before == "\n"
         at_top = self._braces <= 0 and self._parentheses <= 0 and before not in _JOINS
-        return lexeme.text in ITEM_WORDS and (at_margin or at_top)
+        names = _ITEM_NAME.match(self._text, lexeme.end) is not None
+        return lexeme.text in ITEM_WORDS and (at_margin or (at_top and names))
 
     def step(self, lexeme: Lexeme) -> None:
         """Take one lexeme into account."""

@@ -8,7 +8,7 @@ from string import Template
 from typing import TypeAlias
 
 from kerngen.ir.strategies import OPTIONS
-from kerngen.syntax.foreign import TYPES
+from kerngen.syntax.foreign_types import TYPES
 from kerngen.syntax.mistake import Mistake
 from kerngen.syntax.wording import CLOSERS, COMPARISONS, ITEMS, VALUE_STARTS
 
@@ -110,7 +110,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: m.kind == "SEMICOLON" and m.starts_statement and not _in_file(m),
-        "Remove it: the statement before it is ended.",
+        "Remove it: the statement before it has ended already.",
     ),
     (
         separates_parameters,
@@ -147,7 +147,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         lambda m: m.text_before(1) == "->"
         and m.item == "fn"
         and m.kind != "OPEN_PAREN",
-        "A function says what it returns: 'fn f(x: f32) -> f32 { ... }'.",
+        "A function declares the type that it returns: 'fn f(x: f32) -> f32 { ... }'.",
     ),
     (
         lambda m: m.text_before(1) in {"let", "host"}
@@ -170,14 +170,14 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         lambda m: m.kind in {"INT", "FLOAT"}
         and m.text_before(1) == ","
         and m.text_before(2).isdecimal(),
-        "A point stands before the fraction: '0.5'.",
+        "A fraction is written with a point: '0.5'.",
     ),
     (
         lambda m: m.kind == "COMMA"
         and "SEMICOLON" in m.accepts
         and m.text_before(1).isdecimal()
         and m.source.text[m.span.end : m.span.end + 1].isdecimal(),
-        "A fraction begins with a point: '0.5'.",
+        "A fraction is written with a point: '0.5'.",
     ),
     (
         lambda m: m.kind in {"INT", "FLOAT"}
@@ -195,7 +195,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: "NAME" in m.accepts and "" != m.item == m.text_before(1),
-        "Say what it is called, as in '$before name'.",
+        "Give it a name, as in '$before name'.",
     ),
     (
         lambda m: m.kind in {"AMPERSAND", "STAR"} and "MUT" in m.accepts,
@@ -206,11 +206,11 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         and m.item in {"kernel", "fn"}
         and not m.follows_value
         and m.kind in {"NAME", "LET", "HOST"},
-        "The body of a kernel or function stands in braces: '{ ... }'.",
+        "The body of a kernel or function is in braces: '{ ... }'.",
     ),
     (
         _closes_nothing,
-        "Remove it: what it would close is not open.",
+        "Remove it: there is no opening bracket for it.",
     ),
     (
         lambda m: m.kind == "PIPE" and m.text_before(1) in {"=", "(", ","},
@@ -230,7 +230,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: m.kind == "AT",
-        "Only fields of a struct have attributes; a schedule says how a kernel runs.",
+        "Only fields of a struct have attributes; how a kernel runs is set by a schedule.",
     ),
     (
         lambda m: _in_file(m) and m.kind in {"LET", "HOST"},
@@ -242,7 +242,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: _in_file(m) and m.kind == "SEMICOLON",
-        "Remove it: what ends with a brace has no ';'.",
+        "Remove it: no ';' follows a closing brace.",
     ),
     (
         lambda m: _in_schedule(m)
@@ -256,7 +256,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: _in_schedule(m) and m.kind == "SEMICOLON",
-        "Remove it: what stands in a schedule has no ';'.",
+        "Remove it: a schedule has no ';' in it.",
     ),
     (
         lambda m: _in_schedule(m) and m.kind == "COMMA",
@@ -278,7 +278,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: _in_schedule(m) and "CLOSE_PAREN" in m.accepts,
-        "The values of an option are whole numbers, written out.",
+        "The values of an option are literal whole numbers.",
     ),
     (
         _in_schedule,
@@ -290,7 +290,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: m.accepts_only("ARROW"),
-        "A function says what it returns: 'fn f(x: f32) -> f32 { ... }'.",
+        "A function declares the type that it returns: 'fn f(x: f32) -> f32 { ... }'.",
     ),
     (
         lambda m: m.accepts_only("ARROW", "OPEN_BRACE"),
@@ -300,11 +300,11 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         lambda m: m.text_before(1) == "->"
         and m.kind == "OPEN_PAREN"
         and m.item == "fn",
-        "A function returns one value, whose type stands without parentheses.",
+        "A function returns one value, whose type has no parentheses.",
     ),
     (
         lambda m: m.text_before(1) == "->" and m.kind == "OPEN_PAREN",
-        "Outputs stand without parentheses: '-> y: f32[m], z: f32[n]'.",
+        "Outputs are written without parentheses: '-> y: f32[m], z: f32[n]'.",
     ),
     (
         lambda m: m.accepts >= {"CLOSE_PAREN", "COMMA"} and m.kind in {"NAME", "MUT"},
@@ -312,7 +312,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: m.kind == "COLON" and "OPEN_BRACE" in m.accepts,
-        "Remove it: a body stands in braces alone.",
+        "Remove it: the body follows in braces.",
     ),
     (
         lambda m: m.text_before(1) == "let" and m.kind == "OPEN_PAREN",
@@ -332,7 +332,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: m.accepts >= _AFTER_TARGET and m.text_before(1) == "]",
-        "A '=' stands between the target and its value: 'y[i] = value;'.",
+        "Write '=' between the target and its value: 'y[i] = value;'.",
     ),
     (
         lambda m: m.accepts >= _AFTER_TARGET and m.kind not in VALUE_STARTS,
@@ -352,11 +352,11 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: m.item == "struct" and m.kind == "ASSIGN",
-        "A field has no default: whoever makes a value says all of it.",
+        "A field has no default: every value gives all fields.",
     ),
     (
         lambda m: m.kind == "OPEN_BRACE" and "FLOAT" in m.accepts,
-        "Braces hold the values of an 'if' alone; a 'let' is a statement of its own.",
+        "Only the values of an 'if' are in braces; a 'let' is a statement of its own.",
     ),
     (
         lambda m: m.accepts_only("COLON") and m.kind == "OPEN_PAREN",
@@ -368,7 +368,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: m.item == "struct" and m.accepts_only("OPEN_BRACE"),
-        "Fields stand in braces: 'struct Body { mass: f32 }'.",
+        "Fields are in braces: 'struct Body { mass: f32 }'.",
     ),
     (
         lambda m: m.item == "struct" and m.kind in {"SEMICOLON", "NAME", "AT"},
@@ -384,7 +384,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: m.kind == "COMMA" and m.text_before(1) in {",", "(", "["},
-        "Remove it: nothing stands before it.",
+        "Remove it: nothing comes before it.",
     ),
     (
         lambda m: m.kind == "COMMA" and "SEMICOLON" in m.accepts,
@@ -392,7 +392,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: m.source.text.startswith('"""', m.span.start),
-        "A comment begins with '//', what documents an item with '///' before it.",
+        "A comment begins with '//'; one that documents the next item, with '///'.",
     ),
     (
         lambda m: m.kind == "FN" and m.is_nested_item,
@@ -400,7 +400,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: m.kind == "STRING",
-        "Strings stand only in 'use \"file.kern\";'.",
+        "Strings are only used in 'use \"file.kern\";'.",
     ),
     (
         lambda m: m.text_before(1) == ")" and m.text_before(2) in _CASTS,
@@ -420,7 +420,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: m.kind == "OPEN_PAREN" and m.text_before(2) == ":",
-        "The axes of a tensor stand in brackets: 'f32[n]'.",
+        "The axes of a tensor are in brackets: 'f32[n]'.",
     ),
     (
         lambda m: m.kind == "LESS" and m.accepts_only("OPEN_PAREN"),
@@ -453,7 +453,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: _in_file(m) and m.starts_line and begins_statement(m),
-        "A statement stands in the braces of a kernel.",
+        "Statements belong in the braces of a kernel.",
     ),
     (
         _in_file,
@@ -473,6 +473,6 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     ),
     (
         lambda m: m.follows_value and _begins(m),
-        "Between two values stands an operator; a product is written with '*'.",
+        "An operator is missing between the two values; a product is written with '*'.",
     ),
 )

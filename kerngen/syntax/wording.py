@@ -54,7 +54,7 @@ _CLASSES = {
     "REDUCE": "a reduction",
     "INT": "a whole number",
     "FLOAT": "a number",
-    "STRING": "a file in double quotes",
+    "STRING": "a path in double quotes",
     "$END": "the end of the file",
 }
 

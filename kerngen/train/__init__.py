@@ -15,8 +15,11 @@ A step only records work; the device is waited for where a number is read.
 
 from __future__ import annotations
 
-from kerngen.train.errors import CheckpointError, NonFiniteError, TornStateError
-from kerngen.train.trainer import Trainer
+from kerngen.parts import TRAIN, needing
+
+with needing(__name__, TRAIN):
+    from kerngen.train.errors import CheckpointError, NonFiniteError, TornStateError
+    from kerngen.train.trainer import Trainer
 
 __all__ = [
     "CheckpointError",

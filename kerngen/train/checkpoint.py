@@ -58,7 +58,7 @@ def _check_goal(goal: Path) -> None:
     if not goal.exists():
         return
     if not goal.is_file():
-        raise OSError(errno.EINVAL, "This is no regular file", str(goal))
+        raise OSError(errno.EINVAL, "This is not a regular file", str(goal))
     if not os.access(goal, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(goal))
 
@@ -88,11 +88,11 @@ def read_checkpoint(path: Path) -> dict[str, NDArray[np.generic]]:
         metadata, state = _open(path)
     except (SafetensorError, TypeError, ValueError) as error:
         raise CheckpointError(
-            f"{path} is damaged, or no safetensors file of ours: {error}."
+            f"{path} is damaged, or is not a safetensors file of kerngen's: {error}."
         ) from error
     if metadata.get("format") != FORMAT:
         raise CheckpointError(
-            f"{path} is no checkpoint of a trainer: its format is "
+            f"{path} is not a checkpoint of a trainer: its format is "
             f"{metadata.get('format')!r}; expected {FORMAT!r}."
         )
     if metadata.get("digest") != _digest(state):

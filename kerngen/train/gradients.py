@@ -60,7 +60,7 @@ class Gradients:
         accumulate: bool,
     ) -> None:
         """Write the gradients of a loss by these parameters, 0 where there is no way."""
-        with self._whole.writing("a walk back was interrupted", anew=not accumulate):
+        with self._whole.writing("backward() was interrupted", anew=not accumulate):
             reached = set(
                 nn.backward(
                     loss,
@@ -103,7 +103,7 @@ class Gradients:
             if total.losses != losses:
                 raise TornStateError(
                     "clip_gradients: the norm was lost with an error of another thread. "
-                    "Compute the loss again and walk back."
+                    "Compute the loss again and call backward()."
                 )
         self._clipped = Norm(total, self.writes, is_finite=check is not None)
         return norm
@@ -132,8 +132,8 @@ class Gradients:
         }
         found = [f"'{name}' ({count})" for name, count in wrong.items() if count]
         if not found:
-            return "All are finite, but not the sum of their squares."
-        return f"Not finite are elements of {', '.join(found)}."
+            return "All elements are finite, but the sum of their squares is not."
+        return f"These have elements that are not finite: {', '.join(found)}."
 
 
 def _sum_squares(parts: Sequence[Vector[f32]]) -> Scalar[f32]:

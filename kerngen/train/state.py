@@ -87,7 +87,7 @@ def _f32(state: Arrays, name: str) -> Array:
     array = as_array(state[name])
     if array.dtype != np.float32:
         raise DtypeError(
-            f"'{name}' of the state is of {array.dtype}; expected float32."
+            f"'{name}' of the state has dtype {array.dtype}; expected float32."
         )
     return array
 
@@ -127,7 +127,7 @@ def _check_mapping(where: str, value: object) -> None:
 
 def _name(name: object) -> str:
     if not isinstance(name, str):
-        raise DtypeError(f"Trainer: the parameter name {name!r} is no text.")
+        raise DtypeError(f"Trainer: the parameter name {name!r} is not text.")
     try:
         encoded = name.encode("utf-8")
     except UnicodeEncodeError as error:

@@ -387,13 +387,13 @@ class Trainer:
             raise DeviceLost(self._device_lost)
         if fault := self._whole.fault:
             raise TornStateError(
-                f"{what}: {fault}, so that the parameters are of no certain step. Load a "
+                f"{what}: {fault}, so the parameters belong to no particular step. Load a "
                 f"state, or a checkpoint."
             )
         if gradients and (fault := self._gradients.fault):
             raise TornStateError(
-                f"{what}: {fault}, so that the gradients are of no single loss. Compute "
-                f"the loss again and walk back, or clear them."
+                f"{what}: {fault}, so the gradients belong to no single loss. Compute "
+                "the loss again and call backward(), or clear them."
             )
         with self._explaining(what):
             yield
@@ -405,7 +405,8 @@ class Trainer:
             yield
         except DeviceLost as error:
             self._device_lost = (
-                f"{what}, after {self._step} steps: the parameters went with their "
-                f"device. Open a context, make a trainer and load a checkpoint. {error}"
+                f"{what}, after {self._step} steps: the parameters were lost with "
+                "their device. Open a context, make a trainer and load a checkpoint. "
+                f"{error}"
             )
             raise DeviceLost(self._device_lost) from error

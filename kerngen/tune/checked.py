@@ -74,6 +74,13 @@ def checked_sizes(dims: Sequence[str], sizes: Sizes, kept: str = "") -> Sizes:
     return small
 
 
+def shortened(dims: Iterable[str], sizes: Sizes) -> Sizes | None:
+    """Return sizes with half of the longest axis, None if no axis can be halved."""
+    longest = max(dims, key=sizes.__getitem__)
+    half = _halved(sizes[longest], _MODULI[0])
+    return {**sizes, longest: half} if half < sizes[longest] else None
+
+
 def _is_large(dims: Iterable[str], sizes: Sizes) -> bool:
     return prod(sizes[dim] for dim in dims) > STEPS
 

@@ -178,7 +178,8 @@ def _attempt(
     if candidate is None and outcome.verdict is not Verdict.TIMED:
         present = trials.present(sizes)
         schedule = present.text if present else "none"
-        why = f"{outcome.verdict.value}{outcome.why and f': {outcome.why}'}"
+        reason = outcome.why.rstrip(".")
+        why = f"{outcome.verdict.value}{reason and f': {reason}'}"
         raise PresentError(
             f"The schedule that '{trials.subject.kernel.name}.{trials.stage}' has now, "
             f"{schedule}, is {why}."

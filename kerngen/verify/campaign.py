@@ -103,7 +103,7 @@ class Campaign:
 
     def _held(self, blank: Result, trial: Trial, run: Run, effort: Effort) -> Result:
         """Hold one way to calls that are made up."""
-        calls = _Calls(trial, run, effort)
+        calls = Calls(trial, run, effort)
         unsteady, cut = False, ""
         try:
             effort.hold(f"{blank.kernel} {blank.schedule}", trial.fitting, calls.check)
@@ -197,7 +197,7 @@ class Campaign:
 
 @final
 @dataclass
-class _Calls:
+class Calls:
     """The calls of one way: those that went wrong, and why others could not be made."""
 
     trial: Trial

@@ -28,8 +28,7 @@ def leaves(
         case Leaf():
             yield path, memory, numbers(array)
         case FixedArray(innermost=innermost):
-            inner = numbers(array) if not isinstance(innermost, Leaf) else array
-            yield from leaves(innermost, inner, path)
+            yield from leaves(innermost, array, path)
         case Struct(members=members):
             names = array.dtype.names or ()
             for member, name in zip(members, names, strict=True):
@@ -47,8 +46,7 @@ def contents_of(memory: MemoryType, array: NDArray[Any]) -> Contents:
                 return number.real(found)
             return number.known(found.astype(np.int64))
         case FixedArray(innermost=innermost):
-            inner = numbers(array) if not isinstance(innermost, Leaf) else array
-            return contents_of(innermost, inner)
+            return contents_of(innermost, array)
         case Struct(members=members):
             names = array.dtype.names or ()
             return {

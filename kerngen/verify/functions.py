@@ -210,12 +210,21 @@ def _spread(
 
 # Integers
 
+
+def _floor_div(a: Array, b: Array) -> Array:
+    quotient = _divide(a, b)
+    above = (b != 0) & (quotient * b != a) & ((a < 0) != (b < 0))
+    return np.asarray(quotient - above)
+
+
 _WIDE: Final[Mapping[str, Function]] = {
     "abs": np.abs,
     "sign": np.sign,
     "min": np.minimum,
     "max": np.maximum,
     "clamp": _clamp,
+    "floor_div": _floor_div,
+    "mod": lambda a, b: np.where(b == 0, 0, a - _floor_div(a, b) * b),
 }
 _BITS: Final[Mapping[str, Function]] = {
     "countOneBits": ref.count_one_bits,
@@ -279,7 +288,7 @@ INTEGER_OPERATORS: Final[Mapping[str, Callable[[Array, Array], Array]]] = {
 
 
 def convert(operand: Number, source: Scalar, to: Scalar) -> Number:
-    """Convert by WGSL's rules."""
+    """Convert by WGSL's rules; what WGSL leaves open, the integer of a NaN, is 0."""
     if source is to:
         return operand
     if to is Scalar.F32:
@@ -289,10 +298,12 @@ def convert(operand: Number, source: Scalar, to: Scalar) -> Number:
             wrap(operand.value.astype(np.int64), to), operand.unsure
         )
     low, high = (0, 4294967040) if to is Scalar.U32 else (-(2**31), 2147483520)
-    clean = np.where(np.isfinite(operand.value), operand.value, 0.0)
+    # An argument that is not finite is known as it came; a bound of others may be infinite.
+    clean = np.nan_to_num(operand.value, nan=0.0, posinf=high, neginf=low)
+    bound = np.where(np.isfinite(operand.value), operand.error, 0.0)
     least, value, most = (
         np.clip(np.trunc(clean + off), low, high)
-        for off in (-operand.error, np.zeros(clean.shape), operand.error)
+        for off in (-bound, np.zeros(clean.shape), bound)
     )
-    unsure = (least != most) | ~np.isfinite(operand.error)
+    unsure = (least != most) | ~np.isfinite(bound)
     return number.unsure_where(value.astype(np.int64), unsure)

@@ -32,8 +32,8 @@ _LOST: Final = 0.01
 _MOSTLY: Final = 0.5
 _MORE: Final = " is not finite in f32"
 _MORE_HALF: Final = " is more than an f16 holds"
-_NONE: Final = " is no number"
-_DIGITS: Final = " keeps no digits: both are rounded"
+_NONE: Final = " is not a number"
+_DIGITS: Final = " loses all digits: both are rounded"
 
 
 @final

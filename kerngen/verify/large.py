@@ -112,7 +112,7 @@ def check_large(trial: Trial, given: Given) -> None:
         for n, tensor in enumerate(written(trial.subject)):
             contents = call.contents[tensor.name]
             assert isinstance(contents, Computed)
-            places = _places(contents.shape[: tensor.rank])
+            places = chosen_places(contents.shape[: tensor.rank])
             want = contents.at(places)
             got = results[n][tuple(places)]
             try:
@@ -135,7 +135,7 @@ def _at(fault: Fault, name: str, places: list[Array], got: Array) -> Fault:
     return value_fault(name, "", place, got[fault.place], want, fault.result)
 
 
-def _places(shape: tuple[int, ...]) -> list[Array]:
+def chosen_places(shape: tuple[int, ...]) -> list[Array]:
     """Return some elements by their places: the ends, and any others."""
     count = prod(shape)
     if not shape:

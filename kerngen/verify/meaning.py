@@ -146,8 +146,6 @@ class Call:
             scope = Scope({**values, first: some}, rank)
             found = evaluator.of(statement.value, scope)
             slabs.append(_spread(found, (len(some), *extents[1:], *inner)))
-        if len(slabs) == 1:
-            return slabs[0]
         return number.joined(slabs, lambda parts: np.concatenate(parts, 0))
 
 

@@ -326,23 +326,29 @@ def product(terms: Number, axes: int) -> Number:
 
 
 def highest(terms: Number, axes: int) -> Number:
-    """Return the largest; of none, the lowest finite number."""
-    return _extreme(terms, axes, np.maximum, -HIGHEST)
+    """Return the largest; of none, minus infinity."""
+    return _extreme(terms, axes, np.maximum, -np.inf)
 
 
 def lowest(terms: Number, axes: int) -> Number:
-    """Return the smallest; of none, the highest finite number."""
-    return _extreme(terms, axes, np.minimum, HIGHEST)
+    """Return the smallest; of none, infinity."""
+    return _extreme(terms, axes, np.minimum, np.inf)
 
 
 def _extreme(terms: Number, axes: int, extreme: np.ufunc, start: float) -> Number:
     over = tuple(range(axes))
-    clean = np.where(np.isfinite(terms.value), terms.value, 0.0)
+    # What a reduction starts from changes nothing among the terms.
+    neutral = terms.value == start
+    off = np.where(neutral, 0.0, terms.error)
+    clean = np.where(np.isfinite(terms.value) | neutral, terms.value, 0.0)
 
     def reduced(values: Array) -> Array:
         return np.asarray(extreme.reduce(values, axis=over, initial=start))
 
     value = reduced(clean)
-    low, high = reduced(clean - terms.error), reduced(clean + terms.error)
-    error = np.maximum(high - value, value - low)
-    return _bounded(value, error, np.abs(value))
+    low, high = reduced(clean - off), reduced(clean + off)
+    with np.errstate(invalid="ignore"):
+        error = np.maximum(high - value, value - low)
+    found = _bounded(value, error, np.abs(value))
+    nothing = np.asarray(neutral.all(over))
+    return Number(np.where(nothing, start, found.value), found.error, found.size)

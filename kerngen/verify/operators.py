@@ -45,4 +45,4 @@ def _logic(op: str, left: Number, right: Number) -> Number:
     )
     answer = (left.value | right.value) if stop else (left.value & right.value)
     unsure = (left.unsure | right.unsure) & ~decided
-    return number.unsure_where(np.where(decided, stop, answer), unsure)
+    return number.unsure_where(answer, unsure)

@@ -25,8 +25,8 @@ _STYLES: Mapping[Verdict, str] = {
 _REPEATS: Mapping[bool, str] = {
     False: "  This repeats it:\n",
     True: (
-        "  The same call also went right: something is not determined, as in a race.\n"
-        "  This makes the call, which may have to be repeated until it goes wrong:\n"
+        "  The same call was also right: the result varies, as with a race.\n"
+        "  This repeats the call, perhaps several times until it is wrong:\n"
     ),
 }
 """What is said before the program, by whether a fault does not show each time."""
@@ -113,7 +113,7 @@ def print_hazards(console: Console, results: Sequence[Result]) -> None:
     found = [(result, hazard) for result in results for hazard in result.hazards]
     if found:
         console.print(
-            "\nOrdinary numbers lead beyond f32 here, where nothing is held to a bound:"
+            "\nOrdinary numbers exceed f32 here, where results are not checked:"
         )
     for result, hazard in found:
         console.print(

@@ -104,7 +104,7 @@ class Trial:
                     at = f"[{', '.join(map(str, place))}]" if place else ""
                     text = (
                         f"{tensor.name}{path}{at} is {one[place]}, and {other[place]} "
-                        f"when it runs again amid other memory"
+                        f"when it runs again beside other memory"
                     )
                     raise WrongError(Fault("bits", text, n, path, place))
 
@@ -173,7 +173,7 @@ def written(subject: Subject) -> Iterator[Tensor]:
 def launch(ctx: Context, fitting: Fitting, way: Way, given: Given) -> list[Array]:
     """Return what a device makes of a call: the changed tensors, then the outputs."""
     kernel = way.kernel
-    tensors = _tensors(ctx, fitting, given)
+    tensors = device_tensors(ctx, fitting, given)
     out: tuple[AnyTensor | None, ...] = kernel.no_out
     if given.arrangement == "given":
         lengths = fitting.lengths(given.sizes)
@@ -206,11 +206,12 @@ def _overlapping(
         kernel.launch(ctx, tuple(tensors), given.scalars, tuple(out))
     except AliasError:
         return []
-    text = f"'{one}' and '{other}' are one tensor, and that is not refused"
+    text = f"'{one}' and '{other}' are one tensor, and the call did not refuse that"
     raise WrongError(Fault("overlap", text))
 
 
-def _tensors(ctx: Context, fitting: Fitting, given: Given) -> list[AnyTensor]:
+def device_tensors(ctx: Context, fitting: Fitting, given: Given) -> list[AnyTensor]:
+    """Return the inputs of a call as tensors, arranged as it says."""
     specs = fitting.kernel.inputs
     if given.arrangement == "together":
         return _together(ctx, fitting, given)

@@ -11,7 +11,7 @@ from kerngen.bench.choose import UnknownKernelError, named, suite
 from kerngen.bench.peers import numpy as numpy_peer
 from kerngen.bench.peers import torch as torch_peer
 from kerngen.bench.standard import STANDARD
-from kerngen.bench.systems import step_lengths
+from kerngen.bench.system_sizes import step_lengths
 from kerngen.runtime import Context, f16, f32, u32
 
 MIB = 2**20

@@ -11,6 +11,7 @@ from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.render import render
 from kerngen.source.text import Source
 from kerngen.syntax.parser import read
+from tests.budget import examples
 
 from .programs import PROGRAMS, TOKEN
 
@@ -37,7 +38,7 @@ def spoilt_programs(draw: st.DrawFn) -> str:
 
 
 @settings(
-    max_examples=250,
+    max_examples=examples(250),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

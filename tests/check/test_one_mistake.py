@@ -9,6 +9,7 @@ from kerngen.check import check
 from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.text import Source
 from kerngen.syntax.parser import read
+from tests.budget import examples
 
 from .programs import PROGRAMS, TOKEN
 
@@ -36,7 +37,7 @@ def places(draw: st.DrawFn, wanted: str = "") -> tuple[list[str], int]:
     return tokens, draw(st.sampled_from(found))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(places())
 def test_a_stray_character_is_one_fault(place: tuple[list[str], int]) -> None:
     tokens, at = place
@@ -46,7 +47,7 @@ def test_a_stray_character_is_one_fault(place: tuple[list[str], int]) -> None:
     assert fault.span.text == "$"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(places(";)]{}"))
 def test_a_missing_sign_is_one_fault(place: tuple[list[str], int]) -> None:
     tokens, at = place

@@ -6,12 +6,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from kerngen.check.files import Checker
 from kerngen.ir.memory import LEAVES, FixedArray, Struct
-from kerngen.ir.nodes import Module
 from kerngen.source.diagnostic import CompileError
-from kerngen.source.text import Source
-from kerngen.syntax.library import Library
+from tests.compile import checked
 
 PARTICLE = """
 /// What moves.
@@ -28,16 +25,9 @@ const COUNT: u32 = 4;
 """
 
 
-def module_of(text: str, **others: str) -> Module:
-    """Check a file; `others` are files beside it, by their stem."""
-    texts = {"a.kern": text, **{f"{stem}.kern": t for stem, t in others.items()}}
-    library = Library(lambda name: Source(name, texts[name]), tuple(texts), None)
-    return Checker(library).module("a.kern")
-
-
 def codes_of(text: str, **others: str) -> list[str]:
     try:
-        module_of(text, **others)
+        checked(text, **others)
     except CompileError as error:
         return [fault.code for fault in error.diagnostics]
     return []
@@ -48,7 +38,7 @@ def by_name(structs: Iterable[Struct]) -> dict[str, Struct]:
 
 
 def test_order_does_not_matter_and_all_that_is_said_is_kept() -> None:
-    structs = module_of(PARTICLE).structs
+    structs = checked(PARTICLE).structs
     assert [struct.name for struct in structs] == ["Particle", "Point"]
     particle, point = structs
     pos, mass, trail = particle.members
@@ -64,7 +54,7 @@ def test_structs_of_other_files() -> None:
     own = 'use "b.kern";\nstruct Own { ray: Ray, time: f32[DEPTH] }\n'
     used = 'use "c.kern";\nconst DEPTH: u32 = 3;\nstruct Ray { from: Point }\n'
     last = "struct Point { x: f32 }\n"
-    (struct,) = module_of(own, b=used, c=last).structs
+    (struct,) = checked(own, b=used, c=last).structs
     ray, time = struct.members
     assert isinstance(ray.type, Struct)
     assert (ray.type.name, ray.type.path) == ("Ray", "b.kern")

@@ -279,7 +279,7 @@ def test_a_pyproject_of_others_is_passed_over(
 @pytest.mark.parametrize(
     ("out", "message"),
     [
-        ("numpy", "import another 'numpy'. 'numpy_kernels' would do."),
+        ("numpy", "import a package 'numpy'. 'numpy_kernels' would do."),
         ("gen/random", "'random' is a module of Python's standard library"),
         ("1a", "'_1a' would do."),
         ("my-kernels", "'my_kernels' would do."),
@@ -323,7 +323,7 @@ def test_stdin_is_a_source(kerngen: Run, name: str) -> None:
 @pytest.mark.parametrize("name", ["dsl", ".", "..", "/", "dsl/new.txt"])
 def test_stdin_is_called_as_a_file_of_kernels(kerngen: Run, name: str) -> None:
     said = kerngen("check", "-", "--stdin-filename", name, code=2, stdin=SCALE).output
-    assert f"--stdin-filename '{name}' is no .kern file." in said
+    assert f"--stdin-filename '{name}' is not a .kern file." in said
 
 
 @pytest.mark.parametrize("command", ["check", "fmt"])
@@ -370,4 +370,4 @@ def test_verify_leaves_no_notes_of_hypothesis() -> None:
 @pytest.mark.parametrize("command", ["bench", "tune", "verify"])
 def test_nan_is_no_budget(kerngen: Run, command: str) -> None:
     result = kerngen(command, "scale", "--budget", "nan", code=2)
-    assert "'nan' is no number of seconds." in result.stderr
+    assert "'nan' is not a number of seconds." in result.stderr

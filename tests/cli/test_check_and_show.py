@@ -54,6 +54,28 @@ def test_check_as_json(kerngen: Run) -> None:
     assert (second["path"], second["code"]) == ("dsl/b.kern", "KG0001")
 
 
+def test_check_as_json_has_the_hints(kerngen: Run) -> None:
+    edit(
+        SOURCE / "a.kern",
+        "kernel class(x: f32[n], k: f32) -> y: f32[n] { y[i] = x[i]; }",
+    )
+    told = kerngen("check").output
+    renamed, unread = json.loads(kerngen("check", "--json").stdout)
+    for hint in (renamed, unread):
+        assert (hint["severity"], hint["code"], hint["path"]) == (
+            "hint",
+            None,
+            "dsl/a.kern",
+        )
+        assert f"hint: {hint['headline']}\n" in told
+    assert (renamed["line"], renamed["end_column"]) == (None, None)
+    assert (unread["line"], unread["column"], unread["end_column"]) == (1, 25, 26)
+    edit(SOURCE / "b.kern", WRONG)
+    (error,) = json.loads(kerngen("check", "--json", code=1).stdout)
+    assert error["severity"] == "error"
+    assert error.keys() == unread.keys()
+
+
 def test_show_has_equation_layout_schedules_and_wgsl(kerngen: Run) -> None:
     output = kerngen("show", "scale").output
     assert SCALE.strip() in output
@@ -104,8 +126,40 @@ def test_show_explains_the_choice(kerngen: Run) -> None:
     together = "together at least 8 m n bytes, 3 m n + m operations; mean not stored"
     assert f"     {together}\n" in output
     assert "stage y, over i < m, j < n" in output
+    assert "  not fused with mean: it ranges over other axes\n" in output
     assert "  runs with mean; else:\n  1. map" in output
     assert "not map: the stage holds a reduction, 'sum'" in output
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("s[i] = sum[j] a[i, j]; t[i] = 1.0;", ""),
+        ("s[i] = 1.0; t[i] = sum[j] a[i, j];", "it holds a reduction"),
+        (
+            "s[i] = c[i]; t[i] = s[m - 1 - i];",
+            "it reads other elements of 's', which is written there",
+        ),
+        (
+            "s[i] = c[m - 1 - i]; t[i] = 1.0; c[i] = 0.0;",
+            "it writes 'c', of which other elements are read there",
+        ),
+        (
+            "s[i] = c[i] + d[i] + e[i] + f[i] + g[i]; t[i] = h[i] + k[i];",
+            "together they bind more than 8 tensors",
+        ),
+    ],
+)
+def test_show_explains_why_a_kernel_is_cut(kerngen: Run, body: str, why: str) -> None:
+    names = ", ".join(f"{name}: f32[m]" for name in "defghk")
+    edit(
+        SOURCE / "cut.kern",
+        f"kernel cut(a: f32[m, n], mut c: f32[m], {names}) -> s: f32[m], t: f32[m] "
+        f"{{ {body} }}",
+    )
+    stages = json.loads(kerngen("show", "cut", "--json").stdout)["stages"]
+    assert [stage["apart"] for stage in stages] == ["", why][: len(stages)]
+    assert len(stages) == 1 + bool(why)
 
 
 def test_show_as_json(kerngen: Run) -> None:
@@ -196,14 +250,33 @@ def test_check_tells_where_two_files_schedule_the_same_calls(kerngen: Run) -> No
         schedule = f"schedule scale when n == {size} {{ map }}\n"
         edit(SOURCE / f"{name}.kern", f'use "scale.kern";\n{schedule}')
     assert kerngen("check").output == (
-        "hint: 'dsl/a.kern' has a schedule of 'scale' for the same calls, which counts "
-        "where it fits.\n --> dsl/c.kern:2:30\n\n5 files checked: no errors.\n"
+        "hint: 'dsl/a.kern' has a schedule of 'scale' for the same calls, and that "
+        "one is used where it fits.\n --> dsl/c.kern:2:30\n\n5 files checked: no errors.\n"
     )
+
+
+def test_warnings_are_shown_and_fail_nothing(kerngen: Run) -> None:
+    edit(SOURCE / "a.kern", "kernel f(x: f32[n]) -> y: f32[n] { y[i] = x[-i % n]; }\n")
+    said = "warning[KG0417]: '%' rounds toward 0, and what it divides can be negative."
+    assert f"{said}\n --> dsl/a.kern:1:45\n" in kerngen("check").stdout
+    (listed,) = json.loads(kerngen("check", "--json").stdout)
+    assert (listed["severity"], listed["code"]) == ("warning", "KG0417")
+    for jobs in ("1", "2"):
+        edit(SOURCE / "a.kern", (SOURCE / "a.kern").read_text() + "\n")
+        assert (
+            f"{said}\n --> dsl/a.kern:1:45\n" in kerngen("build", "--jobs", jobs).stderr
+        )
 
 
 def test_show_of_an_unknown_kernel_suggests_one(kerngen: Run) -> None:
     output = kerngen("show", "scael", code=1).output
     assert "There is no kernel 'scael'. Did you mean 'scale'?" in output
+
+
+def test_show_of_an_unknown_kernel_lists_those_there_are(kerngen: Run) -> None:
+    output = kerngen("show", "nope", code=1).output
+    assert "There is no kernel 'nope'. There are " in output
+    assert "'scale'" in output
 
 
 def test_show_of_a_wrong_program_prints_its_diagnostics(kerngen: Run) -> None:

@@ -83,7 +83,7 @@ def test_what_people_read(kerngen: Run, monkeypatch: pytest.MonkeyPatch) -> None
     assert output.startswith("[ok] Versions\n    - Linux ")
     assert (
         "[ok] Adapters\n    - A: Vulkan, DiscreteGPU, driver B\n"
-        "      open() takes this one: it is the only one\n"
+        "      open() chooses this one: it is the only one\n"
         "      no f16, largest tensor 1024 MiB, "
     ) in output
     assert "[ok] Generated files\n    - No project here sets any.\n" in output
@@ -103,7 +103,7 @@ def test_without_any_adapter(kerngen: Run, monkeypatch: pytest.MonkeyPatch) -> N
     assert data["adapters"] == []
     (finding,) = section(data, "Adapters")["findings"]
     assert finding["text"].startswith("There is no adapter: kernels run as their NumPy")
-    assert "VK_ICD_FILENAMES names files that are not there" in finding["advice"][0]
+    assert "VK_ICD_FILENAMES names files that do not exist" in finding["advice"][0]
 
 
 def test_without_wgpu(

@@ -90,7 +90,7 @@ def test_the_documentation_has_a_document_for_each_page() -> None:
     assert sorted(pages) == [f"errors/{code}.md" for code in codes()]
     assert pages["errors/KG0108.md"] == page("KG0108").text
     assert "| [KG0108](KG0108.md) | Comparisons are not chained. |" in index
-    assert "| [KG0106](KG0106.md) | A `//!` comment stands" in index
+    assert "| [KG0106](KG0106.md) | A `//!` comment is" in index
     assert all(f"]({code}.md)" in index for code in codes())
 
 

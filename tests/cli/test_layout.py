@@ -205,7 +205,7 @@ def test_a_struct_behind_which_a_uniform_buffer_has_padding(kerngen: Run) -> Non
         (["--explain", "Light.color.x"], "of type 'vec3f', which has no fields."),
         (["--explain", "Scene.lights[4]"], "so the last one is 3, not 4."),
         (["--explain", "Scene.count[0]"], "'u32', which has fewer axes than that."),
-        (["--explain", "a..b"], "'a..b' is no field."),
+        (["--explain", "a..b"], "'a..b' is not a field."),
     ],
 )
 def test_what_is_not_there(arguments: list[str], message: str, kerngen: Run) -> None:

@@ -148,7 +148,7 @@ def test_without_out_the_schedules_are_printed(
         (("lair",), "There is no kernel 'lair'", 1),
         (("layer.w",), "has no stage 'w' to tune: it has", 1),
         (("layer", "--sizes", "n=8"), "--sizes lacks 'k'", 2),
-        (("layer", "--out", "tuned.kern"), "so no build of it counts", 2),
+        (("layer", "--out", "tuned.kern"), "so no build of that folder uses", 2),
         (("layer", "--out", "dsl/none/tuned.kern"), "There is no folder 'dsl/none'", 2),
         (("layer", "--out", "dsl"), "'dsl' is a folder", 2),
         (("layer", "--out", "dsl/tuned.txt"), "is not a .kern file", 2),
@@ -227,12 +227,13 @@ def test_a_present_schedule_that_is_wrong_is_named(
         self: trial.Trials, candidate: Candidate | None, *rest: object
     ) -> Outcome:
         del self, candidate, rest
-        return Outcome(Verdict.WRONG, why="1 of 64 elements are wrong at n = 64")
+        return Outcome(Verdict.WRONG, why="1 of 64 elements are wrong at n = 64.")
 
     monkeypatch.setattr(trial.Trials, "attempt", attempt)
     edit(layer / "dsl" / "scale.kern", f"{SCALE}schedule scale {{ generic }}\n")
     said = kerngen("tune", "scale", "--sizes", "n=64", code=1).output
-    assert "'scale.y' has now, generic, is wrong: 1 of 64 elements" in said
+    assert "'scale.y' has now, generic, is wrong: 1 of 64 elements are " in said
+    assert said.endswith(" at n = 64.\n")
 
 
 @pytest.mark.parametrize("tried", [0, 1, 2, 4])
@@ -288,7 +289,7 @@ def test_what_is_kept_of_kernels_that_are_gone_is_dropped_and_said(
     edit(layer / "dsl" / "tuned.kern", EARLIER)
     arguments = ("tune", "scale", "--sizes", "n=64", "--out", "dsl/tuned.kern")
     said = kerngen(*arguments).stdout
-    assert "schedules dropped whose kernel is gone: 'twice'." in said
+    assert "schedules of kernels that are gone were dropped: 'twice'." in said
     assert "1 result of earlier runs kept" in said
     text = (layer / "dsl" / "tuned.kern").read_text("utf-8")
     assert "schedule scale when n == 512" in text
@@ -325,6 +326,6 @@ def test_what_is_saved_meanwhile_stays(
 
     monkeypatch.setattr(trial.Trials, "attempt", attempt)
     said = kerngen("tune", "scale", "--sizes", "n=64", "--out", out, code=1).output
-    assert "It was saved meanwhile and stays so" in said
+    assert "It was saved meanwhile, and stays as it is" in said
     assert "nothing was faster" in said
     assert out.read_text("utf-8") == "// mine\n"

@@ -269,5 +269,5 @@ def test_missing_files_and_circles_are_reported(kerngen: Run) -> None:
     assert "'dsl/shared/base.kern' uses 'dsl/shared/math.kern' uses 'dsl" in output
     assert "error[KG0003]: There is no file 'layr.kern'." in output
     assert "Did you mean 'layer.kern'?" in output
-    assert "error[KG0005]: '../x.kern' lies outside the source folder 'dsl'." in output
+    assert "error[KG0005]: '../x.kern' is outside of the source folder 'dsl'." in output
     assert "\n3 errors\n" in output

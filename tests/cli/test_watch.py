@@ -151,7 +151,7 @@ def test_without_the_systems_watches_files_are_looked_at(source: Path) -> None:
         encoding="utf-8",
     )
     with run("-c", NO_WATCHES, "dsl/scale.kern") as watch:
-        watch.until("OS file watch limit reached. Files are looked at every second")
+        watch.until("OS file watch limit reached. Files are checked every second")
         save_as_editors_do(used, "fn twice(x: f32) -> f32 { x + x }\n")
         watch.until("dsl/used.kern changed")
         watch.until("written")

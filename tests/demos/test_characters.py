@@ -115,6 +115,7 @@ def test_the_losses_are_drawn(whole: Whole) -> None:
     assert picture.std() > 0.05
 
 
+@pytest.mark.nightly
 def test_a_killed_run_goes_on_bit_for_bit(
     whole: Whole, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

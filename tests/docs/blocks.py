@@ -29,10 +29,11 @@ WORDS: Final = {
     "compiled": "WGSL that nobody generated: it must be valid",
     "picture": "a text that is nobody's output",
     "nightly": "takes longer than CI should",
+    "nightly fails": "commands that exit with 1, and take longer than CI should",
 }
 """What a comment in front of a block may say."""
 
-_NOTE: Final = re.compile(r"<!-- docs: (\w+(?: run)?)((?: KG\d+)*) -->\s*\Z")
+_NOTE: Final = re.compile(r"<!-- docs: (\w+(?: run| fails)?)((?: KG\d+)*) -->\s*\Z")
 _TITLE: Final = re.compile(r'title="([^"]+)"')
 
 
@@ -48,6 +49,16 @@ class Block:
     note: str | None
     codes: tuple[str, ...]
     text: str
+
+    @property
+    def nightly(self) -> bool:
+        """Whether it takes longer than CI should."""
+        return self.note is not None and self.note.startswith("nightly")
+
+    @property
+    def fails(self) -> bool:
+        """Whether its program is refused, or its commands exit with 1."""
+        return self.note is not None and self.note.endswith("fails")
 
     def __str__(self) -> str:
         """Where it stands."""

@@ -27,6 +27,11 @@ from tests.project.tree import ROOT
 
 Words = Sequence[str]
 
+_PROGRESS: Final = re.compile(
+    r"^(Compiling the kernels|Verifying \d+ of) .*\n", re.MULTILINE
+)
+"""The lines in a pipe where a terminal, which pages show, has a bar for a while."""
+
 _COMMAND: Final = re.compile(r"^\$ ((?:.*\\\n)*.*)\n", re.MULTILINE)
 
 
@@ -57,7 +62,7 @@ def _kerngen(session: Session, words: Words) -> int:
     result = CliRunner().invoke(main, words, prog_name="kerngen")
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
-    session.output = result.output
+    session.output = _PROGRESS.sub("", result.output)
     return result.exit_code
 
 

@@ -28,7 +28,7 @@ def courses() -> dict[str, list[Block]]:
 
 
 COURSES = courses()
-LONG = [n for n, blocks in COURSES.items() if any(b.note == "nightly" for b in blocks)]
+LONG = [n for n, blocks in COURSES.items() if any(b.nightly for b in blocks)]
 
 
 def follow(blocks: list[Block], folder: Path) -> None:
@@ -48,7 +48,7 @@ def on_software(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", COURSES)
 def test_a_page_is_true(name: str, tmp_path: Path) -> None:
-    follow([block for block in COURSES[name] if block.note != "nightly"], tmp_path)
+    follow([block for block in COURSES[name] if not block.nightly], tmp_path)
 
 
 @pytest.mark.nightly
@@ -69,6 +69,7 @@ FALSE = {
     "```console\n$ kerngen check nothing.kern\n```": "does not exist",
     "```console\n$ kerngen tumble\n```": "No such command",
     "<!-- docs: not run -->\n```console\n$ kerngen bench --quickly\n```": "no option",
+    "<!-- docs: nightly fails -->\n```console\n$ kerngen explain KG0301\n```": "KG0301",
     "```console\n$ make install\n```": "Nobody knows 'make'",
     "```console\nno command\n```": "without a command",
     "<!-- docs: foreign -->\n```python\ndef f(:\n```": "invalid syntax",

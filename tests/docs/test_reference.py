@@ -12,7 +12,7 @@ from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from tests.docs.reference import FOLDER, PAGES
 from tests.docs.reference.words import PRECEDENCE
-from tests.syntax.test_precedence import LEVELS
+from tests.syntax.levels import LEVELS
 
 BINARY = [" ".join(level) for level in LEVELS]
 """The operators between two values, from loosest to tightest, as they are parsed."""

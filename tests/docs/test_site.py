@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import runpy
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -21,6 +25,7 @@ on_post_page = cast("Callable[[str], str]", HOOKS["on_post_page"])
         '<script src="https://example.org/a.js"></script>',
         '<link rel="stylesheet" href="https://example.org/a.css">',
         '<img alt="" src="http://example.org/a.png">',
+        '<link rel="canonical" href="/a"><link rel="icon" href="http://example.org/a">',
     ],
 )
 def test_a_page_that_fetches_something_is_refused(fetching: str) -> None:
@@ -31,3 +36,28 @@ def test_a_page_that_fetches_something_is_refused(fetching: str) -> None:
 def test_a_link_to_elsewhere_is_none() -> None:
     page = '<a href="https://example.org"><img src="pipeline.svg"></a>'
     assert on_post_page(page) == page
+
+
+def test_the_address_of_a_page_that_is_served_is_not_fetched() -> None:
+    page = '<link rel="canonical" href="http://127.0.0.1:8000/bench.html">'
+    assert on_post_page(page) == page
+
+
+@pytest.mark.nightly
+def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
+    """With --quiet, --strict sees no warnings."""
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--site-dir",
+        str(tmp_path),
+    ]
+    surroundings = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(
+        command, cwd=ROOT, env=surroundings, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "errors" / "KG0001.html").is_file()

@@ -20,7 +20,6 @@ from kerngen.doctor.machine import Machine
 from kerngen.doctor.probe import AdapterData, ProbeData
 from kerngen.doctor.selftest import CheckData
 from kerngen.runtime import device
-from kerngen_kernels import elementwise, matmul
 from tests.cli.sample import edit
 
 PARTS = {
@@ -76,12 +75,12 @@ def test_checks_pass(ctx: gpu.Context, name: str) -> None:
 def test_checks_fail_where_kernels_are_wrong(
     ctx: gpu.Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(elementwise, "gelu", elementwise.gelu_tanh)
-    with pytest.raises(Wrong, match="off by"):
-        CHECKS["elementwise (gelu)"](ctx)
-    monkeypatch.setattr(matmul, "matmul_nn", elementwise.add)
-    with pytest.raises(gpu.ShapeError):
-        CHECKS["products (matmul)"](ctx)
+    changed = checks.KERNELS.replace("1.0 + tanh", "1.001 + tanh")
+    changed = changed.replace("a[i, p] * b[p, j]", "a[i, p] * b[min(p + 1, k - 1), j]")
+    monkeypatch.setattr(checks, "KERNELS", changed)
+    for name in ("elementwise (gelu)", "products (matmul)"):
+        with pytest.raises(Wrong, match="off by"):
+            CHECKS[name](ctx)
     changed = checks.PROBE.replace("p.inner.a", "p.inner.b.x")
     monkeypatch.setattr(checks, "PROBE", changed)
     with pytest.raises(Wrong, match="read"):
@@ -171,14 +170,19 @@ def test_versions_fit_as_pip_says(installed: str, wanted: str) -> None:
 
 
 def test_old_and_missing_packages_are_failures(monkeypatch: pytest.MonkeyPatch) -> None:
-    needs = ["wgpu>=0.32", "numpy>=2.0", 'ipython>=8.12; extra == "notebook"']
+    needs = [
+        *("wgpu>=0.32", "numpy>=2.0", "black<27,>=26; extra == 'compiler'"),
+        'ipython>=8.12; extra == "notebook"',
+    ]
     monkeypatch.setattr(versions, "requires", Mock(return_value=needs))
-    found = {**versions.versions("29"), "wgpu": "0.31.0", "numpy": "", "ipython": "1"}
+    installed = {"wgpu": "0.31.0", "numpy": "", "black": "25.1", "ipython": "1"}
+    found = {**versions.versions("29"), **installed}
     section = versions.section(found)
     failed = [f for f in section.findings if f.status is Status.FAILED]
     assert [f.text for f in failed] == [
         "wgpu is 0.31.0, and kerngen needs wgpu>=0.32.",
         "numpy is not installed.",
+        "black is 25.1, and kerngen needs black<27,>=26.",
     ]
     assert failed[0].advice == ('Install it: pip install "wgpu>=0.32"',)
     assert versions.section(versions.versions("29")).status is Status.OK

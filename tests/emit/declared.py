@@ -10,9 +10,10 @@ from typing import Any
 
 from kerngen.emit import emit_binding
 from kerngen.ir.memory import LEAVES, FixedArray, Member, MemoryType, Struct, structs_in
-from kerngen.ir.nodes import Module
-
-from .emitting import imported
+from kerngen.ir.nodes import Kernel, Module, Parameter
+from kerngen.runtime import Struct as RuntimeStruct
+from kerngen.source.text import Source, Span
+from tests.compile import imported_binding
 
 _numbers = count()
 PATH = "dsl/declared.kern"
@@ -46,14 +47,32 @@ def distinct(type_: MemoryType) -> MemoryType:
 
 
 def emitted(*structs: Struct, path: str = PATH) -> str:
-    """Return the module that declares these structs, and those in them."""
+    """Return a module with these structs and those in them, and their uniform layouts.
+
+    A kernel takes them as parameters; the module has its structs alone.
+    """
     every = dict.fromkeys(inner for each in structs for inner in structs_in(each))
-    module = Module(path, "", (), (), structs=tuple(every))
+    parameters = tuple(Parameter(each.name.lower(), each, None) for each in structs)
+    span = Span(Source(path, ""), 0, 0)
+    kernel = Kernel("take", (), (), parameters, (), (), (), "", "", span)
+    module = Module(path, "", (), (kernel,), structs=tuple(every))
     return emit_binding(module, (), "0" * 64, formatted=False)
+
+
+def uniform_class(module: Any, cls: type[RuntimeStruct]) -> type[RuntimeStruct]:
+    """Return the class that lays a struct out for uniform buffers, maybe its own."""
+    types = (value for value in vars(module).values() if isinstance(value, type))
+    return next((made for made in types if made.__base__ is cls), cls)
+
+
+def public_classes(module: Any) -> list[str]:
+    """Return the names of a module's structs and uniform layouts, sorted."""
+    own = {"TakeUniform", "take", "take_reference"}
+    return sorted(set(module.__all__) - own)
 
 
 @contextmanager
 def declared(*structs: Struct) -> Generator[Any]:
     """Import the module that declares these structs, and those in them."""
-    with imported(emitted(*structs), "declared_sample") as module:
+    with imported_binding(emitted(*structs), "declared_sample") as module:
         yield module

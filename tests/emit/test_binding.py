@@ -16,36 +16,8 @@ from kerngen.plan.tree import Term
 from kerngen.runtime.errors import UniformRangeError
 from kerngen.runtime.kernel import AdapterInfo, Kernel
 from kerngen.runtime.struct import UniformStruct
-from tests.emit.emitting import emitted, loaded
-
-SOURCE = """
-    //! Many kinds of kernels.
-    const TWO: f32 = 2.0;
-    fn twice(x: f32) -> f32 { TWO * x }
-
-    /// One output.
-    kernel one(
-        /// The rows.
-        x: f32[m, n],
-        /// The factor.
-        alpha: f32 = 0.5,
-        origin: vec3f,
-        count: u32,
-    ) -> y: f32[m, n] {
-        host inverse = 1 / alpha;
-        host parts = m / count + m % count;
-        y[i, j] = alpha * twice(x[i, j]) + origin.x * inverse + f32(parts);
-    }
-    /// Several outputs.
-    kernel several(x: f32[n], t: i32[a, b, c, d, n]) -> total: f32[], copy: f32[n] {
-        total = sum[i] x[i];
-        copy[i] = x[i] + f32(sum[p, q, r, s] t[p, q, r, s, i]);
-    }
-    /// In place.
-    kernel update(mut x: f32[n], step: u32) { x[i] += f32(step); }
-    schedule update when n % 4 == 0 and step > 2 and adapter.workgroup_bytes >= 1024 { map }
-    schedule update when step / 2 < n { generic }
-"""
+from tests.compile import emitted, loaded
+from tests.emit.sources import SOURCE
 
 
 class Recorder:

@@ -20,19 +20,22 @@ from kerngen.emit.docs import write_comment, write_docstring
 from kerngen.emit.python_names import PythonNamer
 from kerngen.emit.reference_letters import letters_for
 from kerngen.emit.writer import Writer
-from tests.emit.emitting import emitted, loaded
-from tests.emit.struct_source import SOURCE as STRUCTS
-from tests.emit.test_binding import SOURCE
-from tests.emit.test_reference import (
+from tests.budget import examples
+from tests.compile import emitted, loaded
+from tests.emit.sources import (
     ADAMW,
+    ATTACKS,
     GATHER,
+    HARMLESS,
     INTEGERS,
     LITERALS,
     LOOPS,
     NAMES,
     REDUCE,
+    SOURCE,
     STATE,
 )
+from tests.emit.struct_source import SOURCE as STRUCTS
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [
@@ -74,55 +77,38 @@ def test_ruff_finds_nothing_by_the_projects_rules(source: str) -> None:
     run("ruff", "check", "--stdin-filename", file, "-", text=emitted(source))
 
 
-def test_strict_type_checkers_find_nothing(tmp_path: Path) -> None:
-    for number, source in enumerate(SOURCES):
-        (tmp_path / f"sample_{number}.py").write_text(emitted(source))
+@pytest.fixture
+def samples(tmp_path: Path) -> list[str]:
+    """The files of the emitted sources, each in a file of its own."""
+    files = [tmp_path / f"sample_{number}.py" for number in range(len(SOURCES))]
+    for file, source in zip(files, SOURCES, strict=True):
+        file.write_text(emitted(source))
+    return [str(file) for file in files]
+
+
+def test_mypy_finds_nothing(samples: list[str]) -> None:
+    run("mypy", "--strict", *samples)
+
+
+@pytest.mark.nightly
+def test_pyright_finds_nothing(samples: list[str], tmp_path: Path) -> None:
+    """By default it reads generated/, whose kernels have most of what is emitted."""
     project = tmp_path / "pyrightconfig.json"
     project.write_text(
         json.dumps(
             {
                 "typeCheckingMode": "strict",
+                "include": samples,
                 "extraPaths": [str(ROOT)],
                 "venvPath": str(Path(sys.prefix).parent),
                 "venv": Path(sys.prefix).name,
             }
         )
     )
-    files = [str(file) for file in sorted(tmp_path.glob("*.py"))]
-    run("mypy", "--strict", *files)
     run("basedpyright", "--level", "error", "-p", str(project))
 
 
 # Documentation can't become code
-
-
-HARMLESS = """
-    //! {doc}
-    const TWO: f32 = 2.0;
-    /// {doc}
-    fn twice(x: f32) -> f32 {{ TWO * x }}
-    /// {doc}
-    kernel k(
-        /// {doc}
-        x: f32[n],
-        /// {doc}
-        s: f32,
-    ) -> y: f32[n], z: f32[n] {{
-        y[i] = s * twice(x[i]);
-        z[i] = x[i];
-    }}
-"""
-ATTACKS = [
-    '"""\nimport os; os.abort() """'.replace("\n", " "),
-    '\\"""; raise SystemExit; """',
-    'ends with a quote"',
-    "ends with a backslash \\",
-    '""""""""',
-    "{0} {x} %s {{}} \\N{BULLET} \\u0041 \\x00",
-    "# a comment; `y` ``` ''' ",
-    "no-break\u00a0space, é and 中",
-    "long " + "word " * 60 + "x" * 200,
-]
 
 
 def skeleton(text: str) -> str:
@@ -152,7 +138,7 @@ def test_documentation_is_kept_word_for_word() -> None:
 
 
 @given(st.lists(st.text(), max_size=4))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_any_docstring_is_one_string_and_nothing_else(lines: list[str]) -> None:
     writer = Writer()
     with writer.block("def f() -> None:"):
@@ -165,7 +151,7 @@ def test_any_docstring_is_one_string_and_nothing_else(lines: list[str]) -> None:
 
 
 @given(st.text())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_any_comment_is_no_code(text: str) -> None:
     writer = Writer()
     write_comment(writer, text)

@@ -10,7 +10,7 @@ import pytest
 from kerngen.compiler import compile_text
 from kerngen.emit.formatting import formatted
 from kerngen.source.diagnostic import CompileError
-from tests.emit.test_emitted_text import ATTACKS, HARMLESS
+from tests.emit.sources import ATTACKS, HARMLESS
 from tests.programs.programs import CHOICES, program_of
 
 FEW = range(4)

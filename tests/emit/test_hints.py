@@ -9,7 +9,7 @@ import pytest
 
 from kerngen.compiler import compile_text
 from kerngen.source.diagnostic import CompileError, Diagnostic
-from tests.emit.emitting import loaded
+from tests.compile import loaded
 
 HEAD = """
     kernel k(mut y: f32[n, n], mut count: i32[], mut bins: u32[n], x: f32[n], ids: i32[t],

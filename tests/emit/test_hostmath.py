@@ -29,6 +29,14 @@ def test_division_by_zero_is_wgsls(x: int) -> None:
     assert hostmath.irem(x, 0) == 0
 
 
+@given(i32s, i32s.filter(bool))
+def test_floored_division_is_numpys(x: int, y: int) -> None:
+    assert hostmath.floor_div(x, y) == np.floor_divide(np.int64(x), np.int64(y))
+    assert hostmath.mod(x, y) == np.mod(np.int64(x), np.int64(y))
+    assert hostmath.floor_div(x, 0) == x
+    assert hostmath.mod(x, 0) == 0
+
+
 @given(st.integers(0, 10**9), st.integers(1, 10**6))
 def test_ceil_div(x: int, y: int) -> None:
     assert hostmath.ceil_div(x, y) * y >= x > (hostmath.ceil_div(x, y) - 1) * y

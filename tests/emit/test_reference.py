@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.emit.emitting import emitted, loaded
+from tests.compile import emitted, loaded
+from tests.emit.sources import (
+    ADAMW,
+    GATHER,
+    INTEGERS,
+    LITERALS,
+    LOOPS,
+    NAMES,
+    REDUCE,
+    STATE,
+)
 
 Array = NDArray[Any]
 FLOATS = [np.float32, np.float64]
@@ -84,19 +94,6 @@ def test_softmax(real: Any, shape: tuple[int, int]) -> None:
     close(loaded(SOFTMAX).softmax_reference(x), expected, real)
 
 
-ADAMW = """
-    kernel adamw(mut param: f32[n], grad: f32[n], mut m: f32[n], mut v: f32[n],
-                 lr: f32, beta1: f32 = 0.9, beta2: f32 = 0.999, eps: f32 = 1e-8,
-                 weight_decay: f32 = 0.01, step: u32) {
-        host bias1 = 1 - pow(beta1, step);
-        host bias2 = 1 - pow(beta2, step);
-        m[i] = beta1 * m[i] + (1.0 - beta1) * grad[i];
-        v[i] = beta2 * v[i] + (1.0 - beta2) * grad[i] * grad[i];
-        param[i] -= lr * (m[i] / bias1 / (sqrt(v[i] / bias2) + eps) + weight_decay * param[i]);
-    }
-"""
-
-
 def test_adamw_changes_the_callers_arrays(real: Any) -> None:
     arrays = [draw(real, 7, seed=seed) for seed in range(4)]
     arrays[3] = np.abs(arrays[3])
@@ -143,20 +140,6 @@ def test_axes_of_every_order(real: Any) -> None:
     close(got[4], np.einsum("jli,ij->ilj", w, x), real)
 
 
-REDUCE = """
-    kernel reduce(x: f32[m, n], w: f32[n])
-        -> a: f32[m], b: f32[n], c: f32[], d: f32[], e: f32[m], f: f32[m], g: f32[] {
-        a[i] = prod[j] x[i, j];
-        b[j] = min[i] x[i, j];
-        c = max[i, j] x[i, j];
-        d = sum[i, j] x[i, j] * x[i, j];
-        e[i] = sum[j] 2.0 * x[i, j] * w[j] * 0.5;
-        f[i] = sum[j] x[i, j] * max[l] w[l];
-        g = sum[i] (max[j] x[i, j]);
-    }
-"""
-
-
 def test_reductions(real: Any) -> None:
     x, w = draw(real, 3, 4), draw(real, 4)
     got = loaded(REDUCE).reduce_reference(x, w)
@@ -170,26 +153,15 @@ def test_reductions(real: Any) -> None:
 
 
 def test_reductions_over_nothing(real: Any) -> None:
-    lowest = float(np.finfo(np.float32).min)
     got = loaded(REDUCE).reduce_reference(np.zeros((2, 0), real), np.zeros(0, real))
     close(got[0], [1, 1], real)
     close(got[1], np.zeros(0), real)
-    assert float(got[2]) == lowest
+    assert float(got[2]) == -np.inf
     close(got[3], 0.0, real)
     close(got[4], [0, 0], real)
     got = loaded(REDUCE).reduce_reference(np.zeros((0, 2), real), np.zeros(2, real))
-    assert got[1].tolist() == [-lowest, -lowest]
+    assert got[1].tolist() == [np.inf, np.inf]
     close(got[6], 0.0, real)
-
-
-LOOPS = """
-    kernel loops(a: f32[m, k], b: f32[k, n], c: f32[k])
-        -> lowest: f32[m, n], total: f32[m, n], largest: f32[n] {
-        lowest[i, j] = min[p] (a[i, p] + b[p, j]);
-        total[i, j] = sum[p] abs(a[i, p] - b[p, j]) * (c[p] + f32(p));
-        largest[j] = max[p, q] (b[p, j] * c[q]);
-    }
-"""
 
 
 def test_what_fits_no_input_runs_as_loops(real: Any) -> None:
@@ -206,7 +178,7 @@ def test_what_fits_no_input_runs_as_loops(real: Any) -> None:
 def test_loops_over_nothing(real: Any) -> None:
     empty = np.zeros((2, 0), real), np.zeros((0, 3), real), np.zeros(0, real)
     got = loaded(LOOPS).loops_reference(*empty)
-    assert np.all(got[0] == float(np.finfo(np.float32).max))
+    assert np.all(got[0] == np.inf)
     close(got[1], np.zeros((2, 3)), real)
 
 
@@ -220,18 +192,6 @@ def test_no_temporary_is_much_larger_than_what_is_read_or_written() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 10 * a.nbytes, "a cube would take 150 times as much"
-
-
-GATHER = """
-    kernel gather(table: f32[v, d], ids: u32[t], x: f32[t, v], at: i32[t], cube: f32[t, v, d])
-        -> rows: f32[t, d], picked: f32[t], turned: f32[d, t], both: f32[t], mid: f32[t, d] {
-        rows[t_, j] = table[ids[t_], j];
-        picked[i] = x[i, at[i]];
-        turned[j, i] = table[ids[i], j];
-        both[i] = x[at[i], ids[i]];
-        mid[i, j] = cube[i, at[i], j];
-    }
-"""
 
 
 def test_gathers_clamp(real: Any) -> None:
@@ -297,24 +257,6 @@ def test_branches(real: Any) -> None:
     close(d, [2, 2, 2, 2], real)
 
 
-INTEGERS = """
-    kernel integers(x: i32[n], y: i32[n], u: u32[n], w: u32[n], s: i32 = 3)
-        -> a: i32[n], b: i32[n], c: i32[n], d: u32[n], e: u32[n], f: i32[n], g: i32[],
-           h: u32[n], k: i32[n], o: i32[n] {
-        a[i] = x[i] / y[i] + x[i] % y[i];
-        b[i] = x[i] * y[i] + s * 1000003 * x[i];
-        c[i] = (x[i] & y[i] | 12) ^ ~x[i];
-        d[i] = (u[i] << w[i]) + (u[i] >> 3);
-        e[i] = u[i] / w[i] + u[i] % w[i] - u[i] * w[i];
-        f[i] = x[i] >> w[i];
-        g = sum[i] x[i];
-        h[i] = countOneBits(u[i]) + reverseBits(w[i]);
-        k[i] = i32(f32(x[i]) * 1000.0);
-        o[i] = i32(n) * i32(n) * 100000 * 100000 + i;
-    }
-"""
-
-
 def wrap(value: int, *, signed: bool) -> int:
     bits = value & 0xFFFFFFFF
     return bits - 2**32 if signed and bits >= 2**31 else bits
@@ -361,20 +303,6 @@ def test_integers_against_loops() -> None:
     assert int(g) == wrap(sum(x.tolist()), signed=True)
 
 
-STATE = """
-    kernel state(mut a: f32[n, n], mut s: f32[], x: f32[n]) -> y: f32[n], z: f32[n] {
-        let before[i, j] = a[i, j];
-        let was = s;
-        a[i, j] = a[j, i];
-        s = sum[i, j] a[i, j] * x[i];
-        y[i] = sum[j] before[i, j] + was;
-        a[i, j] += x[j];
-        y[i] += s;
-        z[i] = x[i];
-    }
-"""
-
-
 def test_statements_run_in_order_on_the_callers_arrays(real: Any) -> None:
     a, s, x = draw(real, 3, 3), np.array(1.5, real), draw(real, 3)
     before, (v,) = a.astype(np.float64), doubles(x)
@@ -387,18 +315,6 @@ def test_statements_run_in_order_on_the_callers_arrays(real: Any) -> None:
     assert not np.shares_memory(z, x)
 
 
-LITERALS = """
-    const HALF: f32 = 0.5;
-    fn scaled(x: f32, k: f32) -> f32 { let e = k; exp(x / k) * e }
-    fn two() -> f32 { 2.0 }
-    kernel literals(x: f32[n]) -> a: f32[n], b: f32[n], c: f32[n] {
-        a[i] = scaled(x[i], 2.0) + scaled(HALF, 4.0) * two();
-        b[i] = max(HALF, 0.25) + sqrt(HALF);
-        c[i] = f32(i) / 3.0 + f32(n) * HALF;
-    }
-"""
-
-
 def test_numbers_take_the_arrays_type(real: Any) -> None:
     x = draw(real, 4)
     a, b, c = loaded(LITERALS).literals_reference(x)
@@ -406,16 +322,6 @@ def test_numbers_take_the_arrays_type(real: Any) -> None:
     close(a, 2 * np.exp(v / 2) + 4 * math.exp(0.5 / 4) * 2, real)
     close(b, np.full(4, 0.5 + math.sqrt(0.5)), real)
     close(c, np.arange(4) / 3 + 4 * 0.5, real)
-
-
-NAMES = """
-    kernel names(query: f32[rows, depth], real: f32[depth, cols], np: f32[cols], ref: i32[rows])
-        -> out: f32[rows, cols], range: f32[cols], index: f32[rows] {
-        out[row, col] = sum[deep] query[row, deep] * real[deep, col] * np[col];
-        range[col] = max[deep] real[deep, col] * np[col];
-        index[row] = f32(ref[row]) + f32(row);
-    }
-"""
 
 
 def test_names_that_python_or_the_reference_uses(real: Any) -> None:

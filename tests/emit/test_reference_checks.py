@@ -10,7 +10,7 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.runtime.kernel import Kernel
-from tests.emit.emitting import loaded
+from tests.compile import loaded
 
 MATMUL = """
     kernel f(a: f32[m, k], b: f32[k, n], alpha: f32 = 1.0) -> c: f32[m, n] {
@@ -86,6 +86,49 @@ def test_what_does_not_fit_is_refused(
     kernel, _, said = str(caught.value).partition(": ")
     assert re.fullmatch(r"f \(dsl/sample\.kern:\d+\)", kernel)
     assert said.startswith(message)
+
+
+GUARDED = (
+    " A bare index is not clamped, even where a condition guards it; "
+    "'i + 0' is, there."
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("x[i, i]", ""),
+        (
+            "if i < 3 { x[i, i] } else { 0.0 }",
+            GUARDED,
+        ),
+        (
+            "select(0.0, 1.0, i < 3 and x[i, i] > 0.0)",
+            GUARDED,
+        ),
+        ("if x[i, i] > 0.0 { 1.0 } else { 0.0 }", ""),
+    ],
+)
+def test_a_bare_index_is_explained_where_a_condition_guards_it(
+    value: str, hint: str
+) -> None:
+    text = f"kernel f(x: f32[n, 3]) -> y: f32[n] {{ y[i] = {value}; }}"
+    with pytest.raises(gpu.ShapeError) as caught:
+        loaded(text).f_reference(zeros(4, 3))
+    start = (
+        "the subscript 'i' of 'x' goes from 0 to 3, but axis 1 has length 3. Got n=4."
+    )
+    assert str(caught.value).endswith(start + hint)
+
+
+def test_an_axis_of_one_element_is_not_broadcast() -> None:
+    text = "kernel f(x: f32[n], v: f32[k]) -> y: f32[2 * n] { y[i] = v[i]; }"
+    with pytest.raises(gpu.ShapeError) as caught:
+        loaded(text).f_reference(zeros(2), zeros(1))
+    assert str(caught.value).endswith(
+        "the subscript 'i' of 'v' goes from 0 to 3, but axis 0 has length 1. "
+        "Got n=2, k=1. An axis of length 1 is not broadcast."
+    )
 
 
 LET = "let a[i < m, j] = x[1] * f32(i) * w[j];"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
-from tests.emit.emitting import emitted, loaded
+from tests.compile import emitted, loaded
 from tests.language.records import zeros
 
 COPIES = """

@@ -11,13 +11,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from kerngen.check.structs import LARGEST
+from kerngen.emit import emit_binding
 from kerngen.ir.memory import LEAVES, FixedArray, Leaf, MemoryType, Struct, structs_in
+from kerngen.ir.nodes import Module
 from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout
 from kerngen.runtime import Struct as RuntimeStruct
+from tests.budget import examples
+from tests.compile import imported_binding
 from tests.layout.drawn import Drawing
 
-from .declared import array, declared, distinct, emitted, struct
+from .declared import (
+    array,
+    declared,
+    distinct,
+    emitted,
+    public_classes,
+    struct,
+    uniform_class,
+)
 
 DRAWING = Drawing(halves=True, uniform=False)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -82,7 +95,7 @@ def flat(value: object) -> list[float]:
     return [number for f in fields for number in flat(getattr(value, f.name))]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(drawn=DRAWING.structs(), seed=SEEDS)
 def test_every_bit_of_random_structs_there_and_back(drawn: Struct, seed: int) -> None:
     one = distinct(drawn)
@@ -92,7 +105,7 @@ def test_every_bit_of_random_structs_there_and_back(drawn: Struct, seed: int) ->
             cls = getattr(module, inner.name)
             for space, made in (
                 (Space.STORAGE, cls),
-                (Space.UNIFORM, cls.uniform_class),
+                (Space.UNIFORM, uniform_class(module, cls)),
             ):
                 layout = struct_layout(inner, space)
                 assert made.SIZE == made.DTYPE.itemsize == layout.size
@@ -102,7 +115,7 @@ def test_every_bit_of_random_structs_there_and_back(drawn: Struct, seed: int) ->
 
 @pytest.mark.parametrize("name", LEAVES)
 @pytest.mark.parametrize("lengths", [(), (3,), (2, 5)])
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(seed=SEEDS)
 def test_every_bit_of_every_type(
     name: str, lengths: tuple[int, ...], seed: int
@@ -110,10 +123,10 @@ def test_every_bit_of_every_type(
     type_ = array(name, *lengths)
     with declared(struct("Sample", before="f32", value=type_, after="f16")) as module:
         check_there_and_back(module.Sample, seed)
-        check_there_and_back(module.Sample.uniform_class, seed)
+        check_there_and_back(uniform_class(module, module.Sample), seed)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(drawn=DRAWING.structs(2), data=st.data())
 def test_values_stay_what_they_are(drawn: Struct, data: st.DataObject) -> None:
     """What a type holds comes back as it was, and other reals as NumPy rounds them."""
@@ -122,7 +135,7 @@ def test_values_stay_what_they_are(drawn: Struct, data: st.DataObject) -> None:
     with declared(one) as module:
         cls = getattr(module, one.name)
         value = data.draw(values(module, one, exact=True))
-        for made in (cls, cls.uniform_class):
+        for made in (cls, uniform_class(module, cls)):
             again = made(*(getattr(value, f.name) for f in cls.FIELDS))
             assert made.unpack(again.pack()) == again
             assert flat(again) == flat(value)
@@ -178,8 +191,7 @@ def test_fields_state_what_numpy_finds() -> None:
     one = struct("Light", color="vec3f", falloff=array("f32", 5), view="mat3x3f")
     with declared(one) as module:
         cls, uniform = module.Light, module.LightUniform
-        assert cls.uniform_class is uniform.uniform_class is uniform
-        assert uniform.value_class is cls
+        assert uniform.value_class is cls.value_class is cls
         shown = [(f.name, f.type.__name__, f.lengths, f.stride) for f in cls.FIELDS]
         assert shown == [
             ("color", "vec3f", (), 0),
@@ -216,13 +228,29 @@ def from_text(text: str) -> None:
     exec(compile(text, "edited.py", "exec"), {"__name__": "edited", "__file__": "e.py"})
 
 
+def test_the_largest_structs_are_imported() -> None:
+    """In a uniform buffer they would take 4 GiB, which is more than NumPy's records."""
+    one = struct("One", a="f32")
+    large = struct("Large", a=array("f32", 2**28))
+    many = struct("Many", a=array(one, 2**28))
+    for size in (large, many):
+        assert struct_layout(size).size == LARGEST
+    every = dict.fromkeys((one, large, many))
+    module = Module("dsl/declared.kern", "", (), (), structs=tuple(every))
+    text = emit_binding(module, (), "0" * 64, formatted=False)
+    with imported_binding(text, "declared_sample") as made:
+        assert made.__all__ == ["Large", "Many", "One"]
+        assert made.Large.DTYPE.itemsize == made.Many.DTYPE.itemsize == LARGEST
+        assert made.Many.DTYPE["a"].shape == (2**28,)
+
+
 def test_names_that_python_or_the_class_has_get_an_underscore() -> None:
     one = struct(
         "Vector", pack="u32", FIELDS="f32", lambda_="f32", unpack_array="i32", x="f32"
     )
     keyword = struct("None", float="f32", self="u32", values=array(one, 2))
     with declared(one, keyword) as module:
-        assert sorted(module.__all__) == [
+        assert public_classes(module) == [
             "NoneUniform",
             "None_",
             "VectorUniform",
@@ -251,8 +279,8 @@ def test_a_uniform_class_makes_way_for_a_struct_of_its_name() -> None:
     other = struct("LightUniform", light=light)
     with declared(light, other) as module:
         assert module.LightUniform.FIELDS[0].type is module.Light
-        assert module.Light.uniform_class.__name__ == "LightUniform_"
-        assert module.LightUniform.uniform_class.__name__ == "LightUniformUniform"
+        assert module.LightUniform_.value_class is module.Light
+        assert module.LightUniformUniform.value_class is module.LightUniform
 
 
 def test_every_name_has_a_class_of_its_own() -> None:
@@ -263,7 +291,6 @@ def test_every_name_has_a_class_of_its_own() -> None:
         for b in ("", "_", "__")
     ]
     with declared(*(struct(name, x="f32") for name in names)) as module:
-        assert len({name for name in module.__all__ if "Uniform" not in name}) == len(
-            names
-        )
+        classes = [n for n in public_classes(module) if "Uniform" not in n]
+        assert len(classes) == len(names)
         assert {"A", "None_"} < set(module.__all__)

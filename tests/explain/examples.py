@@ -104,15 +104,16 @@ def main_file(section: str) -> str:
     return PROGRAM if first.language == "python" else first.file
 
 
-def compile_example(section: str, folder: Path) -> None:
-    """Compile an example; raise `CompileError` if it is wrong."""
+def compile_example(section: str, folder: Path) -> tuple[Diagnostic, ...]:
+    """Return the warnings of an example; raise `CompileError` if it is wrong."""
     library, main = library_of(section, folder), main_file(section)
     compiler = Compiler(library, formatted=False)
-    compiler.compile(main)
+    compiled = compiler.compile(main)
     names = {main, *(block.file for block in blocks(section))}
     paths = {name: _placed(name, compiler.check(name)) for name in names}
     if clashing := [*clashing_files(library, paths)]:
         raise CompileError(clashing)
+    return compiled.module.warnings
 
 
 def _placed(name: str, files: tuple[str, ...]) -> list[str]:
@@ -120,9 +121,8 @@ def _placed(name: str, files: tuple[str, ...]) -> list[str]:
 
 
 def faults_of(section: str, folder: Path) -> tuple[Diagnostic, ...]:
-    """Return what is wrong with an example."""
+    """Return what is wrong with an example, or what it is warned of."""
     try:
-        compile_example(section, folder)
+        return compile_example(section, folder)
     except CompileError as error:
         return error.diagnostics
-    return ()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from kerngen.compiler import compile_text
 from kerngen.emit.module_name import module_name
 from kerngen.source.diagnostic import CompileError
+from tests.budget import examples
 from tests.fuzz.hostile import PATHS, TEXTS, TURNS, program, programs
 
 SMALL: Final = "kernel k(x: f32[n]) -> y: f32[n] { y[i] = 2.0 * x[i]; }\n"
@@ -86,7 +87,7 @@ def test_comments_change_no_code(turn: int) -> None:
         assert code_of(hostile) == PLAIN
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(
     st.lists(
         st.sampled_from([*"\"\\'{}#/*<>&;:.N \t", "a", "\u00e9", '"""']), max_size=12
@@ -96,7 +97,7 @@ def test_any_comment_changes_no_code(parts: list[str]) -> None:
     assert code_of(program("".join(parts))) == PLAIN
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=8))
 def test_any_character_changes_no_code_or_is_refused(text: str) -> None:
     try:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kerngen.ir.affine import affine_form
-from kerngen.ir.extremes import corners, stays_inside
+from kerngen.ir.extremes import corners, starts_from_zero, stays_inside
 from kerngen.ir.nodes import Binary, Constant, DimValue, Expr, Extent, Index, IndexValue
 from kerngen.ir.types import Scalar
 
@@ -66,4 +66,5 @@ def test_what_is_sure_is_so(
         inside = all(0 <= value < end for value in found)
         assert verdict is None or verdict == inside
         assert not starts or min(found) >= 0
+        assert not starts_from_zero(form) or min(found) >= 0
         assert not ends or max(found) < end

@@ -21,6 +21,7 @@ import kerngen.runtime as gpu
 from kerngen.cli import main
 from kerngen.compiler import compile_text
 from kerngen.runtime import f32
+from kerngen.runtime.choices import kernel_of
 from kerngen.runtime.kernel import Kernel
 from tests.cli.sample import edit, files
 
@@ -57,7 +58,7 @@ def test_a_module_is_what_the_build_writes(
     module = kerngen.compile(AXPY, name="blas")
     built = compile_text(AXPY, "blas.kern")
     assert inspect.getsource(module) == built.binding
-    kernel = module.axpy.__globals__["_AXPY"]
+    kernel = kernel_of(module.axpy)
     assert isinstance(kernel, Kernel)
     dispatches = [
         dispatch
@@ -99,7 +100,7 @@ def test_a_file_takes_along_what_it_uses(
     before = files(tmp_path)
     module = kerngen.load(file)
     assert kerngen.load(str(file)) is module
-    light: Any = module.powers.__globals__["Light"]
+    light: Any = inspect.unwrap(module.powers).__globals__["Light"]
     tensor = ctx.tensor([light(at=(0, 0, 0), power=p) for p in (1.0, 2.0, 3.0)], light)
     np.testing.assert_array_equal(module.powers(tensor, by=2.0).numpy(), [2, 4, 6])
     assert files(tmp_path) == before

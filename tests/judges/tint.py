@@ -17,8 +17,6 @@ from threading import Timer
 from typing import Final
 
 ANSWER: Final = "tint: "
-ENABLE: Final = "enable subgroups;\n"
-"""The line that Tint requires of a shader with subgroups, and that naga refuses."""
 PATIENCE: Final = 120
 """Seconds until a Dawn that does not answer is ended; it takes milliseconds."""
 
@@ -37,12 +35,7 @@ class Tint:
         )
 
     def refuses(self, shader: str) -> str:
-        """Return Tint's message about a shader; nothing if it accepts it.
-
-        It is told where subgroups are used.
-        """
-        if "subgroup_size" in shader:
-            shader = f"{ENABLE}{shader}"
+        """Return Tint's message about a shader; nothing if it accepts it."""
         # pydawn hands over as many bytes as there are characters.
         shader += " " * (len(shader.encode()) - len(shader))
         end = Timer(PATIENCE, self._process.kill)

@@ -51,6 +51,8 @@ DOMAINS: Final[dict[str, tuple[tuple[float, float], ...]]] = {
 INTEGERS: Final[dict[str, tuple[tuple[int, int], ...]]] = {
     "clamp": ((-99, 99), (-50, 0), (0, 50)),
     "ldexp": ((0, 0), (-20, 20)),
+    "floor_div": ((-(2**31), 2**31 - 1), (-9, 9)),
+    "mod": ((-(2**31), 2**31 - 1), (-9, 9)),
     "extractBits": ((-(2**31), 2**31 - 1), (0, 40), (0, 40)),
     "insertBits": ((-(2**31), 2**31 - 1), (-(2**31), 2**31 - 1), (0, 40), (0, 40)),
 }
@@ -152,6 +154,8 @@ ORACLES: Final[dict[str, Oracle]] = {
     "expm1": math.expm1,
     "is_nan": math.isnan,
     "is_finite": math.isfinite,
+    "floor_div": lambda x, y: x // y if y else x,
+    "mod": lambda x, y: x % y if y else 0,
     "countOneBits": lambda x: _bits(x).count("1"),
     "countLeadingZeros": lambda x: len(_bits(x)) - len(_bits(x).lstrip("0")),
     "countTrailingZeros": lambda x: len(_bits(x)) - len(_bits(x).rstrip("0")),

@@ -82,6 +82,14 @@ def _banded(n: int) -> Array:
     return np.where((j <= i) & ((i - j) % 3 != 1), i - j, 0).astype(np.float32)
 
 
+def _many_lets(a: Array, v: Array) -> Arrays:
+    """What lets of c = 2 a - 2, g = c, h = 3 a - 2 and l = 4 a - 2 make."""
+    v = v + 4 * a - 2
+    t = v + 2 * a - 2
+    y = t + v[::-1]
+    return 2 * a - 2, v, y, y * t
+
+
 PCG = """
 fn pcg(x: u32) -> u32 {
     let state = x * 747796405 + 2891336453;
@@ -413,6 +421,45 @@ CASES = (
         "kernel f(x: f32[n]) -> parts: f32[] { parts = sum[i] x[i]; }",
         lambda draw, n: (draw.f32(n),),
         lambda x: (np.asarray(x.sum()),),
+    ),
+    Case(
+        "many_lets_and_a_cut",
+        "kernel f(mut x: f32[n], w: f32[n], mut v: f32[n]) -> y: f32[n], z: f32[n] {"
+        " let a[i] = x[i] + w[i]; let b[i] = a[i] - 2.0; let c[i] = b[i] + a[i];"
+        " let d[i] = c[i] - b[i]; let e[i] = d[i] + c[i]; let g[i] = e[i] - d[i];"
+        " let h[i] = g[i] + a[i]; let k[i] = h[i] - c[i]; let l[i] = k[i] + h[i];"
+        " v[i] += l[i]; let t[i] = v[i] + g[i];"
+        " y[i] = t[i] + v[n - 1 - i]; z[i] = y[i] * t[i]; x[i] = a[i] + b[i]; }",
+        lambda draw, n: (draw.f32(n), draw.f32(n), draw.f32(n)),
+        lambda x, w, v: _many_lets(x + w, v),
+    ),
+    Case(
+        "lets_of_truths",
+        "kernel f(x: f32[n], ids: u32[n]) -> y: f32[n], z: f32[n], c: u32[] {"
+        " let near[i] = x[i] < 2.0; let far[i] = not near[i] and x[i] > 2.0;"
+        " y[i] = if near[i] or far[i] { x[i] } else { 9.0 };"
+        " z[i] = if near[n - 1 - i] { x[i] } else { -9.0 };"
+        " c = sum[i] u32(near[ids[i]]); }",
+        lambda draw, n: (draw.f32(n), draw.u32(n, high=n - 1)),
+        lambda x, ids: (
+            np.where(x == 2, 9, x),
+            np.where(x[::-1] < 2, x, -9),
+            np.asarray((x[ids] < 2).sum()),
+        ),
+    ),
+    Case(
+        "truths_of_rows",
+        "kernel f(w: f32[m, n], x: f32[n], v: f32[n, k])"
+        " -> y: f32[m, n], s: f32[m, k] {"
+        " let first = x[0] > 0.0; let big[i, j] = w[i, j] > 0.0;"
+        " let many[i] = (sum[j] u32(big[i, j])) > 2;"
+        " y[i, j] = if big[i, j] == (first or many[i]) { w[i, j] } else { 0.5 };"
+        " s[i, q] = sum[j] f32(big[i, j]) * v[j, q]; }",
+        lambda draw, n: (draw.f32(5, n), draw.f32(n), draw.f32(n, 3)),
+        lambda w, x, v: (
+            np.where((w > 0) == ((x[0] > 0) | ((w > 0).sum(1) > 2))[:, None], w, 0.5),
+            (w > 0).astype(np.float32) @ v,
+        ),
     ),
     Case(
         "names_that_wgsl_gives_address_spaces",

@@ -66,7 +66,7 @@ BODIES = """
 def bodies(x: Array, mass: Array) -> list[Array]:
     n = len(x)
     acc, total = np.zeros((n, 3)), np.zeros(3)
-    far = np.full(3, float(np.finfo(np.float32).min))
+    far = np.full(3, -np.inf)
     for i in range(n):
         total += x[i] * mass[i]
         for c in range(3):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, assert_never
 
 import numpy as np
@@ -14,6 +15,7 @@ import kerngen.runtime as gpu
 from kerngen.ir.builtin import Builtin, Overload
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.types import Scalar
+from tests.compile import built
 from tests.language.builtin_oracles import (
     DOMAINS,
     INTEGERS,
@@ -21,7 +23,6 @@ from tests.language.builtin_oracles import (
     SIGNED_ORACLES,
     Oracle,
 )
-from tests.numeric.generated import built
 
 SIZES = (400, 401)
 """A multiple of 4, which is computed in vectors, and a size that is not."""
@@ -159,3 +160,93 @@ def compare(
         f"at {first[worst]}: got {got[worst]}, wanted {wanted[worst]}, "
         f"off by {error[worst]:.3g}, allowed {bound[worst]:.3g}"
     )
+
+
+EDGES = (-(2**31), -(2**31) + 1, -7, -2, -1, 0, 1, 2, 7, 2**31 - 2, 2**31 - 1)
+"""Integers around 0 and at the limits of i32; all pairs of them are divided."""
+
+
+@pytest.mark.parametrize("width", ["i32", "vec2i", "vec3i"])
+def test_floored_divisions_are_pythons_at_the_limits(
+    ctx: gpu.Context, width: str
+) -> None:
+    text = (
+        f"kernel f(a: {width}[n], b: {width}[n]) -> q: {width}[n], r: {width}[n] {{ "
+        "q[i] = floor_div(a[i], b[i]); r[i] = mod(a[i], b[i]); }"
+    )
+    pairs = [(a, b) for a in EDGES for b in EDGES]
+    lanes = 1 if width == "i32" else int(width[3])
+    a, b = np.array(pairs, np.int32).T.repeat(lanes, 1)
+    oracles: list[Any] = [ORACLES["floor_div"], ORACLES["mod"]]
+    wanted = [
+        wrapped([oracle(x, y) for x, y in pairs], Scalar.I32).repeat(lanes)
+        for oracle in oracles
+    ]
+    shape = (-1,) if lanes == 1 else (-1, lanes)
+    arrays = [side.reshape(shape) for side in (a, b)]
+    with built(text) as (kernel,):
+        element = gpu.i32 if lanes == 1 else getattr(gpu, width)
+        tensors = tuple(ctx.tensor(array, element) for array in arrays)
+        for results in (
+            [y.numpy() for y in kernel.launch(ctx, tensors, (), (None, None))],
+            kernel.reference(*arrays),
+        ):
+            for result, exact in zip(results, wanted, strict=True):
+                np.testing.assert_array_equal(result.ravel(), exact)
+
+
+FLOATS = (
+    0.0,
+    -0.5,
+    1.5,
+    -7.9,
+    2147483520.0,
+    2.0**31,
+    -(2.0**31),
+    3e9,
+    -3e9,
+    4294967040.0,
+)
+NAMELESS = np.array([0x7F800000, 0x7FC00000, 0x7F800001, 0x7FFFFFFF], np.uint32)
+"""Infinity, and numbers that are none, by their bits; the sign is added."""
+
+
+@pytest.mark.parametrize("extra", [0, 1], ids=["vectors", "scalars"])
+@pytest.mark.parametrize("type_", ["i32", "u32"])
+def test_casts_saturate_and_nan_is_0(ctx: gpu.Context, type_: str, extra: int) -> None:
+    special = np.concatenate([NAMELESS, NAMELESS | 2**31]).view(np.float32)
+    finite = np.array([*FLOATS, 2.0**32, 3.4e38, -3.4e38, 1e-40], np.float32)
+    x = np.resize(np.concatenate([special, finite]), 40 + extra)
+    low, high = (0, 2**32 - 256) if type_ == "u32" else (-(2**31), 2**31 - 128)
+    numbers = np.where(np.isnan(x), 0, x).astype(np.float64)
+    wanted = np.clip(np.trunc(numbers), low, high).astype(np.int64)
+    text = (
+        f"fn whole(t: f32) -> {type_} {{ {type_}(t * 1.0) }}\n"
+        f"kernel f(x: f32[n], p: vec3f[n]) -> y: {type_}[n], z: vec3{type_[0]}[n] "
+        f"{{ y[i] = whole(x[i]); z[i] = vec3{type_[0]}(p[i]); }}"
+    )
+    with built(text) as (kernel,):
+        p = x[:, None].repeat(3, 1)
+        tensors = ctx.tensor(x), ctx.tensor(p, gpu.vec3f)
+        device = [y.numpy() for y in kernel.launch(ctx, tensors, (), (None, None))]
+        for y, z in (device, kernel.reference(x, p)):
+            np.testing.assert_array_equal(y, wanted)
+            np.testing.assert_array_equal(z, wanted[:, None].repeat(3, 1))
+
+
+def test_casts_of_what_is_finite_need_no_helper() -> None:
+    text = "kernel f(x: f32[n], k: i32[n]) -> y: i32[n] {{ y[i] = i32({}); }}"
+    for value, helped in (
+        ("0.5 * f32(k[i]) + 1e30", False),
+        ("floor(f32(k[i]) / 8.0) - 1.0", False),
+        ("if x[i] > 0.0 { 1.5 } else { 2.5 }", False),
+        ("x[i]", True),
+        ("0.0 * x[i]", True),
+        ("f32(k[i]) * 1e30", True),
+        ("f32(k[i]) / f32(n)", True),
+        ("sqrt(f32(k[i]))", True),
+    ):
+        with built(text.format(value)) as (kernel,):
+            assert isinstance(kernel.folder, Path)
+            for file in kernel.folder.glob("*.wgsl"):
+                assert ("to_i32" in file.read_text("utf-8")) == helped, value

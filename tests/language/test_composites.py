@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,9 +12,9 @@ from numpy.typing import NDArray
 import kerngen.runtime as gpu
 from kerngen.ir.strategies import OPTIONS
 from kerngen.runtime.kernel import Kernel
+from tests.compile import built, module_of, unless_unfit
 from tests.language.composites import COMPOSITES, Array, Composite, Real
 from tests.language.records import RECORDS
-from tests.numeric.generated import built, unless_unfit
 
 ALL = (*COMPOSITES, *RECORDS)
 TOLERANCE = {"float16": 1e-3, "float32": 2e-5, "float64": 1e-12}
@@ -54,10 +52,6 @@ def test_devices(ctx: gpu.Context, case: Composite, strategy: str) -> None:
         arrays = [tensor.numpy() for tensor in (*made, *tensors)]
         split = len(made)
         check(list(outcome(kernel, arrays[:split], arrays[split:])), meant, np.float32)
-
-
-def module_of(kernel: Kernel) -> ModuleType:
-    return sys.modules[kernel.hosts.__module__]
 
 
 def prepare(

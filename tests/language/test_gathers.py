@@ -8,7 +8,7 @@ import pytest
 import kerngen.runtime as gpu
 from kerngen.runtime import f32, i32
 from kerngen.runtime.backend import Kind
-from tests.numeric.generated import built
+from tests.compile import built
 
 PLAIN = (
     "kernel f(x: f32[v, d], ids: i32[n]) -> y: f32[n, d] { y[i, j] = x[ids[i], j]; }"

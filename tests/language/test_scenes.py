@@ -15,8 +15,8 @@ from kerngen.ir.builtins import BUILTINS, Builtin
 from kerngen.ir.strategies import OPTIONS
 from kerngen.ir.types import Scalar
 from kerngen.runtime.kernel import Kernel
+from tests.compile import built, built_module, unless_unfit
 from tests.language.scenes import CASES, Array, Case
-from tests.numeric.generated import built, built_module, unless_unfit
 
 SIZES = (0, 1, 6, 67)
 TOLERANCE = 2e-5

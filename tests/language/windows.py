@@ -27,6 +27,15 @@ def _dilated(x: Array) -> Array:
     return dilated
 
 
+def _by_places(x: Array) -> tuple[Array, ...]:
+    i, j = np.indices(x.shape)
+    a = 2 * i - j
+    half = int(x.shape[1]) // 2
+    low: Array = np.where(np.arange(5) < 2, (a * x).sum(1), 0.5)
+    ends: Array = np.full(half, half - 1)
+    return x - a**2, ends, low
+
+
 WINDOWS = (
     Case(
         "pools_maxima",
@@ -62,6 +71,27 @@ WINDOWS = (
         " - 2.0 * x[i] + if i + 3 < n { x[i + 3] } else { 0.0 }; }",
         lambda draw, n: (draw.f32(n),),
         lambda x: (_dilated(x),),
+    ),
+    Case(
+        "guards_by_and_and_or",
+        "kernel f(x: i32[n]) -> y: i32[n], z: i32[n] {"
+        " y[i] = if i + 1 < n and x[i + 1] > x[i] { 1 } else { 0 };"
+        " z[i] = select(0, 1, i < 2 or not (x[i - 2] == 0 and x[i] == 0)); }",
+        lambda draw, n: (draw.i32(n, low=0, high=1),),
+        lambda x: (
+            np.append(x[1:] > x[:-1], 0),
+            np.append(np.ones(min(len(x), 2)), np.minimum(x[:-2] + x[2:], 1)),
+        ),
+    ),
+    Case(
+        "takes_ranges_from_reads",
+        "kernel f(x: f32[m, n]) -> y: f32[m, n], s: f32[n / 2], t: f32[m] {"
+        " let a[i, j] = f32(i * 2 - j); let b[u, v] = a[u, v] * a[u, v];"
+        " let low[i] = i < 2; let w[i] = f32(i);"
+        " y[i, j] = x[i, j] - b[i, j]; s[p] = w[p] + w[n / 2 - 1 - p];"
+        " t[i] = if low[i] { sum[j] a[i, j] * x[i, j] } else { 0.5 }; }",
+        lambda draw, n: (draw.f32(5, n + 1),),
+        _by_places,
     ),
     Case(
         "reads_fixed_places",

@@ -18,7 +18,7 @@ from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout
 from kerngen.layout.types import StructLayout, place
 from kerngen.runtime import Struct as RuntimeStruct
-from tests.emit.declared import declared, distinct
+from tests.emit.declared import declared, distinct, uniform_class
 from tests.judges.tint import Tint
 
 from . import spec
@@ -89,7 +89,7 @@ def _packed(module: Any, laid: StructLayout, raw: Bytes) -> Bytes:
         return raw
     of_storage: type[RuntimeStruct] = getattr(module, laid.struct.name)
     is_uniform = laid.space is Space.UNIFORM
-    cls = of_storage.uniform_class if is_uniform else of_storage
+    cls = uniform_class(module, of_storage) if is_uniform else of_storage
     whole = len(raw) // laid.size * laid.size
     values = cls.unpack_array(raw[:whole].view(cls.DTYPE))
     bytes_ = cls.pack_array(values).view(np.uint8)

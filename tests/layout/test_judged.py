@@ -7,9 +7,8 @@ import pytest
 from .judged import Judges
 
 
-@pytest.mark.parametrize("number", range(5))
-def test_every_judge_agrees(number: int, judges: Judges) -> None:
-    assert judges.campaign(number, 200) >= 200
+def test_every_judge_agrees(judges: Judges) -> None:
+    assert judges.campaign(0, 200) >= 200
 
 
 @pytest.mark.nightly

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from kerngen.ir.memory import Struct
 from kerngen.layout.order import better_order
 from kerngen.layout.rules import Space
+from tests.budget import examples
 
 from . import spec
 from .drawn import Drawing
@@ -31,7 +32,7 @@ def size(struct: Struct, space: Space) -> int:
 
 
 @pytest.mark.parametrize("space", Space)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(struct=Drawing(halves=True, uniform=True).structs())
 def test_the_order_is_the_best_there_is(struct: Struct, space: Space) -> None:
     struct = replace(struct, members=struct.members[:FEW])

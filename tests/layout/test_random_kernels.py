@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 import kerngen.runtime as gpu
 from kerngen.ir.memory import Struct, structs_in
 from kerngen.runtime.kernel import Kernel
+from tests.budget import examples
+from tests.compile import built_module
 from tests.emit.declared import distinct
-from tests.numeric.generated import built_module
 
 from .drawn import Drawing
 from .paths import Path, path_in
@@ -102,7 +103,7 @@ def test_parts_of_structs_are_read_and_written(ctx: gpu.Context) -> None:
 
         @seed(0)
         @settings(
-            max_examples=60,
+            max_examples=examples(60),
             database=None,
             deadline=None,
             phases=(Phase.generate,),

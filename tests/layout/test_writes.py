@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kerngen.ir.memory import Struct
 from kerngen.layout.struct import struct_layout
+from tests.budget import examples
 
 from .drawn import Drawing, count
 from .judged import Judges
@@ -17,7 +18,7 @@ from .probe import bytes_for
 def test_writes_touch_their_own_bytes_alone(judges: Judges) -> None:
     @seed(0)
     @settings(
-        max_examples=50,
+        max_examples=examples(50),
         database=None,
         deadline=None,
         phases=(Phase.generate,),

@@ -1,21 +1,23 @@
-"""The functions of kerngen.nn beside torch's, and arguments for both."""
+"""The functions of kerngen.nn beside NumPy's, and arguments for both."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
-import torch
-import torch.nn.functional as F  # noqa: N812 - torch's own name for it
+from numpy.typing import NDArray
 
 from kerngen import nn
 
+Array: TypeAlias = NDArray[Any]
+Arrays: TypeAlias = Mapping[str, Array]
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 Ours: TypeAlias = Callable[..., nn.Variable]
-Theirs: TypeAlias = Callable[..., torch.Tensor]
+Theirs: TypeAlias = Callable[..., Any]
 
 IDS = [[0, 3, 3], [6, 1, 0]]
 LABELS = np.array([4, 0, 2, 2, 1])
@@ -24,7 +26,7 @@ LABELS = np.array([4, 0, 2, 2, 1])
 @final
 @dataclass(frozen=True)
 class Function:
-    """A function here and in torch, for arguments of these shapes, all differentiable."""
+    """A function here and in NumPy, for arguments of these shapes, all differentiable."""
 
     name: str
     ours: Ours
@@ -36,18 +38,72 @@ class Function:
         return f"{self.name}-{'-'.join(map(str, self.shapes.values()))}"
 
 
-def _heads(t: torch.Tensor, heads: int) -> torch.Tensor:
-    return t.reshape(*t.shape[:2], heads, -1).transpose(1, 2)
+def _sigmoid(x: Array) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def _swish(x: Array) -> Any:
+    return x * _sigmoid(x)
+
+
+def _leaky_relu(x: Array) -> Any:
+    return np.where(x < 0, 0.2 * x, x)
+
+
+def _gelu(x: Array) -> Any:
+    return x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+
+
+def _gelu_tanh(x: Array) -> Any:
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def _softmax(x: Array) -> Any:
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def _log_softmax(x: Array) -> Any:
+    return np.log(_softmax(x))
+
+
+def _linear(x: Array, w: Array, b: Array | float = 0.0) -> Any:
+    return x @ w.T + b
+
+
+def _layernorm(x: Array, gain: Array, bias: Array) -> Any:
+    centred = x - x.mean(axis=-1, keepdims=True)
+    variance = (centred**2).mean(axis=-1, keepdims=True)
+    return centred / np.sqrt(variance + 1e-5) * gain + bias
+
+
+def _rmsnorm(x: Array, gain: Array) -> Any:
+    return x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-6) * gain
+
+
+def _embedding(table: Array) -> Any:
+    return table[IDS]
+
+
+def _cross_entropy(x: Array) -> Any:
+    return -_log_softmax(x)[np.arange(len(LABELS)), LABELS].mean()
+
+
+def _mean_squared_error(prediction: Array, target: Array) -> Any:
+    return ((prediction - target) ** 2).mean()
 
 
 def _attention(heads: int, *, causal: bool) -> Theirs:
-    def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        s, t = q.shape[1], k.shape[1]
-        mask = torch.ones(s, t, dtype=torch.bool).tril(t - s) if causal else None
-        y = F.scaled_dot_product_attention(
-            _heads(q, heads), _heads(k, heads), _heads(v, heads), mask
-        )
-        return y.transpose(1, 2).flatten(2)
+    """Attention as its definition has it, head by head; a mask ends at the last key."""
+
+    def attend(q: Array, k: Array, v: Array) -> Any:
+        queries, keys = q.shape[1], k.shape[1]
+        seen = np.tri(queries, keys, keys - queries) if causal else np.ones(1)
+        parts: list[Array] = []
+        for a, b, c in zip(*(np.split(t, heads, -1) for t in (q, k, v)), strict=True):
+            scores = a @ b.swapaxes(1, 2) / math.sqrt(a.shape[-1])
+            parts.append(_softmax(np.where(seen, scores, -np.inf)) @ c)
+        return np.concatenate(parts, -1)
 
     return attend
 
@@ -60,16 +116,8 @@ def _three_ways(x: nn.Value) -> nn.Variable:
     return nn.add(nn.tanh(x), nn.sub(nn.gelu(x), x))
 
 
-def _three_ways_in_torch(x: torch.Tensor) -> torch.Tensor:
-    return torch.tanh(x) + F.gelu(x) - x
-
-
-def _rmsnorm(x: torch.Tensor, gain: torch.Tensor) -> torch.Tensor:
-    return F.rms_norm(x, gain.shape, gain, 1e-6)
-
-
-def _layernorm(x: torch.Tensor, gain: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    return F.layer_norm(x, gain.shape, gain, bias, 1e-5)
+def _three_ways_in_numpy(x: Array) -> Any:
+    return np.tanh(x) + _gelu(x) - x
 
 
 def _each(shapes: Shapes, **pairs: tuple[Ours, Theirs]) -> list[Function]:
@@ -79,46 +127,46 @@ def _each(shapes: Shapes, **pairs: tuple[Ours, Theirs]) -> list[Function]:
 FUNCTIONS = [
     *_each(
         {"x": (3, 4, 5)},
-        relu=(nn.relu, torch.relu),
+        relu=(nn.relu, partial(np.maximum, 0)),
         leaky_relu=(
             partial(nn.leaky_relu, slope=0.2),
-            partial(F.leaky_relu, negative_slope=0.2),
+            _leaky_relu,
         ),
-        gelu=(nn.gelu, F.gelu),
-        gelu_tanh=(nn.gelu_tanh, partial(F.gelu, approximate="tanh")),
-        swish=(nn.swish, F.silu),
-        sigmoid=(nn.sigmoid, torch.sigmoid),
-        tanh=(nn.tanh, torch.tanh),
-        scale=(partial(nn.scale, alpha=-2.5), partial(torch.mul, -2.5)),
-        softmax=(nn.softmax, partial(F.softmax, dim=-1)),
-        log_softmax=(nn.log_softmax, partial(F.log_softmax, dim=-1)),
+        gelu=(nn.gelu, _gelu),
+        gelu_tanh=(nn.gelu_tanh, _gelu_tanh),
+        swish=(nn.swish, _swish),
+        sigmoid=(nn.sigmoid, _sigmoid),
+        tanh=(nn.tanh, np.tanh),
+        scale=(partial(nn.scale, alpha=-2.5), partial(np.multiply, -2.5)),
+        softmax=(nn.softmax, _softmax),
+        log_softmax=(nn.log_softmax, _log_softmax),
         reshape=(
             partial(nn.reshape, shape=(5, -1)),
-            partial(torch.reshape, shape=(5, -1)),
+            partial(np.reshape, shape=(5, -1)),
         ),
-        twice=(_square, torch.square),
+        twice=(_square, np.square),
         shared=(
             _three_ways,
-            _three_ways_in_torch,
+            _three_ways_in_numpy,
         ),
     ),
-    Function("mean", nn.mean, torch.mean, {"x": (3, 7)}),
-    Function("mean", nn.mean, torch.mean, {"x": ()}),
-    Function("transpose", nn.transpose, torch.t, {"x": (3, 7)}),
+    Function("mean", nn.mean, np.mean, {"x": (3, 7)}),
+    Function("mean", nn.mean, np.mean, {"x": ()}),
+    Function("transpose", nn.transpose, np.transpose, {"x": (3, 7)}),
     *_each(
         {"a": (3, 4, 5), "b": (3, 4, 5)},
-        add=(nn.add, torch.add),
-        sub=(nn.sub, torch.sub),
-        mul=(nn.mul, torch.mul),
+        add=(nn.add, np.add),
+        sub=(nn.sub, np.subtract),
+        mul=(nn.mul, np.multiply),
     ),
-    Function("add", nn.add, torch.add, {"a": (3, 4, 5), "b": (4, 5)}),
-    Function("add", nn.add, torch.add, {"a": (3, 4, 5), "b": (5,)}),
-    Function("add", nn.add, torch.add, {"a": (3, 4), "b": ()}),
-    Function("matmul", nn.matmul, torch.matmul, {"a": (3, 7), "b": (7, 5)}),
-    Function("linear", nn.linear, F.linear, {"x": (3, 7), "w": (5, 7)}),
-    Function("linear", nn.linear, F.linear, {"x": (2, 3, 7), "w": (5, 7), "b": (5,)}),
-    Function("linear", nn.linear, F.linear, {"x": (7,), "w": (1, 7), "b": (1,)}),
-    Function("linear", nn.linear, F.linear, {"x": (64, 32), "w": (96, 32), "b": (96,)}),
+    Function("add", nn.add, np.add, {"a": (3, 4, 5), "b": (4, 5)}),
+    Function("add", nn.add, np.add, {"a": (3, 4, 5), "b": (5,)}),
+    Function("add", nn.add, np.add, {"a": (3, 4), "b": ()}),
+    Function("matmul", nn.matmul, np.matmul, {"a": (3, 7), "b": (7, 5)}),
+    Function("linear", nn.linear, _linear, {"x": (3, 7), "w": (5, 7)}),
+    Function("linear", nn.linear, _linear, {"x": (2, 3, 7), "w": (5, 7), "b": (5,)}),
+    Function("linear", nn.linear, _linear, {"x": (7,), "w": (1, 7), "b": (1,)}),
+    Function("linear", nn.linear, _linear, {"x": (64, 32), "w": (96, 32), "b": (96,)}),
     Function(
         "layernorm",
         nn.layernorm,
@@ -129,19 +177,19 @@ FUNCTIONS = [
     Function(
         "embedding",
         partial(nn.embedding, ids=IDS),
-        partial(F.embedding, torch.tensor(IDS)),
+        _embedding,
         {"table": (7, 5)},
     ),
     Function(
         "cross_entropy",
         partial(nn.cross_entropy, labels=LABELS),
-        partial(F.cross_entropy, target=torch.tensor(LABELS)),
+        _cross_entropy,
         {"x": (5, 6)},
     ),
     Function(
         "mean_squared_error",
         nn.mean_squared_error,
-        F.mse_loss,
+        _mean_squared_error,
         {"prediction": (4, 3), "target": (4, 3)},
     ),
     *(

@@ -64,8 +64,9 @@ class Arithmetic:
         if isinstance(values, Approx):
             return values
         exact = np.asarray(values, dtype=np.float64)
-        rounded = exact.astype(self.dtype).astype(np.float64)
-        return self.flushed(exact, np.abs(exact - rounded))
+        finite = np.where(np.isinf(exact), 0.0, exact)
+        rounded = finite.astype(self.dtype).astype(np.float64)
+        return self.flushed(exact, np.abs(finite - rounded))
 
     def flushed(self, value: Array, error: Array) -> Approx:
         """Add what a flush to zero costs where the computed value may be subnormal."""

@@ -21,7 +21,7 @@ from .oracles_layout import LAYOUT
 from .oracles_numbers import NUMBERS
 from .oracles_optim import OPTIMIZERS
 
-LOWEST, HIGHEST = -float(np.finfo(np.float32).max), float(np.finfo(np.float32).max)
+LOWEST, HIGHEST = -np.inf, np.inf
 
 ERF: Any = np.frompyfunc(math.erf, 1, 1)
 """The error function, a ufunc; NumPy has none, the standard library has."""
@@ -175,13 +175,13 @@ def total(x: Array) -> Array:
 
 
 def largest(x: Array) -> Array:
-    """The maximum; the lowest float32 of nothing."""
+    """The maximum; minus infinity of nothing."""
     y: Array = x.max(-1, initial=LOWEST)
     return y
 
 
 def smallest(x: Array) -> Array:
-    """The minimum; the highest float32 of nothing."""
+    """The minimum; infinity of nothing."""
     y: Array = x.min(-1, initial=HIGHEST)
     return y
 

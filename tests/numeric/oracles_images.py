@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from .approx import Array
 
-LOWEST = -float(np.finfo(np.float32).max)
+LOWEST = -np.inf
 
 
 def padded(x: Array, edge: int, value: float = 0.0) -> Array:

@@ -17,7 +17,7 @@ LOWEST = -float(np.finfo(np.float32).max)
 
 def shifted(x: Array) -> tuple[Array, Array]:
     """Each row less its largest element, and the sum of its exponentials."""
-    less = x - x.max(-1, initial=LOWEST)[..., None]
+    less = x - x.max(-1, initial=-np.inf)[..., None]
     return less, np.exp(less).sum(-1)
 
 
@@ -35,7 +35,7 @@ def log_softmax(x: Array) -> Array:
 
 def logsumexp(x: Array) -> Array:
     """The logarithm of the sum of exponentials."""
-    top = x.max(-1, initial=LOWEST)
+    top = x.max(-1, initial=-np.inf)
     result: Array = top + np.log(np.exp(x - top[:, None]).sum(-1))
     return result
 

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from kerngen.runtime.kernel import Kernel
 from kerngen.runtime.struct import Field
+from tests.budget import examples
+from tests.compile import built
 
-from .generated import built
 from .probe import Device, read_back, shader
 
 wgpu: Any = import_module("wgpu")  # it has no type information
@@ -66,7 +67,7 @@ def struct_text(kernel: Kernel) -> tuple[str, str]:
     return found[0], found[1]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @example(types=["f32", "vec3f", "f32", "vec2u", "vec3i", "i32"], seed=0, pattern=0)
 @given(types=PARAMETERS, seed=st.integers(0, 2**32 - 1), pattern=PATTERNS)
 def test_gpu_reads_what_python_packed(
@@ -97,7 +98,7 @@ def test_gpu_reads_what_python_packed(
         read_back(device, code, data, size - 4, count)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(types=PARAMETERS, seed=st.integers(0, 2**32 - 1))
 def test_a_call_packs_as_the_struct_does(types: list[str], seed: int) -> None:
     """`hosts`, by which calls fill the struct, and the dataclass agree."""

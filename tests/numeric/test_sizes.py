@@ -17,10 +17,10 @@ import kerngen.runtime as gpu
 from kerngen.plan.size import evaluate
 from kerngen.runtime import Context
 from kerngen.runtime.kernel import TensorSpec
+from tests.compile import built, with_generic_schedules
 
 from .cases import Arrays, Case, standard_kernels
 from .domains import Dims
-from .generated import built, with_generic_schedules
 from .oracles import ORACLES
 from .ways import Way, ways
 

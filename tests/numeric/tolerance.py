@@ -161,13 +161,20 @@ class Expected:
     error: Array
 
     def check(self, actual: Result, what: str) -> None:
-        """Fail, with the worst element, unless every element is within its bound."""
+        """Fail, with the worst element, unless every element is within its bound.
+
+        What is infinite, as the largest of nothing, is exact.
+        """
         assert actual.shape == self.value.shape, f"{what}: shape {actual.shape}"
-        assert np.isfinite(self.error).all(), f"{what}: a bound is infinite"
-        error = self.error
+        infinite = np.isinf(self.value)
+        error = np.where(infinite, 0.0, self.error)
+        assert np.isfinite(error).all(), f"{what}: a bound is infinite"
         if actual.dtype == np.float16:
             error = _HALF.rounded(self.value, error, ROUNDED).error
-        excess = np.abs(actual.astype(np.float64) - self.value) - error
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(actual.astype(np.float64) - self.value)
+        apart = np.where(infinite & (actual == self.value), 0.0, apart)
+        excess = apart - error
         if excess.size and not (excess <= 0).all():
             worst = np.unravel_index(
                 np.argmax(np.nan_to_num(excess, nan=np.inf)), excess.shape

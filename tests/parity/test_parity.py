@@ -5,28 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from kerngen.runtime import Context
-from tests.parity import ours, theirs
+from tests.parity import ours
 from tests.parity.record import LIMIT, Record, compare
 from tests.parity.tasks import TASKS, Task
+
+pytestmark = pytest.mark.torch
 
 ROUNDING_FACTOR = 5
 """How much further from float64 our training may be than PyTorch's in float32."""
 
 
+def train(task: Task, **options: Any) -> Record:
+    """Train in PyTorch."""
+    from tests.parity import theirs
+
+    return theirs.train(task, **options)
+
+
 @cache
 def expected(network: str) -> Record:
-    return theirs.train(TASKS[network])
+    return train(TASKS[network])
 
 
 @cache
 def exact(network: str) -> Record:
-    return theirs.train(TASKS[network], dtype=torch.float64)
+    return train(TASKS[network], dtype="float64")
 
 
 def is_as_exact(found: Record, network: str) -> bool:
@@ -41,17 +50,17 @@ def is_as_exact(found: Record, network: str) -> bool:
 
 def by_adam(task: Task) -> Record:
     """Add the decay to the gradients, as Adam does."""
-    return theirs.train(task, optimizer=torch.optim.Adam)
+    return train(task, optimizer="Adam")
 
 
 FAULTS: dict[str, Callable[[Task], Record]] = {
-    "a learning rate of 1 % more": lambda task: theirs.train(
+    "a learning rate of 1 % more": lambda task: train(
         task.but(lr=1.01 * task.settings.lr)
     ),
-    "another beta1": lambda task: theirs.train(task.but(beta1=0.899)),
-    "another beta2": lambda task: theirs.train(task.but(beta2=0.998)),
+    "another beta1": lambda task: train(task.but(beta1=0.899)),
+    "another beta2": lambda task: train(task.but(beta2=0.998)),
     "coupled decay": by_adam,
-    "no clipping": lambda task: theirs.train(task.but(max_norm=1e9)),
+    "no clipping": lambda task: train(task.but(max_norm=1e9)),
 }
 """Trainings that are wrong."""
 
@@ -79,7 +88,7 @@ def test_the_gate_rejects(fault: str) -> None:
 
 
 def test_a_small_fault_is_no_rounding() -> None:
-    found = theirs.train(TASKS["residual"].but(eps=1e-7))
+    found = train(TASKS["residual"].but(eps=1e-7))
     assert compare(found, expected("residual")).faults() == []
     assert not is_as_exact(found, "residual")
 

@@ -1,4 +1,4 @@
-"""docs/performance.md, made of the results that are kept beside it."""
+"""docs/performance.md, generated from the results that are kept beside it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ PAGE: Final = DOCS / "performance.md"
 INTRODUCTION: Final = """\
 # Performance
 
-Made by `tools/performance --report` from the files in [docs/performance](performance), which hold the raw results. `tools/performance --out FILE` measures anew, on the best adapter at hand; [bench.md](bench.md) says what is measured, and how.
+`tools/performance --report` generates this page from the raw results in `docs/performance`. `tools/performance --out FILE` measures again, on the best adapter of the machine; [bench.md](bench.md) describes the method.
 
-*of ceiling* is the part of the speed that a copy and multiplications in registers, measured in the same run, allow for work that moves each byte once. *ratio* is how many times as fast the kernel without runtime checks is as the peer beside it; above 1, it is faster. Times are of one launch.
+*of ceiling* is the fraction of the speed that a copy and fused multiply-adds in registers, measured in the same run, allow if each byte is moved once. *ratio* is the speed of the kernel without runtime checks, divided by that of the peer beside it; above 1, the kernel is faster. Times are of one launch.
 
-*spread* is how far the quartiles of the samples are apart, as a part of the median. Where it is **bold**, it is above 20 %, and the row tells little: something else ran on the machine. *> 110%* of the ceiling says that it is none there: small tensors may lie in a cache, while the copy goes through memory; a processor's writes may cost more than its reads, and half of what a copy moves is written; or something disturbed the copy, which is measured once, before the rest.
+*spread* is the distance between the quartiles of the samples, as a fraction of the median. A **bold** spread is above 20 %, and the row is unreliable: something else ran on the machine. *> 110%* of the ceiling means that the ceiling does not apply: small tensors may be in a cache, while the copy goes through memory; a processor's writes may cost more than its reads, and half of the bytes of a copy are written; or something disturbed the copy, which is measured once, before the rest.
 """
 
 WIDE: Final = 0.2
@@ -32,7 +32,7 @@ WIDE: Final = 0.2
 
 
 ON_SOFTWARE: Final = """\
-The processor runs the shaders here, and other programs beside them: the figures tell techniques that help everywhere from those that do not, and no more. Schedules are chosen for GPUs."""
+Here the processor runs the shaders, together with other programs. The figures only show which techniques help on every adapter. Schedules are chosen for GPUs."""
 
 
 class PerformanceData(TypedDict):
@@ -60,7 +60,7 @@ def is_software(run: RunData) -> bool:
 
 
 def write_page(found: dict[str, PerformanceData]) -> None:
-    """Write the page anew."""
+    """Write the page again."""
     PAGE.write_text(page(found), encoding="utf-8")
 
 
@@ -92,8 +92,8 @@ def _section(name: str, data: PerformanceData) -> Iterator[str]:
     if data["ablations"]:
         yield "\n### What each technique is worth\n"
         yield (
-            "The schedule that a kernel has here, then with one thing changed: all "
-            "versions of a kernel take their samples in turn.\n"
+            "The schedule that a kernel has here, then the same with one change. The "
+            "samples of all versions of a kernel alternate.\n"
         )
         yield from _ablations(data["ablations"])
     yield ""

@@ -46,7 +46,7 @@ def test_the_page_marks_what_tells_little() -> None:
     data["ablations"] = [one]
     text = page({name: data})
     assert "| 15.0% | 105% |" in text
-    assert "take their samples in turn" in text
+    assert "samples of all versions" in text
     assert "| k | n=5 | as it is | 1 s | 20.0% | 100% | `gemm` |" in text
     assert "|  |  | a tenth | 10 s | **30.0%** | 10% | `gemm` |" in text
     said = '\nLeft out: k (n=5) with "a", k (n=5) with "b". No such tiling.\n'
@@ -55,6 +55,7 @@ def test_the_page_marks_what_tells_little() -> None:
     assert "| **21.0%** | > 110% |" in page({name: data})
 
 
+@pytest.mark.nightly
 def test_the_pictures_are_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +74,7 @@ def test_the_pictures_are_drawn(
     assert {*drawn} == {b"\x89PNG"}
 
 
+@pytest.mark.nightly
 def test_an_ablation_times_what_changes_a_shader(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -257,7 +257,9 @@ class _Collector:
         else:
             self.note(_OPERATORS[expr.op])
         self.expression(expr.left, place)
-        self.expression(expr.right, place)
+        guarded = expr.op in {"and", "or"}
+        inside = replace(place, branch=True) if guarded else place
+        self.expression(expr.right, inside)
 
     def _whole(self, expr: ast.Expr) -> bool:
         """Whether an expression is seen to be of integers."""

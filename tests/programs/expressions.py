@@ -297,10 +297,23 @@ class Body:
         return Compiled(type_, _over_numbers(type_, apply, run))
 
     def _logic(self, expr: ast.Binary) -> Compiled:
-        left, right = self.of(expr.left).run, self.of(expr.right).run
-        if expr.op == "and":
-            return Compiled("bool", lambda at: all([left(at), right(at)]))
-        return Compiled("bool", lambda at: any([left(at), right(at)]))
+        inner = replace(self, scope=replace(self.scope, clamps=True))
+        left, right, stops = (
+            self.of(expr.left).run,
+            inner.of(expr.right).run,
+            expr.op == "or",
+        )
+
+        def run(at: At) -> Value:
+            if left(at) != stops:
+                decided: Value = right(at)
+                return decided
+            with suppress(numbers.UndecidedError):
+                # What it reads must be there; its value does not matter.
+                right(at)
+            return stops
+
+        return Compiled("bool", run)
 
     def _comparison(self, expr: ast.Binary) -> Compiled:
         left, right = self.together(None, expr.left, expr.right)

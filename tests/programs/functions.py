@@ -26,7 +26,9 @@ class Accuracy(Protocol):
     def source(self) -> str: ...
 
 
-GENERIC = frozenset({"abs", "sign", "min", "max", "clamp", "select"})
+GENERIC = frozenset(
+    {"abs", "sign", "min", "max", "clamp", "select", "floor_div", "mod"}
+)
 """Functions whose result has the type of their arguments."""
 
 BITS = frozenset(

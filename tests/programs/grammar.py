@@ -266,6 +266,8 @@ class Grammar:
         """A quotient or remainder of integers, by 0 too."""
         left = self.of(type_, place.inner)
         right = self.of(type_, replace(place.inner, typed=True, depth=0))
+        if self.dice.chance(15):
+            return call(self.dice.pick(("floor_div", "mod")), [left, right])
         return binary(self.dice.pick("/%"), left, right)
 
     def bits(self, type_: Type, place: Place) -> Piece:
@@ -326,7 +328,7 @@ class Grammar:
 
     def several_truths(self, place: Place) -> Piece:
         """Conditions that are joined or turned."""
-        sides = self.truth(place), self.truth(place)
+        sides = self.truth(place), self.truth(replace(place, branch=True))
         if self.dice.chance(25):
             return unary("not", sides[0])
         joined = binary(self.dice.pick(("and", "or")), *sides)

@@ -157,13 +157,15 @@ class Call:
             case ast.HostStatement():
                 self._host(statement)
             case ast.LetStatement(name=name, binders=binders, value=value):
-                ranges = self.ranges(binders, value, self.scope)
+                ranges = self.ranges(binders, value, self.scope, name.name)
                 typed = Body(self.scope.within(ranges), self.interpreter, self).of(
                     value
                 )
                 cells = self._over(ranges, typed.run)
                 if is_composite(typed.type):
                     self.interpreter.noted.add("let of composites")
+                if typed.type == "bool":
+                    self.interpreter.noted.add("let of truths")
                 shape = tuple(ranges.values())
                 self.scope.tensors[name.name] = Array(typed.type, shape, cells)
             case ast.Assignment():
@@ -229,19 +231,47 @@ class Call:
     # Indices
 
     def ranges(
-        self, binders: Sequence[ast.Binder], body: ast.Expr, scope: Scope
+        self,
+        binders: Sequence[ast.Binder],
+        body: ast.Expr,
+        scope: Scope,
+        let: str = "",
     ) -> dict[str, int]:
-        """Find what indices range over: what is given, or what they first subscript."""
+        """Find what indices range over: what is given, or what they first subscript.
+
+        Those of a let that subscript nothing range over what its readers do.
+        """
         found: dict[str, int] = {}
-        for binder in binders:
-            if binder.bound is not None:
-                found[binder.name.name] = self.length(binder.bound)
-                continue
+        for place, binder in enumerate(binders):
             name = binder.name.name
-            found[name] = next(
-                lengths_of(base, scope)[axis] for base, axis in bare_uses(name, body)
-            )
+            if binder.bound is not None:
+                found[name] = self.length(binder.bound)
+                continue
+            known = next(bare_uses(name, body), None)
+            if known is None:
+                self.interpreter.noted.add("range by reads")
+                found[name] = self._read_over(let, place)
+                continue
+            base, axis = known
+            found[name] = lengths_of(base, scope)[axis]
         return found
+
+    def _read_over(self, let: str, axis: int) -> int:
+        """Find the length that assignments read a let's axis over: it must be one."""
+        (length,) = {
+            length
+            for statement in self.kernel.body
+            if isinstance(statement, ast.Assignment)
+            for left, length in zip(
+                statement.subscripts,
+                self.scope.tensors[statement.name.name].shape,
+                strict=True,
+            )
+            if isinstance(left, ast.Name)
+            for base, at in bare_uses(left.name, statement.value)
+            if isinstance(base, ast.Name) and (base.name, at) == (let, axis)
+        }
+        return length
 
 
 def domain(ranges: Mapping[str, int]) -> Iterator[At]:

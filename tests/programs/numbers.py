@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 Real: TypeAlias = tuple[float, float, float]
@@ -24,7 +24,6 @@ TINY = 2.0**-126
 """The least normal number; what is smaller may be flushed to zero."""
 
 HIGHEST = 3.4028234663852886e38
-LOWEST = -HIGHEST
 DIVISION_ULPS = 2.5
 HALF_ULP = 2.0**-10
 HALF_TINY = 2.0**-14
@@ -205,16 +204,19 @@ def product(terms: Sequence[Real]) -> Real:
 
 
 def highest(terms: Sequence[Real]) -> Real:
-    """Return the largest; of none, the lowest finite number."""
-    return _extreme(max(v for v, _, _ in terms), terms) if terms else leaf(LOWEST)
+    """Return the largest; of none it is infinite, which is not followed."""
+    return _extreme(max, terms)
 
 
 def lowest(terms: Sequence[Real]) -> Real:
-    """Return the smallest; of none, the highest finite number."""
-    return _extreme(min(v for v, _, _ in terms), terms) if terms else leaf(HIGHEST)
+    """Return the smallest; of none it is infinite, which is not followed."""
+    return _extreme(min, terms)
 
 
-def _extreme(value: float, terms: Sequence[Real]) -> Real:
+def _extreme(of: Callable[[Iterable[float]], float], terms: Sequence[Real]) -> Real:
+    if not terms:
+        raise UndecidedError("infinity")
+    value = of(v for v, _, _ in terms)
     return value, max(e for _, e, _ in terms), abs(value)
 
 

@@ -208,6 +208,8 @@ class Statements:
         indices = self.indices(axes)
         place = Place(indices, 3)
         truth = self.grammar.several_truths(place)
+        if dice.chance(80):
+            truth = self._named(truth, indices)
         sides = [self.value(type_, indices, 1) for _ in range(2)]
         roll = dice.below(10)
         if roll < 3:
@@ -218,6 +220,24 @@ class Statements:
         else:
             value = conditional(truth, sides[0], sides[1])
         self.assign(self.world.add(type_, axes, "output"), indices, "=", value)
+
+    def _named(self, truth: Piece, indices: tuple[Index, ...]) -> Piece:
+        """A let of a condition, and a read of it: from the far end at times.
+
+        It is told a range only if the read does not show it.
+        """
+        dice, world = self.world.dice, self.world
+        tensor = world.add("bool", tuple(index.axis for index in indices), "let")
+        binders: list[str] = []
+        subscripts: list[str] = []
+        for name, axis in ((index.name, index.axis) for index in indices):
+            is_far, is_subscript = dice.chance(20), f"[{name}" in truth.text
+            known = not is_far and not is_subscript and f", {name}" not in truth.text
+            binders.append(name if known else f"{name} < {axis}")
+            subscripts.append(f"{axis} - 1 - {name}" if is_far else name)
+        left = f"{tensor.name}[{', '.join(binders)}]" if binders else tensor.name
+        world.statements.append(f"let {left} = {truth.text};")
+        return element(tensor.name, subscripts) if binders else Piece(tensor.name)
 
     def swapped(self) -> None:
         """A transpose, and a diagonal at times."""

@@ -10,25 +10,23 @@ import pytest
 from .campaign import COUNTS, campaign, rare
 from .trial import Trial
 
-PARTS = 2
-PROGRAMS = 125
+PROGRAMS = 60
+"""By default: each takes half a second."""
 
-MANY_PARTS = 16
+PARTS = 16
 MANY = 625
 """Of each of the many parts: 10,000 together."""
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_programs(
-    trial: Trial, part: int, record_property: Callable[[str, object], None]
-) -> None:
-    counts = campaign(trial, part, PROGRAMS)
+def test_programs(trial: Trial, record_property: Callable[[str, object], None]) -> None:
+    """So few programs may lack some constructs: many must not."""
+    counts = campaign(trial, 0, PROGRAMS)
     record_property(COUNTS, json.dumps(counts))
-    assert rare(counts) == []
+    assert counts["programs"] >= PROGRAMS
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("part", range(PARTS, PARTS + MANY_PARTS))
+@pytest.mark.parametrize("part", range(1, 1 + PARTS))
 def test_many_programs(
     trial: Trial, part: int, record_property: Callable[[str, object], None]
 ) -> None:

@@ -21,7 +21,7 @@ from kerngen.runtime.struct import Struct
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.text import Source
 from kerngen.syntax.parser import parse
-from tests.numeric.generated import imported
+from tests.compile import imported
 
 from .interpreter import Interpreter
 from .memory import DTYPES, Memory, at_path, filled, numbers_in, view

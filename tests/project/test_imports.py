@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from tests.project.tree import ROOT, imports, python_files
 
 ORDER = [
+    "origin",
+    "parts",
     "plan",
     "source",
     "ir",
@@ -37,10 +40,10 @@ ORDER = [
 """A part may import itself and those before it."""
 
 SYSTEMS = {
-    "batch": {"runtime"},
-    "matmul_cache": {"plan", "runtime"},
-    "nn": {"runtime"},
-    "train": {"runtime", "nn", "matmul_cache"},
+    "batch": {"parts", "runtime"},
+    "matmul_cache": {"plan", "parts", "runtime"},
+    "nn": {"parts", "runtime"},
+    "train": {"parts", "runtime", "nn", "matmul_cache"},
 }
 """What is built on the generated kernels, and what of ours it may import."""
 
@@ -74,7 +77,7 @@ THIRD_PARTY = {
     "bench": {"kerngen_kernels", "matplotlib", "numpy", "rich"},
     "tune": {"numpy"},
     "verify": {"hypothesis", "numpy", "rich"},
-    "doctor": {"numpy", "kerngen_kernels"},
+    "doctor": {"numpy"},
     "cli": {"click", "rich", "watchfiles"},
     "runtime": {"numpy", "wgpu"},
     "batch": {"numpy", "kerngen_kernels"},
@@ -148,6 +151,40 @@ def test_generated_modules_import_only_the_runtime() -> None:
             root, *rest = name.split(".")
             assert root in {"kerngen", "numpy"} or root in sys.stdlib_module_names
             assert root != "kerngen" or rest[0] in {"plan", "runtime"}
+
+
+def borrowed(file: Path) -> list[str]:
+    """What a file imports of modules that pytest collects."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        match node:
+            case ast.ImportFrom(module=module, names=names):
+                paths = [f"{module or ''}.{alias.name}" for alias in names]
+            case ast.Import(names=names):
+                paths = [alias.name for alias in names]
+            case _:
+                continue
+        found += [p for p in paths if any(x[:5] == "test_" for x in p.split("."))]
+    return found
+
+
+def test_what_tests_share_is_in_helper_modules() -> None:
+    assert {str(f): borrowed(f) for f in python_files("tests") if borrowed(f)} == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from tests.syntax.test_parse import EXAMPLE",
+        "from .test_parse import EXAMPLE",
+        "from tests.language import test_meaning",
+        "def f():\n    import tests.check.test_structs as structs",
+    ],
+)
+def test_a_borrowed_name_is_found(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "test_x.py"
+    file.write_text(text, encoding="utf-8")
+    assert len(borrowed(file)) == 1
 
 
 def run(program: str) -> None:

@@ -172,7 +172,7 @@ def test_tensors_of_two_contexts(either: Context) -> None:
 
 def test_no_context() -> None:
     with pytest.raises(
-        ContextError, match=r"stamp \(hand.kern:8\): no tensor says where to run"
+        ContextError, match=r"stamp \(hand.kern:8\): no argument is a tensor"
     ):
         launch(STAMP, step=2, offset=0, scale=(1, 2, 3))
 

@@ -30,7 +30,8 @@ from kerngen.runtime import (
     vec4f,
 )
 from kerngen.runtime.elements import ELEMENTS, Leaf
-from tests.runtime.test_views import COPY, STORAGE
+from tests.budget import examples
+from tests.runtime.usages import COPY, STORAGE
 
 from .structs import AXES, Cluster, Particle, particle
 
@@ -80,7 +81,7 @@ def test_every_type_of_the_language_has_its_element() -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(
     shape=st.lists(st.integers(0, 3), max_size=3).map(tuple),
     seed=st.integers(0, 2**32 - 1),
@@ -99,7 +100,7 @@ def test_numbers_come_back_bit_by_bit(
     assert back.tobytes() == array.tobytes()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     shape=st.lists(st.integers(0, 3), max_size=3).map(tuple),
     seed=st.integers(0, 2**32 - 1),
@@ -176,7 +177,7 @@ def test_what_numpy_takes_is_converted(any_ctx: Context) -> None:
         (np.zeros((2, 4)), vec3f, ShapeError, "vec3f elements ends in the axes (3,)"),
         (np.zeros(()), vec3f, ShapeError, "got shape ()"),
         (np.zeros((2, 3)), mat3x3f, ShapeError, "ends in the axes (3, 3), got shape"),
-        (np.zeros((2, 2, 3)), vec3f, ShapeError, "rank 1, behind which come the (3,)"),
+        (np.zeros((2, 2, 3)), vec3f, ShapeError, "rank 1, followed by the (3,)"),
         ([[1e39, 0, 0]], vec3f, DtypeError, "beyond the range of f32"),
         ([[-1, 0, 0]], vec3u, DtypeError, "-1, which no u32 can"),
         ([[1.5, 0, 0]], vec3u, DtypeError, "does not convert to u32"),
@@ -263,9 +264,9 @@ def test_records_in_records_are_converted(any_ctx: Context) -> None:
         ),
         (
             np.dtype("<f4"),
-            "made of records or of instances, not of an array of float32",
+            "made of instances of Particle or of records, got an array of",
         ),
-        (np.dtype("<f8"), "made of records or of instances"),
+        (np.dtype("<f8"), "[Particle(*values) for values in ...]"),
     ],
 )
 def test_records_that_differ_are_refused(
@@ -279,15 +280,29 @@ def test_records_that_differ_are_refused(
 def test_instances_of_another_struct_are_refused(any_ctx: Context) -> None:
     wrong: Any = any_ctx
     for items, message in (
-        ([particle(), 3], "Expected instances of Particle, got an int."),
+        ([particle(), 3], r"Expected instances of Particle, got an int at \[1\]\."),
         ([particle(), None], "got None"),
         ([Cluster((particle(),) * 2, AXES, particle())], "got a runtime.Cluster"),
+        ([[particle()] * 2, [particle(), 3]], r"got an int at \[1\]\[1\]"),
+        ([(1.0, 2, 3)], r"instances of Particle .* got an array of float64.*\*values"),
+        ([((1, 2, 3), 0.5, 7)], r"made of instances of Particle .* got nested values"),
+        ([(1, None)], r"got an int at \[0\]\[0\]"),
     ):
         with pytest.raises(DtypeError, match=message):
-            wrong.vector(items, Particle)
+            wrong.tensor(items, Particle)
+    with pytest.raises(ShapeError, match="expected rows of one length"):
+        wrong.tensor([[particle()], [particle()] * 2], Particle)
+    with pytest.raises(DtypeError, match=r"got an int\.$"):
+        wrong.scalar(np.array(3, object), Particle)
     pack: Any = Particle.pack_array
-    with pytest.raises(DtypeError, match="Expected instances of Particle, got a str"):
-        pack(["x"])
+    with pytest.raises(
+        DtypeError, match=r"got a tuple at \[2\]: write Particle\(\*val"
+    ):
+        pack(iter([particle(), particle(), (1, 2)]))
+    with pytest.raises(
+        DtypeError, match=r"an array of Particle\.DTYPE, got one of int"
+    ):
+        Particle.unpack_array(pack([]).view("<i4"))
     with pytest.raises(DtypeError, match=r"ctx.tensor\(a, Particle\)"):
         wrong.tensor(records((2,)))
     with pytest.raises(DtypeError, match=r"ctx.tensor\(a, Particle\)"):

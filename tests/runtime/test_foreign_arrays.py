@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import kerngen.runtime as gpu
 from kerngen.batch import Batch
@@ -18,26 +18,47 @@ from tests.runtime.structs import Particle
 MASKED: Any = np.ma.masked_equal([[1.0, 2.0], [3.0, 4.0]], 3.0)
 PLAIN: Any = np.ma.masked_equal([[1.0, 2.0], [3.0, 4.0]], 7.0)
 
-REFUSED: Mapping[str, tuple[Any, type[Exception], str]] = {
+
+def torch() -> Any:
+    """Import PyTorch, which is there for tests that are marked."""
+    return import_module("torch")
+
+
+REFUSED: Mapping[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "ragged": (
-        [[1, 2], [3]],
+        lambda: [[1, 2], [3]],
         ShapeError,
         r"No array can be made of a list; .*one length.*\(2,\)",
     ),
     "parameter": (
-        torch.nn.Parameter(torch.ones(2, 2)),
+        lambda: torch().nn.Parameter(torch().ones(2, 2)),
         DtypeError,
         r"No array can be made of a torch.Parameter: .*tensor\.detach\(\)\.cpu\(\)",
     ),
     "bfloat16": (
-        torch.ones(2, 2, dtype=torch.bfloat16),
+        lambda: torch().ones(2, 2, dtype=torch().bfloat16),
         DtypeError,
         r"BFloat16\. Of a PyTorch tensor, .*\.float\(\) .* bfloat16",
     ),
-    "masked": (MASKED, DtypeError, r"a numpy.MaskedArray are masked.*array\.filled\("),
-    "masked rows": ([*MASKED], DtypeError, "of a list are masked"),
-    "a masked number": ([[1.0, np.ma.masked]], DtypeError, "of a list are masked"),
+    "masked": (
+        lambda: MASKED,
+        DtypeError,
+        r"a numpy.MaskedArray are masked.*array\.filled\(",
+    ),
+    "masked rows": (lambda: [*MASKED], DtypeError, "of a list are masked"),
+    "a masked number": (
+        lambda: [[1.0, np.ma.masked]],
+        DtypeError,
+        "of a list are masked",
+    ),
 }
+
+OF_TORCH = "parameter", "bfloat16"
+
+WHAT = [
+    pytest.param(what, marks=[pytest.mark.torch] if what in OF_TORCH else [])
+    for what in REFUSED
+]
 
 Use = Callable[[Context, Any], object]
 
@@ -50,19 +71,21 @@ USES: Mapping[str, Use] = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize("what", WHAT)
 @pytest.mark.parametrize("use", USES)
 def test_what_forms_no_array(ctx: Context, use: str, what: str) -> None:
-    values, error, text = REFUSED[what]
+    make, error, text = REFUSED[what]
+    values = make()
     with pytest.raises(error, match=text):
         USES[use](ctx, values)
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize("what", WHAT)
 def test_a_cache_says_of_what_it_speaks(ctx: Context, what: str) -> None:
     cache = MatmulCache(ctx)
     cache.upload_weight("w", np.ones((2, 2)))
-    values, error, text = REFUSED[what]
+    make, error, text = REFUSED[what]
+    values = make()
     with pytest.raises(error, match=f"MatmulCache: weight 'v': .*{text}"):
         cache.upload_weight("v", values)
     with pytest.raises(error, match=f"MatmulCache: x: .*{text}"):
@@ -71,11 +94,18 @@ def test_a_cache_says_of_what_it_speaks(ctx: Context, what: str) -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [PLAIN, [*PLAIN], torch.tensor([[1.0, 2.0], [3.0, 4.0]]), ((1, 2), [3, 4])],
-    ids=["nothing masked", "rows", "torch", "nested"],
+    [PLAIN, [*PLAIN], ((1, 2), [3, 4])],
+    ids=["nothing masked", "rows", "nested"],
 )
 @pytest.mark.filterwarnings("ignore:__array__ implementation")
 def test_what_numpy_takes_is_taken(ctx: Context, values: Any) -> None:
+    for tensor in (ctx.matrix(values, f32), ctx.tensor(values, f32)):
+        np.testing.assert_array_equal(tensor.numpy(), [[1, 2], [3, 4]])
+
+
+@pytest.mark.torch
+def test_a_tensor_of_torch_is_taken(ctx: Context) -> None:
+    values = torch().tensor([[1.0, 2.0], [3.0, 4.0]])
     for tensor in (ctx.matrix(values, f32), ctx.tensor(values, f32)):
         np.testing.assert_array_equal(tensor.numpy(), [[1, 2], [3, 4]])
 

@@ -14,8 +14,8 @@ import kerngen.runtime as gpu
 from kerngen.runtime import Context, DtypeError, f16, f32
 from kerngen.runtime.kernel import Kernel
 from kerngen_kernels import half
-from tests.numeric.generated import built
-from tests.runtime.test_views import COPY, STORAGE
+from tests.compile import built
+from tests.runtime.usages import COPY, STORAGE
 
 LENGTHS = (*range(10), 15, 16, 17, 255, 256, 257, 1023)
 PLACES = (0, 1, 2, 3, 7, 64, 65)

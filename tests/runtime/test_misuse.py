@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
-from kerngen.runtime import f32
+from kerngen.runtime import f32, vec3f
+from kerngen.runtime.calling import kernel_function
+from kerngen.runtime.habits import ADVICE, KERNELS
 from kerngen_kernels import elementwise, indexing, optim
+
+from .structs import Particle
 
 NO_TENSOR: Any = np.ones(3, np.float32)
 NO_DEVICE: Any = "gpu"
 NO_CONTEXT: Any = 3
-NO_ELEMENT: Any = np.float32
 
 
 def test_an_array_is_no_tensor() -> None:
@@ -37,7 +42,7 @@ def test_a_number_is_no_context(ctx: gpu.Context) -> None:
 def test_a_wrong_calls_traceback_ends_at_the_call(ctx: gpu.Context) -> None:
     with pytest.raises(gpu.ShapeError) as caught:
         elementwise.add(ctx.zeros(3, f32), ctx.zeros(2, f32))
-    assert [entry.name for entry in caught.traceback][1:] == ["add", "launch"]
+    assert [entry.name for entry in caught.traceback][1:] == ["call", "add", "launch"]
 
 
 def test_the_name_of_an_adapter_is_no_device() -> None:
@@ -47,12 +52,180 @@ def test_the_name_of_an_adapter_is_no_device() -> None:
         gpu.open(NO_DEVICE)
 
 
-def test_a_numpy_dtype_is_no_element_type(ctx: gpu.Context) -> None:
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            "axpy(x, x, 3.0)",
+            "given by name: alpha=3.0. Call it as axpy(x, y, alpha=...).",
+        ),
+        ("clamp(x, 0.0, 1.0)", "given by name: low=0.0, high=1.0."),
+        ("clamp(x, 0.0, high=1.0)", "given by name: low=0.0."),
+        ("axpy(x, x)", "no 'alpha' is given. Call it as axpy(x, y, alpha=...)."),
+        ("axpy(x, x, alhpa=3.0)", "no argument 'alhpa'; did you mean 'alpha'?"),
+        ("axpy(x, x, y=x, alpha=1.0)", "'y' is given in order and by name."),
+        ("add(x)", "no 'b' is given."),
+        ("add(x, x, x)", "the tensor to write is given by name: out=..."),
+        ("add(x, x, x, x)", "it takes 2 arguments in order, got 4."),
+        ("relu(x, 1.0)", "it takes 1 argument in order, got 2. Call it as relu(x)."),
+        (
+            "axpy_reference(a, a, 3.0)",
+            "axpy_reference: numbers and structs are given by",
+        ),
+    ],
+)
+def test_a_call_that_does_not_fit_is_answered_by_one_that_does(
+    call: str, told: str, ctx: gpu.Context
+) -> None:
+    names = {"x": ctx.zeros(3, f32), "a": np.ones(3), **vars(elementwise)}
+    with pytest.raises(gpu.DtypeError) as caught:
+        eval(call, names)
+    assert told in str(caught.value)
+
+
+def test_what_a_function_raises_within_is_no_wrong_call() -> None:
+    @kernel_function
+    def broken() -> None:
+        raise TypeError("within")
+
+    with pytest.raises(TypeError, match=r"^within$") as caught:
+        broken()
+    assert not isinstance(caught.value, gpu.Error)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("zeros(3, 4, f32)", "write ctx.zeros((3, 4), f32)."),
+        ("zeros((3, 4))", "write ctx.zeros((3, 4), f32)."),
+        ("empty([5], dtype=vec3f)", "write ctx.empty((5,), vec3f)."),
+        ("zeros()", "write ctx.zeros((m, n), f32)."),
+    ],
+)
+def test_a_shape_is_one_argument(call: str, told: str, ctx: gpu.Context) -> None:
+    with pytest.raises(gpu.DtypeError) as caught:
+        eval(f"ctx.{call}", {"ctx": ctx, "f32": f32, "vec3f": vec3f})
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.uint32])
+def test_numpys_types_are_taken_for_the_elements_that_hold_them(
+    dtype: Any, ctx: gpu.Context
+) -> None:
+    array = np.array([[1, 2]], dtype)
+    makers = (ctx.zeros, ctx.empty)
+    for given in (dtype, np.dtype(dtype), np.dtype(dtype).newbyteorder(">")):
+        made = [ctx.tensor(array, given), ctx.matrix(array, given)]
+        made += [make((1, 2), given) for make in makers]
+        made += [ctx.wrap(made[0].buffer, (1, 2), given)]
+        for tensor in made:
+            assert tensor.element is ctx.tensor(array).element
+            assert tensor.dtype == dtype
+            assert tensor.dtype == tensor.element
+        assert made[0].numpy().tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (np.float64, "got float64. Write f32."),
+        (np.dtype("u1"), "got dtype('uint8'). Write u32."),
+        (float, "got float. Write f32."),
+        (int, "got int. Write i32."),
+        ("float32", "got 'float32'. Write f32."),
+        (np.floating, "got floating."),
+        ("f33", "got 'f33'."),
+        (None, "got None."),
+        (f32(), "got <kerngen.runtime.elements.f32 object"),
+    ],
+)
+def test_other_types_are_no_elements(wrong: Any, told: str, ctx: gpu.Context) -> None:
     for make in (ctx.zeros, ctx.empty):
-        with pytest.raises(gpu.DtypeError, match="got float32"):
-            make(3, NO_ELEMENT)
-    with pytest.raises(gpu.DtypeError, match=r"element type of kerngen\.runtime"):
-        ctx.vector([1.0], NO_ELEMENT)
+        with pytest.raises(gpu.DtypeError) as caught:
+            make(3, wrong)
+        assert told in str(caught.value)
+
+
+def test_a_tensor_has_the_dtype_of_its_array(ctx: gpu.Context) -> None:
+    for element in (f32, vec3f, Particle):
+        tensor = ctx.zeros((2, 3), element)
+        assert tensor.dtype == tensor.numpy().dtype
+    assert [len(ctx.zeros(shape, f32)) for shape in (0, 5, (2, 3))] == [0, 5, 2]
+    with pytest.raises(gpu.DtypeError, match="rank 0 has no length: its size is 1"):
+        len(ctx.scalar(1.0, f32))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("t + 1", r"'\+' call a kernel, kerngen_kernels\.elementwise\.add or one"),
+        ("1 - t", r"'-' call a kernel, kerngen_kernels\.elementwise\.sub or one"),
+        ("t @ t", r"matmul_nn or one of your own\. NumPy computes 't\.numpy\(\) @"),
+        ("t ** 2", r"'\*\*' call a kernel, one of your own"),
+        ("t < 0", r"instead of '<' call"),
+        ("-t", r"instead of '-t' call a kernel, kerngen_kernels\.elementwise\.neg"),
+        ("abs(t)", r"NumPy computes 'abs\(t\.numpy\(\)\)', which reads"),
+    ],
+)
+def test_tensors_have_no_operators(text: str, told: str, ctx: gpu.Context) -> None:
+    with pytest.raises(gpu.DtypeError, match=told):
+        eval(text, {"t": ctx.zeros((2, 2), f32)})
+
+
+def test_numpy_computes_with_tensors(ctx: gpu.Context) -> None:
+    tensor: Any = ctx.vector([1, 2], f32)
+    ones = np.ones(2, np.float32)
+    for result in (tensor + ones, ones + tensor, np.float32(1) + tensor):
+        assert result.tolist() == [2, 3]
+    assert (tensor == ones).tolist() == (ones == tensor).tolist() == [True, False]
+
+
+def test_tensors_are_not_compared_unseen(ctx: gpu.Context) -> None:
+    a, b = ctx.zeros(2, f32), ctx.zeros(2, f32)
+    others: tuple[Any, ...] = (b, 0, 1.0, [0, 0], (0, 0))
+    for other in others:
+        with pytest.raises(
+            gpu.ArgumentError, match=r"np\.array_equal\(a\.numpy\(\), b"
+        ):
+            _ = a == other
+        with pytest.raises(gpu.ArgumentError, match="'a is b'"):
+            _ = a != other
+    nothing: Any = None
+    assert a != nothing
+    assert a != "a"
+    assert a in [a, b]
+    assert {a: 1, b: 2}[b] == 2
+    assert len({a, b, a}) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("T", r"kerngen_kernels\.layout\.transpose\(t\)"),
+        ("astype", r"kerngen_kernels\.cast"),
+        ("sum", r"kerngen_kernels\.reduction"),
+        ("device", r"t\.ctx"),
+        ("shapes", r"has no attribute 'shapes'$"),
+    ],
+)
+def test_attributes_of_arrays_are_answered(
+    name: str, told: str, ctx: gpu.Context
+) -> None:
+    tensor = ctx.zeros((2, 2), f32)
+    assert not hasattr(tensor, name)
+    with pytest.raises(AttributeError, match=told):
+        getattr(tensor, name)
+
+
+def test_advice_names_what_there_is(ctx: gpu.Context) -> None:
+    texts = [*ADVICE.values()]
+    texts += [f"kerngen_kernels.{name}" for name in KERNELS.values()]
+    for text in texts:
+        for path in re.findall(r"kerngen_kernels((?:\.\w+)+)", text):
+            module, *names = path[1:].split(".")
+            made = import_module(f"kerngen_kernels.{module}")
+            assert all(hasattr(made, name) for name in names), path
+    assert not set(ADVICE) & set(dir(ctx.zeros(1, f32)))
 
 
 def test_contexts_that_look_alike_are_told_apart() -> None:
@@ -72,7 +245,7 @@ def test_what_a_device_holds_is_not_copied(
     how: Callable[[object], object], ctx: gpu.Context
 ) -> None:
     for value in (ctx.zeros(3, f32), ctx):
-        with pytest.raises(gpu.DtypeError, match="lies on its device: it can't be"):
+        with pytest.raises(gpu.DtypeError, match="is on its device: it can't be"):
             how(value)
 
 
@@ -90,7 +263,7 @@ def test_a_list_that_holds_itself(ctx: gpu.Context) -> None:
 def test_no_host_has_so_much_memory() -> None:
     with gpu.open(adapter="reference") as reference:
         for length in (2**50, 2**70):
-            with pytest.raises(gpu.OutOfMemoryError, match="no room for"):
+            with pytest.raises(gpu.OutOfMemoryError, match="no memory for"):
                 reference.zeros(length, f32)
 
 

@@ -124,7 +124,7 @@ def test_a_new_shader_is_never_run_by_an_old_module(
     scale = package.module("scale").scale
     package.build(scale=SCALE.format("3.0"))
     with pytest.raises(
-        gpu.StateError, match=r"generated anew .* 'kerngen\.runtime\.rel"
+        gpu.StateError, match=r"generated again .* 'kerngen\.runtime\.rel"
     ):
         scale(ctx.zeros(4, f32))
     gpu.reload()
@@ -139,7 +139,7 @@ def names(module: ModuleType) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("pattern", "new", "says"),
     [
-        ("ABI = [0-9]+", "ABI = 999", "speaks ABI 999"),
+        ("ABI = [0-9]+", "ABI = 999", "has ABI 999"),
         ("_FILES = ", "_FILES = nonsense", "nonsense"),
         ("__all__", "def (", "invalid syntax"),
     ],

@@ -28,6 +28,10 @@ GOOD: dict[str, Any] = {
 }
 
 
+HUGE = np.finfo(np.longdouble).max
+"""Finite, and infinite as a Python float where the two differ."""
+
+
 @pytest.mark.parametrize(
     ("field", "given", "kept"),
     [
@@ -41,6 +45,8 @@ GOOD: dict[str, Any] = {
         ("mass", np.float64(0.5), 0.5),
         ("mass", np.array(0.5), 0.5),
         ("mass", -math.inf, -math.inf),
+        ("mass", np.longdouble("inf"), math.inf),
+        ("pos", np.array([1, 2.5, 3], np.longdouble), (1.0, 2.5, 3.0)),
         ("id", np.uint32(2**32 - 1), 2**32 - 1),
         ("id", np.array(3), 3),
         ("trail", np.arange(4.0).reshape(2, 2), ((0.0, 1.0), (2.0, 3.0))),
@@ -151,6 +157,9 @@ def test_copies_and_pickles_are_equal() -> None:
             "'Particle.trail[0][0]' is",
         ),
         ("trail", ((1, 2), (3, None)), DtypeError, "'Particle.trail[1][1]' is None"),
+        ("heat", HUGE, UniformRangeError, "'Particle.heat' is np.longd"),
+        ("mass", np.array(HUGE), UniformRangeError, "'Particle.mass' is array("),
+        ("pos", np.array([1, HUGE, 3]), UniformRangeError, "'Particle.pos[1]' is"),
         (
             "trail",
             np.zeros((3, 2)),

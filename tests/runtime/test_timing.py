@@ -192,7 +192,21 @@ def test_an_adapter_without_timestamps(ctx: Context) -> None:
         owned=False,
     )
     with (
-        pytest.raises(FeatureError, match="lacks the feature 'timestamp-query'"),
+        pytest.raises(
+            FeatureError, match="adapter lacks the feature 'timestamp-query'"
+        ),
         Context(backend).timed(),
     ):
         pass
+
+
+def test_a_device_opened_without_timestamps(ctx: Context) -> None:
+    bare = gpu.open(ctx.device.adapter.request_device_sync())
+    missing = (
+        "device was opened without the feature 'timestamp-query', which its adapter"
+    )
+    with pytest.raises(FeatureError, match=missing), bare.timed():
+        pass
+    with pytest.raises(FeatureError, match=missing), bare.profile():
+        pass
+    bare.close()

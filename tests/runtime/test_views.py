@@ -23,10 +23,7 @@ from kerngen.runtime import (
     u32,
 )
 from tests.runtime.kernels import ACCUMULATE, AXPY, CENTRE, DOUBLED, SWAP, launch
-
-COPY = 0x4 | 0x8
-STORAGE = 0x80
-
+from tests.runtime.usages import COPY, STORAGE
 
 # ---- aliases
 

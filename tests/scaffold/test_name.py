@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from packaging.utils import canonicalize_name
 
 from kerngen.scaffold.name import ProjectName
+from tests.budget import examples
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def test_what_is_no_name_is_refused(name: str, why: str, instead: str) -> None:
     assert (suggested[1] if suggested else "") == instead
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.text(max_size=12))
 def test_any_text_is_a_name_or_has_one_suggested(text: str) -> None:
     try:

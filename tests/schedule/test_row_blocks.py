@@ -14,8 +14,8 @@ import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.runtime.kernel import Kernel
 from kerngen.source.diagnostic import CompileError
+from tests.compile import built
 from tests.language.cases import Array, Inputs
-from tests.numeric.generated import built
 
 KERNEL = """
 kernel f(a: f32[m, k], b: f32[{b}], bias: f32[n]) -> c: f32[m, n] {{
@@ -50,9 +50,15 @@ REFUSED = {
     ("rowwise", "lanes(48, 2)"): "powers of two",
     ("rowwise", "lanes(512, 4)"): "no adapter runs more than 1024",
     ("rowwise", "rows(16) columns(8)"): "at most 64 sums",
-    ("rowwise", "split(2)"): "'split' is for matrices that do not lie along p",
-    ("columnwise", "unroll(2)"): "'unroll' is for matrices that do not lie along j",
-    ("columnwise", "columns(2)"): "'columns' is for matrices that do not lie along j",
+    ("rowwise", "split(2)"): "'split' is for matrices that are not contiguous along p",
+    (
+        "columnwise",
+        "unroll(2)",
+    ): "'unroll' is for matrices that are not contiguous along j",
+    (
+        "columnwise",
+        "columns(2)",
+    ): "'columns' is for matrices that are not contiguous along j",
 }
 BATCHES = """
 kernel f(a: f32[s, m, h, k], b: f32[{b}]) -> c: f32[s, h, m, n] {{

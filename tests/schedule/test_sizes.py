@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
+from tests.compile import built
 from tests.language.cases import CASES, Case
-from tests.language.test_meaning import check
-from tests.numeric.generated import built
+from tests.language.meaning import check
 
 MANY = 65_535 * 64 + 77
 """More elements than one dimension of workgroups of 64 covers."""
@@ -31,7 +31,9 @@ def test_elements_fold(ctx: gpu.Context) -> None:
         np.testing.assert_array_equal(y.numpy(), x + 1)
 
 
-@pytest.mark.parametrize("strategy", ["reduce", "rows"])
+@pytest.mark.parametrize(
+    "strategy", ["rows", pytest.param("reduce", marks=pytest.mark.nightly)]
+)
 def test_rows_fold(ctx: gpu.Context, strategy: str) -> None:
     text = "kernel f(x: f32[m, n]) -> y: f32[m] { y[i] = sum[j] x[i, j]; }"
     with built(f"{text}\nschedule f {{ {strategy} }}") as (kernel,):
@@ -41,7 +43,11 @@ def test_rows_fold(ctx: gpu.Context, strategy: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("b", "at", "m", "n"), [("n, k", "j, p", 3, 65_541), ("k, n", "p, j", 131_082, 1)]
+    ("b", "at", "m", "n"),
+    [
+        ("n, k", "j, p", 3, 65_541),
+        pytest.param("k, n", "p, j", 131_082, 1, marks=pytest.mark.nightly),
+    ],
 )
 def test_blocks_of_rows_fold(ctx: gpu.Context, b: str, at: str, m: int, n: int) -> None:
     product = f"c[i, j] = sum[p] a[i, p] * b[{at}];"
@@ -74,7 +80,7 @@ def test_a_loop_that_the_adapter_would_cut_short_is_refused(ctx: gpu.Context) ->
             )
             assert s.item() == n
         x = ctx.tensor(np.ones(65_536, np.float32))
-        with pytest.raises(gpu.LimitError, match="turns a loop 65536 times"):
+        with pytest.raises(gpu.LimitError, match="runs a loop 65536 times"):
             kernel.launch(ctx, (x,), (), (None,))
 
 

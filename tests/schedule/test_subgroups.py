@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
+from kerngen.runtime.counters import Counters
 from kerngen.runtime.kernel import AdapterInfo, Kernel
+from kerngen.runtime.shaders import SUBGROUPS, ShaderKey, Shaders
 from kerngen.source.diagnostic import CompileError
-from tests.numeric.generated import built
+from tests.compile import built
 
-from .test_rows import CASES, WIDE, check
+from .rows import CASES, WIDE, check
 
 SUM = "kernel f(x: f32[n]) -> s: f32[] { s = sum[i] x[i]; }"
 JOINED = "kernel f(x: f32[m, n]) -> y: f32[m] { y[i] = sum[j] x[i, j]; }"
@@ -82,6 +85,22 @@ def test_vectors_are_joined_by_subgroups(ctx: gpu.Context) -> None:
         np.testing.assert_array_equal(s.numpy(), x.sum(0))
 
 
+def test_shaders_with_subgroups_enable_them() -> None:
+    text = JOINED.replace("x: f32", "x: f16")
+    with built(f"{text}\nschedule f {{ rows subgroups(1) }}") as (kernel,):
+        for shader in shaders(kernel).values():
+            lines = shader.splitlines()
+            assert ("enable f16;" in lines) == ("f16" in shader)
+            assert (SUBGROUPS in lines) == ("subgroup_size" in shader)
+
+
+def test_a_naga_that_accepts_the_line_is_given_it() -> None:
+    device = Mock()
+    text = f"// A shader.\n{SUBGROUPS}\n"
+    Shaders(device, Counters()).compile(ShaderKey(text, 0, ()), "f")
+    device.create_shader_module.assert_called_with(label="f", code=text)
+
+
 def test_the_same_bits_each_time(ctx: gpu.Context) -> None:
     x = np.random.default_rng(0).standard_normal((2, 5000), dtype=np.float32)
     with built(f"{JOINED}\nschedule f {{ rows subgroups(1) }}") as (kernel,):
@@ -107,11 +126,11 @@ def test_adapters_without_subgroups_pass_them_over() -> None:
 @pytest.mark.parametrize(
     ("text", "schedule", "reason"),
     [
-        (JOINED, "rows lanes(12)", "12 lanes are no power of two"),
+        (JOINED, "rows lanes(12)", "12 lanes are not a power of two"),
         (
             JOINED.replace("y: f32[m] { y[i] = sum[j]", "y: f32[n] { y[j] = sum[i]"),
             "reduce subgroups(1)",
-            "its columns are joined by few lanes each",
+            "few lanes join each of its columns",
         ),
         (
             "kernel f(x: mat2x2f[n]) -> s: mat2x2f[] { s = sum[i] x[i]; }",

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import kerngen.runtime as gpu
 from kerngen.runtime.kernel import Kernel
 from kerngen.schedule.tiling import DEFAULT, Tiling
+from tests.budget import examples
+from tests.compile import built
 from tests.language.cases import Inputs
-from tests.numeric.generated import built
 
 KERNEL = """
 kernel f(a: f32[{a}], b: f32[{b}], bias: f32[n]) -> c: f32[m, n] {{
@@ -67,7 +68,7 @@ def check(ctx: gpu.Context, kernel: Kernel, sizes: tuple[int, int, int]) -> None
     np.testing.assert_array_equal(c.numpy(), wanted)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     tiling=tilings(),
     transposed=st.tuples(st.booleans(), st.booleans()),

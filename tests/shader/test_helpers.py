@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import kerngen.runtime as gpu
 from kerngen.ir.builtins import BUILTINS
 from kerngen.shader.helpers import HELPER_OF, HELPERS
-from tests.numeric.generated import built
+from tests.compile import built
 
 POINTS = 50_000
 
@@ -101,5 +101,9 @@ def test_powers(ctx: gpu.Context, extra: int) -> None:
 
 
 def test_built_ins_name_their_helpers() -> None:
-    assert set(HELPER_OF) == {*RANGES, "is_nan", "is_finite", "pow"} <= set(BUILTINS)
-    assert set(HELPERS) == {*HELPER_OF.values(), "remainder", "nearest_f16"}
+    others = {"is_nan", "is_finite", "pow", "mod", "floor_div"}
+    assert set(HELPER_OF) == {*RANGES, *others} <= set(BUILTINS)
+    assert set(HELPERS) == {
+        *HELPER_OF.values(),
+        *("infinity", "remainder", "nearest_f16", "to_i32", "to_u32"),
+    }

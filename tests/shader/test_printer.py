@@ -19,6 +19,7 @@ from kerngen.runtime.struct import UniformStruct
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 from kerngen.shader.printer import expression, print_module
+from tests.budget import examples
 
 INPUTS = (3, 5, 0, 7, 4294967295, 12, 31, 2)
 MASK = 0xFFFFFFFF
@@ -107,7 +108,7 @@ def run(ctx: gpu.Context, folder: Path, trees: list[t.Expr]) -> list[int]:
     return [int(value) for value in y.numpy()]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(trees=st.lists(expressions, min_size=20, max_size=40))
 def test_printed_expressions_mean_what_the_tree_means(
     ctx: gpu.Context,

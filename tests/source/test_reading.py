@@ -33,7 +33,7 @@ def test_another_encoding_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CompileError) as caught:
         read_source(written(tmp_path, data), "a.kern")
     assert render(caught.value.diagnostics) == (
-        "error[KG0001]: The file is not in UTF-8: byte 0xE9 can't stand here.\n"
+        "error[KG0001]: The file is not in UTF-8: byte 0xE9 is not allowed here.\n"
         " --> a.kern:2:7\n"
         "  |\n"
         "2 | // caf\ufffd bad\n"

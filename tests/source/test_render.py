@@ -165,6 +165,17 @@ def test_long_lines_are_cut_around_the_mark() -> None:
         assert shown[marks.index("^") : len(marks)] == text
 
 
+def test_marks_far_apart_on_a_long_line_have_an_excerpt_each() -> None:
+    source = Source("a.kern", "ONE" + "a" * 500 + "TWO" + "b" * 20 + "SIX" + "c" * 500)
+    places = (Related(span(source, "ONE"), "first"), Related(span(source, "TWO"), ""))
+    fault = Sample(span=span(source, "SIX"), marks="here", near=places)
+    lines = render([fault], columns=60).splitlines()[3:]
+    assert [line.startswith("1 | ") for line in lines] == [True, False] * 2 + [False]
+    for excerpt, marks, text in [(0, 1, "ONE"), (2, 3, "SIX"), (2, 4, "TWO")]:
+        sign = max(lines[marks].find("^^^"), lines[marks].find("---"))
+        assert lines[excerpt][sign : sign + 3] == text
+
+
 def test_diagnostics_are_set_apart() -> None:
     fault = Sample(span=Span(Source("a.kern", "x"), 0, 1))
     one = render([fault])
@@ -226,6 +237,7 @@ def test_json() -> None:
     data = to_json([fault])
     assert json.loads(json.dumps(data)) == [
         {
+            "severity": "error",
             "code": "KG9999",
             "headline": "Wrong.",
             "path": "a.kern",

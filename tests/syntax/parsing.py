@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.text import Source
 from kerngen.syntax import ast
 from kerngen.syntax.parser import parse
+
+EXAMPLE = (Path(__file__).parent / "example.kern").read_text("utf-8")
+"""The example of the language."""
 
 
 def parse_text(text: str) -> ast.Program:

@@ -91,6 +91,6 @@ def test_every_terminal_is_described_in_words() -> None:
                 "a reduction",
                 "a number",
                 "a whole number",
-                "a file in double quotes",
+                "a path in double quotes",
                 "'+='",
             }

@@ -24,7 +24,7 @@ LARK: Final[Any] = Lark(
     maybe_placeholders=True,
 )
 TABLES: Final = Tables(LARK)
-CUTS: Final = 40
+CUTS: Final = 15
 
 
 def places(tree: Tree[Token]) -> list[tuple[object, ...]]:

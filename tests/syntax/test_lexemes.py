@@ -10,7 +10,7 @@ from lark import Token
 from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.parser import build_parser, grammar_text
 
-from .test_parse import EXAMPLE
+from .parsing import EXAMPLE
 
 
 class Lexer(Protocol):

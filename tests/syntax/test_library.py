@@ -132,7 +132,7 @@ def test_what_a_name_may_be() -> None:
     for path, root in [("../../other/c.kern", "top"), ("../../../x.kern", ".")]:
         with pytest.raises(CompileError) as caught:
             used(path, root)
-        assert "outside the source folder" in caught.value.diagnostics[0].headline
+        assert "outside of the source folder" in caught.value.diagnostics[0].headline
 
 
 def test_all_paths_of_a_file_are_looked_at() -> None:

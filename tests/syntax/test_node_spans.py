@@ -13,9 +13,8 @@ from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
 from kerngen.syntax.parser import parse
 
-from .parsing import parse_expression, parse_item, parse_statement
+from .parsing import EXAMPLE, parse_expression, parse_item, parse_statement
 from .programs import expressions, write_expression
-from .test_parse import EXAMPLE
 
 blanks = st.sampled_from([" ", "\n", "\t", "\r\n", "  // a comment\n", " "])
 

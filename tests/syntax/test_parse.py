@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 
 from kerngen.syntax import ast
 
-from .parsing import parse_expression, parse_item, parse_statement, parse_text
+from .parsing import EXAMPLE, parse_expression, parse_item, parse_statement, parse_text
 from .programs import expressions, write_expression
-
-EXAMPLE = (Path(__file__).parent / "example.kern").read_text("utf-8")
 
 
 def test_the_example_of_the_language_parses() -> None:

@@ -6,20 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from .levels import LEVELS
 from .parsing import codes_of, parse_expression
 from .programs import write_expression
 
-LEVELS = [
-    ["or"],
-    ["and"],
-    ["==", "!=", "<", "<=", ">", ">="],
-    ["|"],
-    ["^"],
-    ["&"],
-    ["<<", ">>"],
-    ["+", "-"],
-    ["*", "/", "%"],
-]
 LEVEL_OF = {op: level for level, ops in enumerate(LEVELS) for op in ops}
 COMPARISON = LEVEL_OF["<"]
 

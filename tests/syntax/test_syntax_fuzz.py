@@ -15,9 +15,9 @@ from kerngen.source.text import Source
 from kerngen.syntax import ast
 from kerngen.syntax.depth import LIMIT, LONGEST_CHAIN
 from kerngen.syntax.parser import parse
+from tests.budget import examples
 
-from .parsing import codes_of, parse_expression, parse_text
-from .test_parse import EXAMPLE
+from .parsing import EXAMPLE, codes_of, parse_expression, parse_text
 
 TOKENS = """
     use const struct fn kernel schedule when mut let host if else true false or and not
@@ -68,25 +68,25 @@ def check_diagnostics(diagnostics: Sequence[Diagnostic], text: str) -> None:
         assert 0 <= diagnostic.span.start <= diagnostic.span.end <= len(text)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.text(st.characters(exclude_categories=[])))
 def test_any_text(text: str) -> None:
     check(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(token_soup)
 def test_any_tokens(text: str) -> None:
     check(text)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(ranges, min_size=1, max_size=4).map(damaged))
 def test_a_damaged_program(text: str) -> None:
     check(text)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.integers(0, len(EXAMPLE)))
 def test_a_truncated_program(length: int) -> None:
     check(EXAMPLE[:length])

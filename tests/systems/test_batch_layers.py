@@ -130,6 +130,7 @@ def test_all_layers_need_the_memory_of_one(fresh: Context) -> None:
     assert buffers(LAYERS) == buffers(4)
 
 
+@pytest.mark.nightly
 def test_one_layer_of_the_real_sizes(fresh: Context) -> None:
     took = run(fresh, REAL, 1, 1)
     assert took.pipelines_created <= MOST_SHADERS

@@ -77,6 +77,7 @@ def test_released_buffers_serve_others(ctx: Context) -> None:
     del other
 
 
+@pytest.mark.nightly
 def test_thousands_of_products_hold_no_more_memory(ctx: Context) -> None:
     cache = MatmulCache(ctx)
     cache.upload_weight("w", np.ones((4, 4)))

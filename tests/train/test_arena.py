@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import kerngen.runtime as gpu
 from kerngen.train.arena import ALIGNMENT, Arena, Layout, Span, lay_out
 from kerngen_kernels import elementwise
+from tests.budget import examples
 
 SHAPES = st.dictionaries(
     st.text("abcxyz.", min_size=1, max_size=4),
@@ -82,7 +83,7 @@ def test_tensors_that_do_not_fit() -> None:
         lay_out({"none": (0, 3)}, 256)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(SHAPES, st.integers(12, 20))
 def test_what_is_written_is_read_and_gaps_stay_zero(
     ctx: gpu.Context, shapes: dict[str, tuple[int, ...]], blocks: int

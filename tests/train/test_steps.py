@@ -8,16 +8,14 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-import torch
 
 import kerngen.runtime as gpu
 from kerngen import nn
 from kerngen.runtime import f32
 from kerngen.train import Trainer
 
+from .adamw import AdamW, check_settings_by_name, check_steps, many
 from .networks import initial, take_step
-
-LR, BETA1, BETA2, EPS, WEIGHT_DECAY = 0.02, 0.8, 0.98, 1e-6, 0.1
 
 
 @pytest.fixture
@@ -26,11 +24,6 @@ def small() -> Iterator[gpu.Context]:
     limits = {**gpu.WEBGPU_LIMITS, "max-storage-buffer-binding-size": 1024}
     with gpu.open(adapter="software", limits=limits) as ctx:
         yield ctx
-
-
-def many(count: int) -> dict[str, np.ndarray[tuple[int], np.dtype[np.float32]]]:
-    rng = np.random.default_rng(count)
-    return {f"p{i}": rng.normal(size=3 + i).astype(np.float32) for i in range(count)}
 
 
 def steps_of(ctx: gpu.Context, count: int) -> gpu.Counters:
@@ -69,43 +62,13 @@ def test_nothing_is_read_back_in_a_step(ctx: gpu.Context) -> None:
 
 
 @pytest.mark.parametrize("clip", [0.5, 1e9])
-def test_steps_are_those_of_torch(ctx: gpu.Context, clip: float) -> None:
-    compare_with_torch(ctx, clip)
+def test_steps_are_those_of_adamw(ctx: gpu.Context, clip: float) -> None:
+    check_steps(ctx, clip, AdamW)
 
 
-def test_steps_over_several_segments_are_those_of_torch(small: gpu.Context) -> None:
-    trainer = compare_with_torch(small, 0.5)
+def test_steps_over_several_segments_are_those_of_adamw(small: gpu.Context) -> None:
+    trainer = check_steps(small, 0.5, AdamW)
     assert len({tensor.lease for tensor in trainer.gradients.values()}) > 3
-
-
-def compare_with_torch(ctx: gpu.Context, clip: float) -> Trainer:
-    """Take steps by drawn gradients here and there, and compare everything."""
-    arrays = many(40)
-    trainer = Trainer(ctx, arrays)
-    theirs = {n: torch.tensor(a, requires_grad=True) for n, a in arrays.items()}
-    optimizer = torch.optim.AdamW(
-        list(theirs.values()), LR, (BETA1, BETA2), EPS, WEIGHT_DECAY
-    )
-    rng = np.random.default_rng(5)
-    for _ in range(20):
-        for name, parameter in theirs.items():
-            gradient = rng.normal(size=parameter.shape).astype(np.float32)
-            parameter.grad = torch.tensor(gradient)
-            trainer.gradients[name].copy_from(gradient)
-        wanted = torch.nn.utils.clip_grad_norm_(theirs.values(), clip).item()
-        assert trainer.clip_gradients(clip).item() == pytest.approx(wanted, rel=1e-5)
-        optimizer.step()  # pyright: ignore[reportUnknownMemberType]  # annotated in part
-        trainer.adamw_step(
-            lr=LR, beta1=BETA1, beta2=BETA2, eps=EPS, weight_decay=WEIGHT_DECAY
-        )
-    for name, parameter in theirs.items():
-        np.testing.assert_allclose(
-            trainer.tensors[name].numpy(),
-            parameter.detach().numpy(),
-            rtol=3e-6,
-            atol=3e-6,
-        )
-    return trainer
 
 
 def test_the_norm_is_that_before_clipping_and_stays_on_the_device(
@@ -134,30 +97,9 @@ def test_some_parameters_can_be_left_out(ctx: gpu.Context) -> None:
     assert trainer.step_count == 1
 
 
-def test_settings_by_name_are_those_of_torchs_groups(ctx: gpu.Context) -> None:
-    arrays = many(6)
-    trainer = Trainer(ctx, arrays)
-    theirs = {n: torch.tensor(a, requires_grad=True) for n, a in arrays.items()}
-    rates = {name: 0.01 * (1 + number) for number, name in enumerate(arrays)}
-    decays = {name: 0.3 * (number % 2) for number, name in enumerate(arrays)}
-    groups = [
-        {"params": [p], "lr": rates[n], "weight_decay": decays[n]}
-        for n, p in theirs.items()
-    ]
-    optimizer = torch.optim.AdamW(groups)
-    rng = np.random.default_rng(5)
-    for _ in range(5):
-        for name, parameter in theirs.items():
-            gradient = rng.normal(size=parameter.shape).astype(np.float32)
-            parameter.grad = torch.tensor(gradient)
-            trainer.gradients[name].copy_from(gradient)
-        optimizer.step()  # pyright: ignore[reportUnknownMemberType]  # annotated in part
-        trainer.adamw_step(lr=rates, weight_decay=decays)
+def test_settings_by_name(ctx: gpu.Context) -> None:
+    trainer = check_settings_by_name(ctx, AdamW)
     assert trainer.step_count == 5
-    for name, parameter in theirs.items():
-        np.testing.assert_allclose(
-            trainer.tensors[name].numpy(), parameter.detach().numpy(), 3e-6, 3e-6
-        )
     with pytest.raises(gpu.UnknownNameError, match="weight_decay: no parameter is"):
         trainer.adamw_step(lr=0.1, weight_decay={"p0": 0.0})
 

@@ -19,7 +19,7 @@ from kerngen.verify.guarded import guarded
 from kerngen.verify.result import Result, Verdict
 from kerngen.verify.subjects import subjects
 from tests.programs.faults import FAULTS, PlantedFault
-from tests.verify.test_verify import nothing
+from tests.verify.patches import nothing
 
 BATTERY = Path(__file__).with_name("battery.kern")
 

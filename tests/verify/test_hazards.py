@@ -17,10 +17,10 @@ FILE = Path(__file__).with_name("hazards.kern")
 
 FOUND = {
     "naive": ("overflow", "exp(104.524) is not finite in f32"),
-    "spread": ("cancellation", "998891 - 998891 keeps no digits: both are rounded"),
+    "spread": ("cancellation", "998891 - 998891 loses all digits: both are rounded"),
     "ratio": ("division", "0 / 0"),
-    "root": ("undefined", "sqrt(-0.000882784) is no number"),
-    "root_beside_a_state": ("undefined", "sqrt(-0.000643902) is no number"),
+    "root": ("undefined", "sqrt(-0.000882784) is not a number"),
+    "root_beside_a_state": ("undefined", "sqrt(-0.000643902) is not a number"),
     "halves": ("overflow", "85849 is more than an f16 holds"),
     "powers": (
         "overflow",

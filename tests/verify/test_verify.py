@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from base64 import b85decode
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,6 +29,7 @@ from kerngen.ir.types import Scalar
 from kerngen.runtime import launch
 from kerngen.syntax.library import Library
 from kerngen.verify import campaign, trial
+from kerngen.verify.campaign import Campaign
 from kerngen.verify.effort import SPENT, Effort, StopError
 from kerngen.verify.fault import Fault as Wrong
 from kerngen.verify.fault import Tally, WrongError
@@ -38,8 +40,9 @@ from kerngen.verify.result import OVERLAPS, Result
 from kerngen.verify.snippet import array_text
 from kerngen.verify.trial import Given, Trial
 from tests.docs.blocks import blocks_of
-from tests.numeric.test_guards import FAULTS, FAULTY, Fault
+from tests.numeric.guarded_ways import FAULTS, FAULTY, Fault
 from tests.project.tree import ROOT
+from tests.verify.patches import nothing
 
 Plant: TypeAlias = Callable[[Fault], None]
 
@@ -47,10 +50,6 @@ PAGE = ROOT / "docs" / "verify.md"
 
 QUICK = ("an element left out",)
 """Faults that are planted in every run of the tests."""
-
-
-def nothing(*_: object) -> None:
-    """Do and return nothing."""
 
 
 @pytest.fixture
@@ -304,11 +303,40 @@ def test_a_budget_says_that_there_was_no_large_call(source: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_large")
-def test_forced_colours_show_no_progress_in_a_pipe(source: Path) -> None:
+def test_a_pipe_has_progress_in_plain_lines(source: Path) -> None:
     colours = CliRunner(env={"FORCE_COLOR": "1"})
-    asked = f"{source.name}:copy", "--schedule", "edge", "--examples", "1"
+    asked = f"{source.name}:copy", "--schedule", "edge", "--examples", "1", "--json"
     result = colours.invoke(main, ["verify", *asked])
-    assert (result.exit_code, result.stderr) == (0, "")
+    first, second = result.stderr.splitlines()
+    assert first == "Compiling the kernels ..."
+    assert re.fullmatch(r"Verifying 1 of 1: copy \w+ map edge", second)
+    assert json.loads(result.stdout)["finished"]
+
+
+def test_progress_comes_before_anything_is_compiled(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.kern"
+    file.write_text("kernel wrong", encoding="utf-8")
+    result = run(str(file))
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Compiling the kernels ...\nerror[")
+
+
+def test_there_is_a_budget_by_default(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[float] = []
+
+    def results(self: Campaign, chosen: object) -> list[Result]:
+        del chosen
+        left.append(self.effort.deadline - time.monotonic())
+        return []
+
+    monkeypatch.setattr(Campaign, "results", results)
+    for budget in ((), ("--budget", "7"), ("--budget", "inf")):
+        run(f"{source.name}:copy", *budget)
+    assert 60 < left[0] <= 120
+    assert left[1] <= 7
+    assert left[2] == float("inf")
 
 
 def test_a_call_is_repeated_among_the_files_of_its_command(tmp_path: Path) -> None:
@@ -357,7 +385,7 @@ def test_a_fault_that_does_not_show_each_time_is_told(
     monkeypatch.setattr(Trial, "check", wrong)
     result = run(f"{source.name}:copy", "--schedule", "edge")
     assert result.exit_code == 1
-    assert "The same call also went right" in result.output
+    assert "The same call was also right" in result.output
 
 
 @pytest.mark.usefixtures("no_large")

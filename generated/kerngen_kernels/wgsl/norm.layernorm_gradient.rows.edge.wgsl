@@ -1,4 +1,4 @@
-// layernorm_gradient, stage mean, scale, shift, tilt, z, dx: rows, one row per workgroup, read by each pass.
+// layernorm_gradient, stage mean, scale, shift, tilt, dx: rows, one row per workgroup, read by each pass.
 //     let mean[i] = sum[j] x[i, j] / f32(n);
 //     let variance[i] = sum[j] (x[i, j] - mean[i]) * (x[i, j] - mean[i]) / f32(n);
 //     let scale[i] = 1.0 / sqrt(variance[i] + eps);
@@ -20,8 +20,6 @@ struct LayernormGradientUniform {
 @group(0) @binding(2) var<storage, read> gain: array<f32>;
 @group(0) @binding(3) var<storage, read> dy: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dx: array<f32>;
-@group(0) @binding(5) var<storage, read_write> g: array<f32>;
-@group(0) @binding(6) var<storage, read_write> z: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
 // The sum over the 256 lanes of a row, in a fixed order.
@@ -292,58 +290,26 @@ fn main(
             x7 = x[i * u.n + j7];
         }
         tilt_sum_part += dy0 * gain0 * ((x0 - mean) * scale);
-        let g_new = dy0 * gain0;
-        g[i * u.n + j] = g_new;
-        let z_new = (x0 - mean) * scale;
-        z[i * u.n + j] = z_new;
         if (j1 < u.n) {
             tilt_sum_part += dy1 * gain1 * ((x1 - mean) * scale);
-            let g_new = dy1 * gain1;
-            g[i * u.n + j1] = g_new;
-            let z_new = (x1 - mean) * scale;
-            z[i * u.n + j1] = z_new;
         }
         if (j2 < u.n) {
             tilt_sum_part += dy2 * gain2 * ((x2 - mean) * scale);
-            let g_new = dy2 * gain2;
-            g[i * u.n + j2] = g_new;
-            let z_new = (x2 - mean) * scale;
-            z[i * u.n + j2] = z_new;
         }
         if (j3 < u.n) {
             tilt_sum_part += dy3 * gain3 * ((x3 - mean) * scale);
-            let g_new = dy3 * gain3;
-            g[i * u.n + j3] = g_new;
-            let z_new = (x3 - mean) * scale;
-            z[i * u.n + j3] = z_new;
         }
         if (j4 < u.n) {
             tilt_sum_part += dy4 * gain4 * ((x4 - mean) * scale);
-            let g_new = dy4 * gain4;
-            g[i * u.n + j4] = g_new;
-            let z_new = (x4 - mean) * scale;
-            z[i * u.n + j4] = z_new;
         }
         if (j5 < u.n) {
             tilt_sum_part += dy5 * gain5 * ((x5 - mean) * scale);
-            let g_new = dy5 * gain5;
-            g[i * u.n + j5] = g_new;
-            let z_new = (x5 - mean) * scale;
-            z[i * u.n + j5] = z_new;
         }
         if (j6 < u.n) {
             tilt_sum_part += dy6 * gain6 * ((x6 - mean) * scale);
-            let g_new = dy6 * gain6;
-            g[i * u.n + j6] = g_new;
-            let z_new = (x6 - mean) * scale;
-            z[i * u.n + j6] = z_new;
         }
         if (j7 < u.n) {
             tilt_sum_part += dy7 * gain7 * ((x7 - mean) * scale);
-            let g_new = dy7 * gain7;
-            g[i * u.n + j7] = g_new;
-            let z_new = (x7 - mean) * scale;
-            z[i * u.n + j7] = z_new;
         }
     }
     let tilt_sum = row_sum(tilt_sum_part, lane);
@@ -356,78 +322,109 @@ fn main(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        let g0 = g[i * u.n + j];
-        let z0 = z[i * u.n + j];
-        var g1: f32;
-        var z1: f32;
+        let dy0 = dy[i * u.n + j];
+        let gain0 = gain[j];
+        let x0 = x[i * u.n + j];
+        var dy1: f32;
+        var gain1: f32;
+        var x1: f32;
         if (j1 < u.n) {
-            g1 = g[i * u.n + j1];
-            z1 = z[i * u.n + j1];
+            dy1 = dy[i * u.n + j1];
+            gain1 = gain[j1];
+            x1 = x[i * u.n + j1];
         }
-        var g2: f32;
-        var z2: f32;
+        var dy2: f32;
+        var gain2: f32;
+        var x2: f32;
         if (j2 < u.n) {
-            g2 = g[i * u.n + j2];
-            z2 = z[i * u.n + j2];
+            dy2 = dy[i * u.n + j2];
+            gain2 = gain[j2];
+            x2 = x[i * u.n + j2];
         }
-        var g3: f32;
-        var z3: f32;
+        var dy3: f32;
+        var gain3: f32;
+        var x3: f32;
         if (j3 < u.n) {
-            g3 = g[i * u.n + j3];
-            z3 = z[i * u.n + j3];
+            dy3 = dy[i * u.n + j3];
+            gain3 = gain[j3];
+            x3 = x[i * u.n + j3];
         }
-        var g4: f32;
-        var z4: f32;
+        var dy4: f32;
+        var gain4: f32;
+        var x4: f32;
         if (j4 < u.n) {
-            g4 = g[i * u.n + j4];
-            z4 = z[i * u.n + j4];
+            dy4 = dy[i * u.n + j4];
+            gain4 = gain[j4];
+            x4 = x[i * u.n + j4];
         }
-        var g5: f32;
-        var z5: f32;
+        var dy5: f32;
+        var gain5: f32;
+        var x5: f32;
         if (j5 < u.n) {
-            g5 = g[i * u.n + j5];
-            z5 = z[i * u.n + j5];
+            dy5 = dy[i * u.n + j5];
+            gain5 = gain[j5];
+            x5 = x[i * u.n + j5];
         }
-        var g6: f32;
-        var z6: f32;
+        var dy6: f32;
+        var gain6: f32;
+        var x6: f32;
         if (j6 < u.n) {
-            g6 = g[i * u.n + j6];
-            z6 = z[i * u.n + j6];
+            dy6 = dy[i * u.n + j6];
+            gain6 = gain[j6];
+            x6 = x[i * u.n + j6];
         }
-        var g7: f32;
-        var z7: f32;
+        var dy7: f32;
+        var gain7: f32;
+        var x7: f32;
         if (j7 < u.n) {
-            g7 = g[i * u.n + j7];
-            z7 = z[i * u.n + j7];
+            dy7 = dy[i * u.n + j7];
+            gain7 = gain[j7];
+            x7 = x[i * u.n + j7];
         }
-        let dx_new = scale * (g0 - shift - z0 * tilt);
+        let g = dy0 * gain0;
+        let z = (x0 - mean) * scale;
+        let dx_new = scale * (g - shift - z * tilt);
         dx[i * u.n + j] = dx_new;
         if (j1 < u.n) {
-            let dx_new = scale * (g1 - shift - z1 * tilt);
+            let g = dy1 * gain1;
+            let z = (x1 - mean) * scale;
+            let dx_new = scale * (g - shift - z * tilt);
             dx[i * u.n + j1] = dx_new;
         }
         if (j2 < u.n) {
-            let dx_new = scale * (g2 - shift - z2 * tilt);
+            let g = dy2 * gain2;
+            let z = (x2 - mean) * scale;
+            let dx_new = scale * (g - shift - z * tilt);
             dx[i * u.n + j2] = dx_new;
         }
         if (j3 < u.n) {
-            let dx_new = scale * (g3 - shift - z3 * tilt);
+            let g = dy3 * gain3;
+            let z = (x3 - mean) * scale;
+            let dx_new = scale * (g - shift - z * tilt);
             dx[i * u.n + j3] = dx_new;
         }
         if (j4 < u.n) {
-            let dx_new = scale * (g4 - shift - z4 * tilt);
+            let g = dy4 * gain4;
+            let z = (x4 - mean) * scale;
+            let dx_new = scale * (g - shift - z * tilt);
             dx[i * u.n + j4] = dx_new;
         }
         if (j5 < u.n) {
-            let dx_new = scale * (g5 - shift - z5 * tilt);
+            let g = dy5 * gain5;
+            let z = (x5 - mean) * scale;
+            let dx_new = scale * (g - shift - z * tilt);
             dx[i * u.n + j5] = dx_new;
         }
         if (j6 < u.n) {
-            let dx_new = scale * (g6 - shift - z6 * tilt);
+            let g = dy6 * gain6;
+            let z = (x6 - mean) * scale;
+            let dx_new = scale * (g - shift - z * tilt);
             dx[i * u.n + j6] = dx_new;
         }
         if (j7 < u.n) {
-            let dx_new = scale * (g7 - shift - z7 * tilt);
+            let g = dy7 * gain7;
+            let z = (x7 - mean) * scale;
+            let dx_new = scale * (g - shift - z * tilt);
             dx[i * u.n + j7] = dx_new;
         }
     }

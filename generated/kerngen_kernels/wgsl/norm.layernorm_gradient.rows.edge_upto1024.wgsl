@@ -1,4 +1,4 @@
-// layernorm_gradient, stage mean, scale, shift, tilt, z, dx: rows, one row per workgroup, of up to 1024 elements, read once.
+// layernorm_gradient, stage mean, scale, shift, tilt, dx: rows, one row per workgroup, of up to 1024 elements, read once.
 //     let mean[i] = sum[j] x[i, j] / f32(n);
 //     let variance[i] = sum[j] (x[i, j] - mean[i]) * (x[i, j] - mean[i]) / f32(n);
 //     let scale[i] = 1.0 / sqrt(variance[i] + eps);
@@ -192,94 +192,78 @@ fn main(
     let scale = 1.0 / sqrt(variance + u.eps);
     let shift = shift_sum / f32(i32(u.n));
     var tilt_sum_part = 0.0;
-    var g_new0: f32;
-    var z_new0: f32;
     if (j0 < u.n) {
         tilt_sum_part += dy0 * gain0 * ((x0 - mean) * scale);
-        g_new0 = dy0 * gain0;
-        z_new0 = (x0 - mean) * scale;
     }
-    var g_new1: f32;
-    var z_new1: f32;
     if (j1 < u.n) {
         tilt_sum_part += dy1 * gain1 * ((x1 - mean) * scale);
-        g_new1 = dy1 * gain1;
-        z_new1 = (x1 - mean) * scale;
     }
-    var g_new2: f32;
-    var z_new2: f32;
     if (j2 < u.n) {
         tilt_sum_part += dy2 * gain2 * ((x2 - mean) * scale);
-        g_new2 = dy2 * gain2;
-        z_new2 = (x2 - mean) * scale;
     }
-    var g_new3: f32;
-    var z_new3: f32;
     if (j3 < u.n) {
         tilt_sum_part += dy3 * gain3 * ((x3 - mean) * scale);
-        g_new3 = dy3 * gain3;
-        z_new3 = (x3 - mean) * scale;
     }
-    var g_new4: f32;
-    var z_new4: f32;
     if (j4 < u.n) {
         tilt_sum_part += dy4 * gain4 * ((x4 - mean) * scale);
-        g_new4 = dy4 * gain4;
-        z_new4 = (x4 - mean) * scale;
     }
-    var g_new5: f32;
-    var z_new5: f32;
     if (j5 < u.n) {
         tilt_sum_part += dy5 * gain5 * ((x5 - mean) * scale);
-        g_new5 = dy5 * gain5;
-        z_new5 = (x5 - mean) * scale;
     }
-    var g_new6: f32;
-    var z_new6: f32;
     if (j6 < u.n) {
         tilt_sum_part += dy6 * gain6 * ((x6 - mean) * scale);
-        g_new6 = dy6 * gain6;
-        z_new6 = (x6 - mean) * scale;
     }
-    var g_new7: f32;
-    var z_new7: f32;
     if (j7 < u.n) {
         tilt_sum_part += dy7 * gain7 * ((x7 - mean) * scale);
-        g_new7 = dy7 * gain7;
-        z_new7 = (x7 - mean) * scale;
     }
     let tilt_sum = row_sum(tilt_sum_part, lane);
     let tilt = tilt_sum / f32(i32(u.n));
     if (j0 < u.n) {
-        let dx_new = scale * (g_new0 - shift - z_new0 * tilt);
+        let g = dy0 * gain0;
+        let z = (x0 - mean) * scale;
+        let dx_new = scale * (g - shift - z * tilt);
         dx[i * u.n + j0] = dx_new;
     }
     if (j1 < u.n) {
-        let dx_new = scale * (g_new1 - shift - z_new1 * tilt);
+        let g = dy1 * gain1;
+        let z = (x1 - mean) * scale;
+        let dx_new = scale * (g - shift - z * tilt);
         dx[i * u.n + j1] = dx_new;
     }
     if (j2 < u.n) {
-        let dx_new = scale * (g_new2 - shift - z_new2 * tilt);
+        let g = dy2 * gain2;
+        let z = (x2 - mean) * scale;
+        let dx_new = scale * (g - shift - z * tilt);
         dx[i * u.n + j2] = dx_new;
     }
     if (j3 < u.n) {
-        let dx_new = scale * (g_new3 - shift - z_new3 * tilt);
+        let g = dy3 * gain3;
+        let z = (x3 - mean) * scale;
+        let dx_new = scale * (g - shift - z * tilt);
         dx[i * u.n + j3] = dx_new;
     }
     if (j4 < u.n) {
-        let dx_new = scale * (g_new4 - shift - z_new4 * tilt);
+        let g = dy4 * gain4;
+        let z = (x4 - mean) * scale;
+        let dx_new = scale * (g - shift - z * tilt);
         dx[i * u.n + j4] = dx_new;
     }
     if (j5 < u.n) {
-        let dx_new = scale * (g_new5 - shift - z_new5 * tilt);
+        let g = dy5 * gain5;
+        let z = (x5 - mean) * scale;
+        let dx_new = scale * (g - shift - z * tilt);
         dx[i * u.n + j5] = dx_new;
     }
     if (j6 < u.n) {
-        let dx_new = scale * (g_new6 - shift - z_new6 * tilt);
+        let g = dy6 * gain6;
+        let z = (x6 - mean) * scale;
+        let dx_new = scale * (g - shift - z * tilt);
         dx[i * u.n + j6] = dx_new;
     }
     if (j7 < u.n) {
-        let dx_new = scale * (g_new7 - shift - z_new7 * tilt);
+        let g = dy7 * gain7;
+        let z = (x7 - mean) * scale;
+        let dx_new = scale * (g - shift - z * tilt);
         dx[i * u.n + j7] = dx_new;
     }
 }

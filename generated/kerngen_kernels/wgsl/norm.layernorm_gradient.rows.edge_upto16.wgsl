@@ -1,4 +1,4 @@
-// layernorm_gradient, stage mean, scale, shift, tilt, z, dx: rows, 256 rows per workgroup, of up to 16 elements, read by each pass.
+// layernorm_gradient, stage mean, scale, shift, tilt, dx: rows, 256 rows per workgroup, of up to 16 elements, read by each pass.
 //     let mean[i] = sum[j] x[i, j] / f32(n);
 //     let variance[i] = sum[j] (x[i, j] - mean[i]) * (x[i, j] - mean[i]) / f32(n);
 //     let scale[i] = 1.0 / sqrt(variance[i] + eps);
@@ -20,8 +20,6 @@ struct LayernormGradientUniform {
 @group(0) @binding(2) var<storage, read> gain: array<f32>;
 @group(0) @binding(3) var<storage, read> dy: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dx: array<f32>;
-@group(0) @binding(5) var<storage, read_write> g: array<f32>;
-@group(0) @binding(6) var<storage, read_write> z: array<f32>;
 
 @compute @workgroup_size(256)
 fn main(
@@ -53,15 +51,13 @@ fn main(
     var tilt_sum_part = 0.0;
     for (var j = 0u; j < u.n; j += 1u) {
         tilt_sum_part += dy[i * u.n + j] * gain[j] * ((x[i * u.n + j] - mean) * scale);
-        let g_new = dy[i * u.n + j] * gain[j];
-        g[i * u.n + j] = g_new;
-        let z_new = (x[i * u.n + j] - mean) * scale;
-        z[i * u.n + j] = z_new;
     }
     let tilt_sum = tilt_sum_part;
     let tilt = tilt_sum / f32(i32(u.n));
     for (var j = 0u; j < u.n; j += 1u) {
-        let dx_new = scale * (g[i * u.n + j] - shift - z[i * u.n + j] * tilt);
+        let g = dy[i * u.n + j] * gain[j];
+        let z = (x[i * u.n + j] - mean) * scale;
+        let dx_new = scale * (g - shift - z * tilt);
         dx[i * u.n + j] = dx_new;
     }
 }

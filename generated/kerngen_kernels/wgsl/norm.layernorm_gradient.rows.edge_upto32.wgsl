@@ -1,4 +1,4 @@
-// layernorm_gradient, stage mean, scale, shift, tilt, z, dx: rows, 32 rows per workgroup, of up to 32 elements, read once.
+// layernorm_gradient, stage mean, scale, shift, tilt, dx: rows, 32 rows per workgroup, of up to 32 elements, read once.
 //     let mean[i] = sum[j] x[i, j] / f32(n);
 //     let variance[i] = sum[j] (x[i, j] - mean[i]) * (x[i, j] - mean[i]) / f32(n);
 //     let scale[i] = 1.0 / sqrt(variance[i] + eps);
@@ -124,50 +124,42 @@ fn main(
     let scale = 1.0 / sqrt(variance + u.eps);
     let shift = shift_sum / f32(i32(u.n));
     var tilt_sum_part = 0.0;
-    var g_new0: f32;
-    var z_new0: f32;
     if (j0 < row_length) {
         tilt_sum_part += dy0 * gain0 * ((x0 - mean) * scale);
-        g_new0 = dy0 * gain0;
-        z_new0 = (x0 - mean) * scale;
     }
-    var g_new1: f32;
-    var z_new1: f32;
     if (j1 < row_length) {
         tilt_sum_part += dy1 * gain1 * ((x1 - mean) * scale);
-        g_new1 = dy1 * gain1;
-        z_new1 = (x1 - mean) * scale;
     }
-    var g_new2: f32;
-    var z_new2: f32;
     if (j2 < row_length) {
         tilt_sum_part += dy2 * gain2 * ((x2 - mean) * scale);
-        g_new2 = dy2 * gain2;
-        z_new2 = (x2 - mean) * scale;
     }
-    var g_new3: f32;
-    var z_new3: f32;
     if (j3 < row_length) {
         tilt_sum_part += dy3 * gain3 * ((x3 - mean) * scale);
-        g_new3 = dy3 * gain3;
-        z_new3 = (x3 - mean) * scale;
     }
     let tilt_sum = row_sum(tilt_sum_part, lane);
     let tilt = tilt_sum / f32(i32(u.n));
     if (j0 < row_length) {
-        let dx_new = scale * (g_new0 - shift - z_new0 * tilt);
+        let g = dy0 * gain0;
+        let z = (x0 - mean) * scale;
+        let dx_new = scale * (g - shift - z * tilt);
         dx[i * u.n + j0] = dx_new;
     }
     if (j1 < row_length) {
-        let dx_new = scale * (g_new1 - shift - z_new1 * tilt);
+        let g = dy1 * gain1;
+        let z = (x1 - mean) * scale;
+        let dx_new = scale * (g - shift - z * tilt);
         dx[i * u.n + j1] = dx_new;
     }
     if (j2 < row_length) {
-        let dx_new = scale * (g_new2 - shift - z_new2 * tilt);
+        let g = dy2 * gain2;
+        let z = (x2 - mean) * scale;
+        let dx_new = scale * (g - shift - z * tilt);
         dx[i * u.n + j2] = dx_new;
     }
     if (j3 < row_length) {
-        let dx_new = scale * (g_new3 - shift - z_new3 * tilt);
+        let g = dy3 * gain3;
+        let z = (x3 - mean) * scale;
+        let dx_new = scale * (g - shift - z * tilt);
         dx[i * u.n + j3] = dx_new;
     }
 }

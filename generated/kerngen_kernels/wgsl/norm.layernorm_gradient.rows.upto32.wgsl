@@ -1,4 +1,4 @@
-// layernorm_gradient, stage mean, scale, shift, tilt, z, dx: rows, 64 rows per workgroup, of up to 32 elements, read once.
+// layernorm_gradient, stage mean, scale, shift, tilt, dx: rows, 64 rows per workgroup, of up to 32 elements, read once.
 //     let mean[i] = sum[j] x[i, j] / f32(n);
 //     let variance[i] = sum[j] (x[i, j] - mean[i]) * (x[i, j] - mean[i]) / f32(n);
 //     let scale[i] = 1.0 / sqrt(variance[i] + eps);
@@ -88,28 +88,24 @@ fn main(
     let scale = 1.0 / sqrt(variance + u.eps);
     let shift = shift_sum / f32(i32(u.n));
     var tilt_sum_part = vec4f(0.0);
-    var g_new0: vec4f;
-    var z_new0: vec4f;
     if (j0 < row_length) {
         tilt_sum_part += dy0 * gain0 * ((x0 - mean) * scale);
-        g_new0 = dy0 * gain0;
-        z_new0 = (x0 - mean) * scale;
     }
-    var g_new1: vec4f;
-    var z_new1: vec4f;
     if (j1 < row_length) {
         tilt_sum_part += dy1 * gain1 * ((x1 - mean) * scale);
-        g_new1 = dy1 * gain1;
-        z_new1 = (x1 - mean) * scale;
     }
     let tilt_sum = row_sum(tilt_sum_part.x + tilt_sum_part.y + (tilt_sum_part.z + tilt_sum_part.w), lane);
     let tilt = tilt_sum / f32(i32(u.n));
     if (j0 < row_length) {
-        let dx_new = scale * (g_new0 - shift - z_new0 * tilt);
+        let g = dy0 * gain0;
+        let z = (x0 - mean) * scale;
+        let dx_new = scale * (g - shift - z * tilt);
         dx[(i * u.n + j0) >> 2u] = dx_new;
     }
     if (j1 < row_length) {
-        let dx_new = scale * (g_new1 - shift - z_new1 * tilt);
+        let g = dy1 * gain1;
+        let z = (x1 - mean) * scale;
+        let dx_new = scale * (g - shift - z * tilt);
         dx[(i * u.n + j1) >> 2u] = dx_new;
     }
 }

@@ -1,4 +1,4 @@
-// layernorm_gradient, stage mean, scale, shift, tilt, z, dx: rows, one row per workgroup, read by each pass.
+// layernorm_gradient, stage mean, scale, shift, tilt, dx: rows, one row per workgroup, read by each pass.
 //     let mean[i] = sum[j] x[i, j] / f32(n);
 //     let variance[i] = sum[j] (x[i, j] - mean[i]) * (x[i, j] - mean[i]) / f32(n);
 //     let scale[i] = 1.0 / sqrt(variance[i] + eps);
@@ -20,8 +20,6 @@ struct LayernormGradientUniform {
 @group(0) @binding(2) var<storage, read> gain: array<vec4f>;
 @group(0) @binding(3) var<storage, read> dy: array<vec4f>;
 @group(0) @binding(4) var<storage, read_write> dx: array<vec4f>;
-@group(0) @binding(5) var<storage, read_write> g: array<vec4f>;
-@group(0) @binding(6) var<storage, read_write> z: array<vec4f>;
 var<workgroup> partial: array<f32, 256>;
 
 // The sum over the 256 lanes of a row, in a fixed order.
@@ -172,30 +170,14 @@ fn main(
             x3 = x[(i * u.n + j3) >> 2u];
         }
         tilt_sum_part += dy0 * gain0 * ((x0 - mean) * scale);
-        let g_new = dy0 * gain0;
-        g[(i * u.n + j) >> 2u] = g_new;
-        let z_new = (x0 - mean) * scale;
-        z[(i * u.n + j) >> 2u] = z_new;
         if (j1 < u.n) {
             tilt_sum_part += dy1 * gain1 * ((x1 - mean) * scale);
-            let g_new = dy1 * gain1;
-            g[(i * u.n + j1) >> 2u] = g_new;
-            let z_new = (x1 - mean) * scale;
-            z[(i * u.n + j1) >> 2u] = z_new;
         }
         if (j2 < u.n) {
             tilt_sum_part += dy2 * gain2 * ((x2 - mean) * scale);
-            let g_new = dy2 * gain2;
-            g[(i * u.n + j2) >> 2u] = g_new;
-            let z_new = (x2 - mean) * scale;
-            z[(i * u.n + j2) >> 2u] = z_new;
         }
         if (j3 < u.n) {
             tilt_sum_part += dy3 * gain3 * ((x3 - mean) * scale);
-            let g_new = dy3 * gain3;
-            g[(i * u.n + j3) >> 2u] = g_new;
-            let z_new = (x3 - mean) * scale;
-            z[(i * u.n + j3) >> 2u] = z_new;
         }
     }
     let tilt_sum = row_sum(tilt_sum_part.x + tilt_sum_part.y + (tilt_sum_part.z + tilt_sum_part.w), lane);
@@ -204,38 +186,53 @@ fn main(
         let j1 = j + 1024u;
         let j2 = j + 2048u;
         let j3 = j + 3072u;
-        let g0 = g[(i * u.n + j) >> 2u];
-        let z0 = z[(i * u.n + j) >> 2u];
-        var g1: vec4f;
-        var z1: vec4f;
+        let dy0 = dy[(i * u.n + j) >> 2u];
+        let gain0 = gain[j >> 2u];
+        let x0 = x[(i * u.n + j) >> 2u];
+        var dy1: vec4f;
+        var gain1: vec4f;
+        var x1: vec4f;
         if (j1 < u.n) {
-            g1 = g[(i * u.n + j1) >> 2u];
-            z1 = z[(i * u.n + j1) >> 2u];
+            dy1 = dy[(i * u.n + j1) >> 2u];
+            gain1 = gain[j1 >> 2u];
+            x1 = x[(i * u.n + j1) >> 2u];
         }
-        var g2: vec4f;
-        var z2: vec4f;
+        var dy2: vec4f;
+        var gain2: vec4f;
+        var x2: vec4f;
         if (j2 < u.n) {
-            g2 = g[(i * u.n + j2) >> 2u];
-            z2 = z[(i * u.n + j2) >> 2u];
+            dy2 = dy[(i * u.n + j2) >> 2u];
+            gain2 = gain[j2 >> 2u];
+            x2 = x[(i * u.n + j2) >> 2u];
         }
-        var g3: vec4f;
-        var z3: vec4f;
+        var dy3: vec4f;
+        var gain3: vec4f;
+        var x3: vec4f;
         if (j3 < u.n) {
-            g3 = g[(i * u.n + j3) >> 2u];
-            z3 = z[(i * u.n + j3) >> 2u];
+            dy3 = dy[(i * u.n + j3) >> 2u];
+            gain3 = gain[j3 >> 2u];
+            x3 = x[(i * u.n + j3) >> 2u];
         }
-        let dx_new = scale * (g0 - shift - z0 * tilt);
+        let g = dy0 * gain0;
+        let z = (x0 - mean) * scale;
+        let dx_new = scale * (g - shift - z * tilt);
         dx[(i * u.n + j) >> 2u] = dx_new;
         if (j1 < u.n) {
-            let dx_new = scale * (g1 - shift - z1 * tilt);
+            let g = dy1 * gain1;
+            let z = (x1 - mean) * scale;
+            let dx_new = scale * (g - shift - z * tilt);
             dx[(i * u.n + j1) >> 2u] = dx_new;
         }
         if (j2 < u.n) {
-            let dx_new = scale * (g2 - shift - z2 * tilt);
+            let g = dy2 * gain2;
+            let z = (x2 - mean) * scale;
+            let dx_new = scale * (g - shift - z * tilt);
             dx[(i * u.n + j2) >> 2u] = dx_new;
         }
         if (j3 < u.n) {
-            let dx_new = scale * (g3 - shift - z3 * tilt);
+            let g = dy3 * gain3;
+            let z = (x3 - mean) * scale;
+            let dx_new = scale * (g - shift - z * tilt);
             dx[(i * u.n + j3) >> 2u] = dx_new;
         }
     }

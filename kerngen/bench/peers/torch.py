@@ -16,7 +16,7 @@ from kerngen.bench.arguments import Sizes, rotations
 from kerngen.bench.case import Case
 from kerngen.bench.measure import Clock, Launch, WallClock
 from kerngen.bench.peers.find import Peer
-from kerngen.bench.systems import FEED_FORWARD, STEP, step_lengths
+from kerngen.bench.system_sizes import FEED_FORWARD, STEP, step_lengths
 
 Twin: TypeAlias = Callable[[Any, list[Any]], Any]
 """A function of the module torch and its arguments."""

@@ -21,11 +21,11 @@ Made from the tables in `kerngen/ir`, which the compiler reads, too.
 
 Names are WGSL's. A function of scalars takes vectors of one width, and works on each component, unless the table says *scalars only*. Types never mix: an integer literal takes the type of its place, all else needs a cast.
 
-**WGSL** is what stands in the shader; where it is another function, kerngen adds its text. **NumPy** is what the reference computes in float64; `ref` and `geometry` are modules of `kerngen.runtime`. **Error** is how far a shader may be off from the exact result: in units of the last place (ulp) of the result, as a number, or as both together, and by which chapter of WGSL's specification. What is exact is so by chapter 15.7.4. It is what WGSL allows, where nothing else is said; most adapters are much better.
+**WGSL** is the call in the shader; a function that WGSL lacks is added to the shader by kerngen. **NumPy** is what the reference computes in float64; `ref` and `geometry` are modules of `kerngen.runtime`. **Error** is the largest difference from the exact result: in units of the last place (ulp) of the result, as a number, or as their sum, with the chapter of WGSL's specification that allows it. Exact results are exact by chapter 15.7.4. Most adapters are much better than WGSL demands.
 
 Casts: {listed(CASTS)}. An f32 that becomes an integer is truncated, and kept inside the integer's range. Constructors: {listed(COMPOSITES)}.
 
-What takes an axis is no function but a reduction: `sum`, `prod`, `max` and `min`, see [the language](../language.md#reductions).
+Functions of a whole axis are reductions, `sum`, `prod`, `max` and `min`: see [the language](../language.md#reductions).
 """
 
 

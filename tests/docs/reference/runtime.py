@@ -122,6 +122,10 @@ def _types() -> Iterator[str]:
     yield f"{_doc(gpu.Element)}\n"
     yield table(("type", ""), elements)
     yield (
+        "`NumpyType` is `np.float32`, `np.float16`, `np.int32` or `np.uint32`, or the dtype "
+        "of one: it is taken for `f32`, `f16`, `i32` or `u32`.\n"
+    )
+    yield (
         "`Scalar[E]`, `Vector[E]`, `Matrix[E]`, `Tensor3[E]` and `Tensor4[E]` are "
         "`Tensor[E, rank]` of rank 0 to 4, for annotations. What matrix parameters take "
         f"are tuples of columns: {listed(n for n in gpu.__all__ if n.startswith('Mat') and n != 'Matrix')}.\n"

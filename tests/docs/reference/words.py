@@ -49,7 +49,7 @@ def _parts() -> Iterator[str]:
         "reduction's word may also name a kernel, a function or a field, but no value.\n"
     )
     yield (
-        "There are three spaces of names, which don't meet: functions with built-ins and "
+        "There are three name spaces, which never conflict: functions with built-ins and "
         "casts; kernels; and the values of one kernel (parameters, dims, `let`s, `host`s "
         "and indices).\n"
     )
@@ -61,7 +61,7 @@ def _parts() -> Iterator[str]:
         [(listed(row[0].split()), *row[1:]) for row in PRECEDENCE],
     )
     yield (
-        "`if c { a } else { b }` is an expression and stands where a value stands. A "
+        "`if c { a } else { b }` is an expression, and can be used wherever a value can. A "
         "reduction takes the factors behind it, joined by `*`. Assignments are statements: "
         "`=`, `+=`, `-=`, `*=` and `/=`.\n"
     )

@@ -40,7 +40,12 @@ half.widen(v)  # error
 elementwise.relu(half.narrow(v))  # error
 half.narrow(v, out=v)  # error
 ctx.vector([1.0], float)  # error
-ctx.vector([1.0], np.float32)  # error
+ctx.vector([1.0], np.float64)  # error
+ctx.zeros(3, 4, f32)  # error
+ctx.zeros((3, 4))  # error
+v + 1  # error
+v @ v  # error
+v.T  # error
 
 # NumPy arrays are no tensors.
 matmul.matmul_nn(array, array)  # error

@@ -1,4 +1,9 @@
-"""Compile kernels from text and import what came out."""
+"""Compile a text for a test, and import what came out.
+
+`built` gives kernels that run anywhere, for as long as a block; `loaded` a module for its
+bindings and references, kept; `emitted` the module's text; `checked` what the checker makes
+of a text.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +12,24 @@ import re
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
+from typing import Any
 
+from kerngen.check.files import Checker
 from kerngen.compiler import compile_text
+from kerngen.ir.nodes import Module
+from kerngen.jit.memory import installed
 from kerngen.runtime.kernel import Kernel
 from kerngen.source.diagnostic import CompileError
+from kerngen.source.text import Source
+from kerngen.syntax.library import Library
 
-DSL = Path(__file__).parents[2] / "dsl"
+DSL = Path(__file__).parents[1] / "dsl"
+PATH = "dsl/sample.kern"
 _numbers = count()
 
 
@@ -86,3 +99,41 @@ def with_generic_schedules(module: str, kernels: tuple[str, ...]) -> str:
     kept = re.sub(r"^schedule [^}]*}$", "", text, flags=re.MULTILINE)
     added = [f"schedule {kernel} {{ generic }}" for kernel in kernels]
     return "\n".join([kept, *added, ""])
+
+
+def module_of(kernel: Kernel) -> ModuleType:
+    """Return the generated module of a kernel."""
+    return sys.modules[kernel.hosts.__module__]
+
+
+@cache
+def emitted(text: str, path: str = PATH) -> str:
+    """Return the module that a kernel source becomes."""
+    return compile_text(text, path).binding
+
+
+@contextmanager
+def imported_binding(binding: str, name: str = "emitted_sample") -> Generator[Any]:
+    """Import the text of a module without kernels; it is forgotten at the end."""
+    module = ModuleType(name)
+    module.__file__ = f"/nowhere/{name}.py"
+    sys.modules[name] = module
+    try:
+        exec(compile(binding, module.__file__, "exec"), module.__dict__)
+        yield module
+    finally:
+        del sys.modules[name]
+
+
+@cache
+def loaded(text: str) -> Any:
+    """Return the imported module of a kernel source."""
+    with installed([compile_text(text, PATH)]) as modules:
+        return modules[PATH]
+
+
+def checked(text: str, **others: str) -> Module:
+    """Check a file, a.kern; `others` are files beside it, by their stem."""
+    texts = {"a.kern": text, **{f"{stem}.kern": t for stem, t in others.items()}}
+    library = Library(lambda name: Source(name, texts[name]), tuple(texts), None)
+    return Checker(library).module("a.kern")

@@ -1,0 +1,37 @@
+"""Names and sizes of the cases of several kernels; peers without our kernels share them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from kerngen.bench.arguments import Sizes
+from kerngen.runtime import ShapeError
+
+STEP, FEED_FORWARD = "clip and AdamW", "feed-forward"
+"""The cases' names, to choose them by."""
+
+STEP_SIZES: Final = ("tensors", "shortest", "longest")
+FEED_FORWARD_SIZES: Final = ("m", "width", "inner", "layers")
+
+
+def step_lengths(sizes: Sizes) -> list[int]:
+    """Return the lengths of parameters, spread evenly by their logarithms."""
+    tensors, shortest, longest = chosen_sizes(STEP, STEP_SIZES, sizes)
+    return [int(n) for n in np.geomspace(shortest, longest, tensors).round()]
+
+
+def chosen_sizes(name: str, known: tuple[str, ...], sizes: Sizes) -> tuple[int, ...]:
+    """Return the sizes in order; KeyError where one is missing.
+
+    Raises ShapeError for others, and for those that are no length.
+    """
+    for key, size in sizes.items():
+        if key not in known:
+            raise ShapeError(
+                f"'{name}' has no size '{key}': it has {', '.join(known)}."
+            )
+        if size < 1:
+            raise ShapeError(f"'{name}': '{key}' must be at least 1, not {size}.")
+    return tuple(sizes[key] for key in known)

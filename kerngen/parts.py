@@ -1,0 +1,109 @@
+"""The parts of kerngen that an installation may lack, and the command that adds each.
+
+`pip install kerngen` installs the runtime, which needs NumPy and wgpu alone: a wheel of
+generated kernels depends on that.  The compiler, training and the standard kernels need
+more packages.  A module that needs them names the part around its imports:
+
+    with needing("kerngen.train", TRAIN):
+        from kerngen.train.trainer import Trainer
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from types import TracebackType
+from typing import Final, final
+
+KERNELS: Final = "kerngen-kernels"
+"""The distribution of the standard kernels, the package `kerngen_kernels`."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part: what errors call it, what pip installs it by, and the packages it needs."""
+
+    name: str
+    requirement: str
+    packages: tuple[str, ...]
+
+    @property
+    def command(self) -> str:
+        """The command that installs it, beside the kerngen that is installed."""
+        wanted = [self.requirement]
+        if "kerngen_kernels" in self.packages and find_spec("kerngen_kernels") is None:
+            from kerngen.origin import kernels_address  # noqa: PLC0415 - it is slow
+
+            if address := kernels_address():
+                wanted = [address, *(each for each in wanted if each != KERNELS)]
+        return " ".join(["pip install", *(f'"{each}"' for each in wanted)])
+
+
+COMPILER: Final = Part(
+    "the compiler",
+    "kerngen[compiler]",
+    ("black", "click", "hypothesis", "lark", "pygments", "rich", "watchfiles"),
+)
+STANDARD: Final = Part("the standard kernels", KERNELS, ("kerngen_kernels",))
+TRAIN: Final = Part(
+    "the packages for training", "kerngen[train]", ("kerngen_kernels", "safetensors")
+)
+BENCH: Final = Part(
+    "the packages for benchmarks",
+    "kerngen[bench]",
+    (*COMPILER.packages, *TRAIN.packages, "matplotlib"),
+)
+
+PARTS: Final = (COMPILER, STANDARD, TRAIN, BENCH)
+
+
+@final
+class MissingPartError(ModuleNotFoundError):
+    """A part of kerngen is not installed: one of its packages was not found."""
+
+
+def missing_part(user: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """Return the error of the part that `user` needs; the same one if it is of no part."""
+    package = (error.name or "").partition(".")[0]
+    found = (part for part in PARTS if package in part.packages)
+    part = next(found, None)
+    if part is None or isinstance(error, MissingPartError):
+        return error
+    return _missing(user, part, package)
+
+
+def _missing(user: str, part: Part, package: str) -> MissingPartError:
+    return MissingPartError(
+        f"{user} needs {part.name}, which this installation of kerngen lacks (there is "
+        f"no package '{package}'). Install: {part.command}",
+        name=package,
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class needing:  # noqa: N801 - a context manager reads as a verb
+    """Name the part that is missing where an import in the block finds no package of it.
+
+    `user` is what needs the part, as whoever imports it knows it.  Of several blocks in
+    one another the outermost has the last word.
+    """
+
+    user: str
+    part: Part
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        """Raise `MissingPartError` for a package of the part; let all else pass."""
+        if isinstance(error, ModuleNotFoundError):
+            package = (error.name or "").partition(".")[0]
+            if package in self.part.packages:
+                raise _missing(self.user, self.part, package) from None

@@ -1,0 +1,64 @@
+"""Holding what kernels give to what NumPy says that they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import kerngen.runtime as gpu
+from kerngen.runtime.kernel import Kernel
+from tests.language.cases import Array, Arrays, Case, Inputs
+
+
+def fitting(case: Case, strategy: str) -> str:
+    """The case's text with a schedule for all the stages that the strategy fits."""
+    return f"{case.text}\nschedule f {{ {strategy} }}" if strategy else case.text
+
+
+def check(ctx: gpu.Context, case: Case, kernel: Kernel, size: int) -> None:
+    """Compare what the device and what the reference give with what NumPy says."""
+    arrays = case.arguments(Inputs(size), size)
+    meaning: Callable[..., Arrays] = case.meaning
+    meant = meaning(*arrays)
+    ran = [*run(ctx, case, kernel, arrays)]
+    referred = [*refer(case, kernel, arrays)]
+    assert len(ran) == len(referred) == len(meant)
+    for got, reference, wanted in zip(ran, referred, meant, strict=True):
+        np.testing.assert_array_equal(got, wanted, strict=False, err_msg=f"n = {size}")
+        np.testing.assert_array_equal(reference, wanted, err_msg=f"n = {size}")
+        assert got.shape == np.shape(reference) == np.shape(wanted)
+        assert got.dtype == np.asarray(reference).dtype
+
+
+def run(
+    ctx: gpu.Context, case: Case, kernel: Kernel, arrays: Arrays
+) -> Iterator[Array]:
+    """Yield the tensors that change, then the outputs, from the device."""
+    tensors = tuple(ctx.tensor(array) for array in arrays)
+    scalars = tuple(scalar_values(case, kernel))
+    outputs = [spec for spec in kernel.tensors if spec.access == "write"]
+    made = kernel.launch(ctx, tensors, scalars, (None,) * len(outputs))
+    for tensor, spec in zip(tensors, kernel.tensors, strict=False):
+        if spec.access == "update":
+            yield tensor.numpy()
+    for tensor in made:
+        yield tensor.numpy()
+
+
+def scalar_values(case: Case, kernel: Kernel) -> Iterator[Any]:
+    """Yield the scalars in order; the only default among the cases is 2.0."""
+    for spec in kernel.scalars:
+        yield case.scalars.get(spec.name, 2.0)
+
+
+def refer(case: Case, kernel: Kernel, arrays: Arrays) -> Iterator[Array]:
+    """Yield the same from the NumPy reference."""
+    copies = [array.copy() for array in arrays]
+    made = kernel.reference(*copies, **case.scalars)
+    for array, spec in zip(copies, kernel.tensors, strict=False):
+        if spec.access == "update":
+            yield array
+    if made is not None:
+        yield from made if isinstance(made, tuple) else (made,)

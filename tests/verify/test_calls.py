@@ -1,0 +1,181 @@
+"""What kernels of one construct each mean to the oracle, against NumPy by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+
+from kerngen.runtime.ranges import derive
+from kerngen.verify import meaning as module
+from kerngen.verify.meaning import Subject, meaning
+from kerngen.verify.number import Number
+
+F, S, W = np.float32, np.int32, np.uint32
+
+Run: TypeAlias = Callable[..., list[list[Number]]]
+
+
+@pytest.fixture
+def run(known: dict[str, Subject]) -> Run:
+    """What calls a kernel with lengths, arrays and scalars; None of what is exact."""
+
+    def call(name: str, sizes: dict[str, int], *given: Any) -> list[list[Number]]:
+        subject = known[name]
+        lengths = dict(sizes)
+        derive(subject.runtime, lengths)
+        count = len(subject.runtime.inputs)
+        return meaning(subject, lengths, given[:count], given[count:])
+
+    return call
+
+
+def exactly(found: Number, expected: Any) -> None:
+    np.testing.assert_array_equal(found.error, 0)
+    np.testing.assert_array_equal(found.value, expected)
+
+
+def test_vectors_are_built_and_read(run: Run) -> None:
+    x, v = np.array([1, 2], F), np.arange(6, dtype=F).reshape(2, 3)
+    (a,), (b,), (c,) = run("vectors", {"n": 2}, x, v, 0.0)
+    exactly(a, x[:, None] - v)
+    exactly(b, np.c_[x, v])
+    np.testing.assert_array_equal(c.value, v[:, [2, 0]])
+    *_, (c,) = run("vectors", {"n": 2}, x, v, 1.0)
+    np.testing.assert_array_equal(c.value, v[:, [1, 1]])
+
+
+def test_columns_and_products_of_matrices(run: Run) -> None:
+    m = np.arange(12, dtype=F).reshape(2, 2, 3)
+    v, ids = np.array([[1, 2], [3, -1]], F), np.array([1, 7], W)
+    (a,), (b,), (c,) = run("matrices", {"n": 2}, m, v, ids)
+    expected = np.einsum("ncr,nc->nr", m, v)
+    exactly(a, expected)
+    exactly(b, m[:, 1])  # one beyond the last column is the last
+    exactly(c, (m[:, 1] * expected).sum(-1))
+
+
+def test_extremes_of_integers(run: Run) -> None:
+    x, u = np.array([[3, -2], [5, 7]], S), np.array([[3, 2**32 - 1], [5, 7]], W)
+    found = run("extremes", {"m": 2, "n": 2}, x, u)
+    expected = [[-2, 5], [3, 7], [3, 5], [2**32 - 1, 7]]
+    for (each,), want in zip(found, expected, strict=True):
+        exactly(each, want)
+    nothing = run(
+        "extremes", {"m": 1, "n": 0}, np.zeros((1, 0), S), np.zeros((1, 0), W)
+    )
+    ends = [2**31 - 1, -(2**31), 2**32 - 1, 0]
+    for (each,), end in zip(nothing, ends, strict=True):
+        exactly(each, end)
+
+
+def test_sums_of_integers_wrap(run: Run) -> None:
+    x, u = np.array([[2**31 - 1, 2]], S), np.array([[2**32 - 1, 2]], W)
+    (a,), (b,), (c,) = run("totals", {"m": 1, "n": 2}, x, u)
+    exactly(a, -(2**31) + 1)
+    exactly(b, -2)
+    exactly(c, 1)
+
+
+def test_what_changes_comes_first_then_the_outputs(run: Run) -> None:
+    x = np.array([10, 20], F)
+    found = run("ordered", {"n": 2}, x, x, x)
+    for (each,), more in zip(found, (4, 2, 3, 1), strict=True):
+        exactly(each, x + more)
+
+
+def test_places_are_cut_to_the_axis(run: Run) -> None:
+    x, ids = np.array([5, 6, 7], F), np.array([-1, 0, 2, 3], S)
+    v = np.arange(6, dtype=F).reshape(3, 2)
+    (y,), (w,) = run("gathered", {"n": 3, "m": 4}, x, ids, v)
+    exactly(y, x[[0, 0, 2, 2]])
+    exactly(w, v[[0, 0, 2, 2]])
+    empty = np.zeros(0, F), ids, np.zeros((0, 2), F)
+    (y,), (w,) = run("gathered", {"n": 0, "m": 4}, *empty)
+    assert np.isinf(y.error).all()
+    assert (y.shape, w.shape) == ((4,), (4, 2))
+
+
+def test_what_is_read_at_a_doubtful_place_is_unknown(run: Run) -> None:
+    """0.7 times 3 is 2 for certain; a third times 3 may be 0 or 1."""
+    x, v = np.array([5, 6, 7], F), np.arange(6, dtype=F).reshape(3, 2)
+    s, w = np.array([0.7, 1 / 3], F), np.array([1, 2, 3], F)
+    (y,), (z,), (c,) = run("doubted", {"n": 3, "m": 2}, x, v, s, w)
+    for found, want in ((y, 7), (z, [4, 5]), (c, 3)):
+        assert np.isinf(found.error[1]).all()
+        exactly(found[0], want)
+
+
+def test_halves_are_rounded_where_they_are_kept(run: Run) -> None:
+    x = np.array([1.0, 0.3, 30000.0], F)
+    (y,), (z,) = run("halves", {"n": 3}, x)
+    assert y.error[0] == 0
+    assert y.error[1] > 2.0**-11 * 0.9
+    assert z.error[1] < 2.0**-20
+    assert np.isfinite(y.error).tolist() == [True, True, False]
+    assert np.isfinite(z.error).all()
+
+
+def test_members_and_elements_are_written_alone(
+    run: Run, known: dict[str, Subject]
+) -> None:
+    dtype = known["pairs"].runtime.inputs[1].element.DTYPE
+    p = np.zeros(2, dtype)
+    p["near"], p["far"], p["count"] = [[1, 2], [3, 4]], [[1, 2, 3], [4, 5, 6]], [7, 8]
+    x = np.array([20, 30], F)
+    changed, made = run("pairs", {"n": 2}, x, p)
+    near, far = [[1, 21], [3, 31]], np.array([[1, 20, 3], [4, 30, 6]])
+    for found, want in zip(changed, (near, far, [7, 8]), strict=True):
+        exactly(found, want)
+    for found, want in zip(made, (near, far * range(3), [8, 9]), strict=True):
+        exactly(found, want)
+
+
+def test_functions_see_their_arguments_and_lets(run: Run) -> None:
+    x, y = np.array([2, 3], F), np.array([5, 7], F)
+    ((z,),) = run("called", {"n": 2}, x, y)
+    exactly(z, (x * x + y) * x * x - (y * y + x) * y * y)
+
+
+def test_the_host_computes_before_the_call(run: Run) -> None:
+    x = np.array([2, 3], F)
+    ((y,),) = run("hosted", {"n": 2}, x, 6.0, 5)
+    exactly(y, 1.5 * x + 7)
+
+
+def test_a_let_keeps_what_it_was_computed_from(run: Run) -> None:
+    x = np.array([2, 3, 5], F)
+    (after,), (s,) = run("before", {"n": 3}, x)
+    exactly(after, x[::-1])
+    exactly(s, (np.arange(3) * (x[::-1] - 2 * x)).sum())
+
+
+def test_conditions(run: Run) -> None:
+    x, k = np.array([0, 0, 1, 1, 2], F), np.array([0, 3, 2, 3, -(2**31)], S)
+    ((y,),) = run("logic", {"n": 5}, x, k)
+    exactly(y, [~0, -3, -2, ~3, ~-(2**31)])
+
+
+def test_an_open_condition_covers_both(run: Run) -> None:
+    """A subnormal number may be flushed to 0: it is below 0, or not."""
+    x = np.array([-1e-40, 2.0, -3.0], F)
+    (y,), (z,) = run("chosen", {"n": 3}, x)
+    assert y.error[0] == pytest.approx(1.0)
+    assert z.error[0].tolist() == pytest.approx([1.0, 2.0])
+    exactly(y[1:], [2, 1])
+    exactly(z[1:], [[2, 2], [1, 2]])
+
+
+@pytest.mark.parametrize("slab", [1, 7, 1 << 19])
+def test_rows_are_computed_some_at_a_time(
+    run: Run, monkeypatch: pytest.MonkeyPatch, slab: int
+) -> None:
+    monkeypatch.setattr(module, "_SLAB", slab)
+    x = np.arange(15, dtype=F).reshape(5, 3)
+    (y,), (s,) = run("blocks", {"m": 5, "n": 3}, x)
+    exactly(y, x @ np.arange(3))
+    exactly(s, x - np.arange(5)[:, None])
+    (y,), (s,) = run("blocks", {"m": 0, "n": 3}, x[:0])
+    assert (y.shape, s.shape) == ((0,), (0, 3))

@@ -1,0 +1,381 @@
+"""The calls that are tried: their numbers, their lengths, and what of them is one tensor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kerngen.ir.memory import Leaf
+from kerngen.ir.types import Scalar
+from kerngen.plan.size import ALWAYS
+from kerngen.plan.tree import Schedule, Variant
+from kerngen.verify import sizes as lengths_module
+from kerngen.verify.campaign import given_of, reference_way
+from kerngen.verify.draw import ARRANGEMENTS, Drawn, inputs_of, twins
+from kerngen.verify.effort import Effort
+from kerngen.verify.meaning import Subject
+from kerngen.verify.overlaps import overlaps
+from kerngen.verify.plain import PERIOD, call_at, plain_call
+from kerngen.verify.sizes import MOST_WORK, Fitting
+from kerngen.verify.values import FLOATS, blank_array, cloned, fill, integers
+from kerngen.verify.ways import Way, ways
+
+COUNT = 4000
+F32 = Leaf(Scalar.F32)
+HALF = Leaf(Scalar.F32, is_half=True)
+TOP = float(np.finfo(np.float32).max)
+
+
+def fitting(subject: Subject) -> Fitting:
+    return Fitting(subject, reference_way(subject))
+
+
+def numbers(kind: str, dtype: Any = np.float32, seed: int = 5) -> Any:
+    array = np.zeros(COUNT, dtype)
+    fill(HALF if dtype == np.float16 else F32, array, (kind, "any"), seed, 1)
+    return array
+
+
+RANGES = {
+    "whole": (0, 3),
+    "even": (0.5, 1.5),
+    "positive": (np.exp(-3), np.exp(3)),
+    "close": (999, 1001),
+    "unit": (0, 1),
+    "spread": (2.0**-12, 2.0**12),
+    "tiny": (2.0**-149, 2.0**-110),
+    "huge": (2.0**40, 2.0**127),
+}
+"""The magnitudes of each kind of numbers, and whether they have signs."""
+
+SIGNED = {"whole", "even", "spread", "tiny", "huge"}
+
+
+@pytest.mark.parametrize("kind", RANGES)
+def test_floats_fill_the_range_of_their_kind(kind: str) -> None:
+    drawn = numbers(kind).astype(np.float64)
+    low, high = RANGES[kind]
+    sizes = np.abs(drawn)
+    assert sizes.min() >= low * (1 - 1e-6)
+    assert sizes.max() <= high * (1 + 1e-6)
+    tried = np.log2(sizes[sizes > 0]) if high > 2**10 * low > 0 else sizes
+    ends = np.log2([low, high]) if high > 2**10 * low > 0 else np.array([low, high])
+    room = 0.02 * (ends[1] - ends[0])
+    assert tried.min() <= ends[0] + room
+    assert tried.max() >= ends[1] - room
+    assert (drawn < 0).any() == (kind in SIGNED)
+    if kind in SIGNED:
+        assert abs(np.sign(drawn).mean()) < 0.1
+    assert not np.array_equal(drawn, numbers(kind, seed=6))
+
+
+def test_whole_numbers_are_whole_and_all_there() -> None:
+    assert {*numbers("whole").tolist()} == {-3, -2, -1, 0, 1, 2, 3}
+
+
+def test_special_numbers_are_rare_and_all_there() -> None:
+    drawn = numbers("special")
+    odd = [np.inf, -np.inf, TOP, -TOP, np.float32(1e-45), np.float32(2.0**-126)]
+    assert all((drawn == each).any() for each in odd)
+    assert np.isnan(drawn).any()
+    assert (np.signbit(drawn) & (drawn == 0)).any()
+    plain = np.isin(drawn, [-3, -2, -1, 1, 2, 3]) | ((drawn == 0) & ~np.signbit(drawn))
+    assert 0.88 < plain.mean() < 0.92
+    assert {*drawn[plain].tolist()} == {-3, -2, -1, 0, 1, 2, 3}
+
+
+def test_huge_halves_are_finite_as_a_rule() -> None:
+    drawn = numbers("huge", np.float16)
+    assert np.isfinite(drawn).mean() > 0.9
+    assert np.abs(drawn[np.isfinite(drawn)]).max() > 2.0**14
+
+
+def whole(kind: str, bound: int, dtype: Any) -> Any:
+    rng = np.random.default_rng(3)
+    drawn = integers(rng, (COUNT,), kind, bound, np.dtype(dtype))
+    info = np.iinfo(dtype)
+    assert info.min <= drawn.min()
+    assert drawn.max() <= info.max
+    return drawn
+
+
+def test_integers_of_each_kind() -> None:
+    places = whole("places", 5, np.int32)
+    assert {*places.tolist()} == {-1, 0, 1, 2, 3, 4, 5, 6}
+    assert 0.02 < np.isin(places, [-1, 5, 6]).mean() < 0.08
+    assert {*whole("places", 0, np.int32).tolist()} == {-1, 0, 1}
+    assert {*whole("few", 5, np.int32).tolist()} == {-2, -1, 0, 1, 2}
+    assert {*whole("few", 5, np.uint32).tolist()} == {0, 1, 2}
+    ends = [-(2**31), -(2**31) + 1, -1, 0, 1, 2**31 - 2, 2**31 - 1]
+    assert sorted({*whole("ends", 5, np.int32).tolist()}) == ends
+    assert sorted({*whole("ends", 5, np.uint32).tolist()}) == [
+        *(0, 1, 2**32 - 2, 2**32 - 1)
+    ]
+    every = whole("any", 5, np.int32)
+    assert every.min() < -(2**31) * 0.99
+    assert every.max() > 2**31 * 0.99
+    assert whole("any", 5, np.uint32).max() > 2**32 * 0.99
+
+
+def test_floats_and_integers_are_filled_by_their_own_kinds(
+    known: dict[str, Subject],
+) -> None:
+    subject = known["pairs"]
+    (_, tensor), (_, spec) = inputs_of(subject.kernel), subject.runtime.inputs
+    array = blank_array(spec.element, (400,))
+    fill(tensor.memory, array, ("close", "few"), 1, 1)
+    assert np.abs(array["near"] - 1000).max() <= 1
+    assert {*array["count"].tolist()} == {-2, -1, 0, 1, 2}
+    behind = array.view(np.uint8).reshape(400, -1)[:, -4:]
+    behind[:] = 7
+    clean = cloned(tensor.memory, array)
+    assert all((clean[name] == array[name]).all() for name in array.dtype.names or ())
+    assert (clean.view(np.uint8).reshape(400, -1)[:, -4:] == 0).all()
+
+
+def test_arrays_of_leaves_have_components_behind(known: dict[str, Subject]) -> None:
+    spec = known["matrices"].runtime.inputs[0]
+    assert blank_array(spec.element, (5,)).shape == (5, 2, 3)
+    pair = known["pairs"].runtime.inputs[1]
+    assert blank_array(pair.element, (5,)).shape == (5,)
+
+
+# Lengths
+
+
+def test_lengths_beside_those_of_a_schedule_are_tried(
+    known: dict[str, Subject],
+) -> None:
+    subject = known["blocks"]
+    schedule = Schedule("gemm_tile48x96_micro1", (), invocations=320)
+    tried = Fitting(subject, Way(subject.runtime, 0, schedule, Variant("", ()))).telling
+    assert {47, 48, 49, 95, 96, 97, 319, 320, 321, 63, 64, 65, 255, 256, 257} <= {
+        *tried
+    }
+    assert {0, 1, 2, 3, 7} <= {*tried}
+    assert list(tried) == sorted({*tried})
+    long = Schedule("reduce1024_by2000", ())
+    tried = Fitting(subject, Way(subject.runtime, 0, long, Variant("", ()))).telling
+    assert {1023, 1024, 1025} <= {*tried}
+    assert max(tried) == 1025
+
+
+def test_lengths_that_a_kernel_refuses_are_changed(known: dict[str, Subject]) -> None:
+    windowed = fitting(known["windowed"])
+    assert windowed.names == ("n",)
+    assert windowed.lengths((("n", 1),)) is None
+    assert not windowed.suits((("n", 1),))
+    assert windowed.near((("n", 5),)) == (("n", 5),)
+    mended = windowed.near((("n", 1),))
+    assert mended is not None
+    assert windowed.suits(mended)
+    assert windowed.near((("n", 1),)) is mended  # known from before
+
+
+def test_a_call_is_as_large_as_its_largest_sum_or_tensor(
+    known: dict[str, Subject],
+) -> None:
+    assert fitting(known["blocks"]).cost({"m": 6, "n": 7}) == 42
+    assert fitting(known["ordered"]).cost({"n": 9}) == 9
+    assert fitting(known["before"]).cost({"n": 9}) == 9
+    assert fitting(known["pairs"]).cost({"n": 9}) == 27
+    both = fitting(known["matrices"])
+    assert both.suits((("n", MOST_WORK),))
+    assert not both.suits((("n", MOST_WORK + 1),))
+
+
+def test_a_way_takes_its_own_lengths_alone(known: dict[str, Subject]) -> None:
+    subject = known["blocks"]
+
+    def even(lengths: Any) -> bool:
+        return bool(lengths["m"] % 4 == 0 and lengths["n"] > 100)
+
+    way = replace(reference_way(subject), variant=Variant("", (), when=even))
+    given = Fitting(subject, way)
+    assert not given.suits((("m", 3), ("n", 200)))
+    mended = dict(given.near((("m", 3), ("n", 200))) or ())
+    assert mended == {"m": 4, "n": 200}
+    never = replace(way, variant=Variant("", (), when=lambda _: False))
+    assert Fitting(subject, never).near((("m", 3), ("n", 5))) is None
+
+
+def test_candidates_are_ever_less_like_what_was_drawn(
+    known: dict[str, Subject], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lengths_module, "_TRIES", 60)
+    found = fitting(known["blocks"])
+    first, *others = found.candidates((("m", 0), ("n", 1300)))
+    assert first == (("m", 0), ("n", 1300))
+    made = [dict(each) for each in others]
+    assert made[:6] == [
+        *({"m": 0, "n": 1300}, {"m": 1, "n": 1300}),
+        *({"m": 0, "n": 1300}, {"m": 4, "n": 1300}),
+        *({"m": 0, "n": 1408}, {"m": 128, "n": 1408}),
+    ]
+    assert {"m": 0, "n": 1024} in made
+    assert {"m": 0, "n": 8} in made
+    random = made[-60:]
+    assert {each["m"] for each in random} >= {0, 1, 2, 3, 5}
+    assert any(each["n"] == 8 for each in random)
+    assert all(each["m"] <= 64 * 8 for each in random)
+
+
+# Calls
+
+
+def test_calls_are_drawn_that_a_kernel_takes(known: dict[str, Subject]) -> None:
+    found: list[Drawn] = []
+    given = fitting(known["summed"])
+    Effort(25, 1).hold("summed", given, found.append)
+    assert len(found) >= 25
+    assert all(given.suits(each.sizes) for each in found)
+    assert {each.arrangement for each in found} == {*ARRANGEMENTS}
+    assert {each.turn for each in found} == {0, 1, 2, 3, 4}
+    assert {kind for each in found for kind, _ in each.kinds} == {*FLOATS}
+    floats = {each.scalars[0] for each in found}
+    assert 2.5 in floats
+    assert floats & {1.0, 0.5, 2.0, 0.0, -2.5, 0.3, 1e-8, 1e-3, 100.0}
+    signed = [each.scalars[1] for each in found]
+    assert min(signed) < 0
+    assert all(type(each) is int for each in signed)
+    assert all(isinstance(each.scalars[2], tuple) for each in found)
+    counts = [each.scalars[3] for each in found]
+    assert min(counts) >= 0
+    assert all(-(2**31) <= each < 2**31 for each in signed)
+
+
+def drawn(sizes: tuple[tuple[str, int], ...], **changed: Any) -> Drawn:
+    plain = Drawn(sizes, (), (("whole", "few"),) * 3, (1,) * 3, 1, "apart", 2)
+    return replace(plain, **changed)
+
+
+def test_inputs_differ_unless_they_are_to_be_one(known: dict[str, Subject]) -> None:
+    given = fitting(known["called"])
+    apart = drawn((("n", 50),)).arrays(given)
+    assert [each.shape for each in apart] == [(50,), (50,)]
+    assert not np.array_equal(apart[0], apart[1])
+    one = drawn((("n", 50),), arrangement="the same").arrays(given)
+    assert one[0] is one[1]
+    made = given_of(drawn((("n", 50),)), given)
+    assert (made.sizes, made.arrangement, made.turn) == ((("n", 50),), "apart", 2)
+    assert all(map(np.array_equal, made.arrays, apart))
+
+
+def test_inputs_that_can_be_one_are_only_read_and_alike(
+    known: dict[str, Subject],
+) -> None:
+    def pairs(name: str, *lengths: int) -> list[tuple[int, int]]:
+        given = fitting(known[name])
+        arrays: list[Any] = [np.zeros(length, np.float32) for length in lengths]
+        return twins(given, arrays)
+
+    assert pairs("called", 4, 4) == [(0, 1)]
+    assert pairs("called", 4, 5) == []
+    assert pairs("ordered", 4, 4, 4) == []  # the others are written
+    assert pairs("gathered", 4, 4, 4) == []  # of other elements
+
+
+def test_a_plain_call_repeats_a_few_whole_numbers(known: dict[str, Subject]) -> None:
+    subject = known["summed"]
+    plain = plain_call(fitting(subject))
+    assert plain is not None
+    assert dict(plain.sizes) == {"m": 4, "n": 4}
+    assert plain.scalars == (2.5, 3, (1.0, 1.0), 1)
+    given = call_at(fitting(subject), (("m", 3), ("n", 200)))
+    x, p, b, h = given.arrays
+    assert (x.shape, p.shape, b.shape, h.shape) == ((3, 200), (200,), (200,), (200,))
+    flat = x.reshape(-1)
+    assert {*flat.tolist()} == {-3, -2, -1, 0, 1, 2, 3}
+    assert (flat[PERIOD:] == flat[: flat.size - PERIOD]).all()
+    assert b.max() == 3
+    assert b.min() == 0
+    assert (b == np.abs(flat[:200])).all()
+    assert {*p["count"].tolist()} == {-3, -2, -1, 0, 1, 2, 3}
+
+
+def test_no_plain_call_is_made_where_no_lengths_suit(
+    known: dict[str, Subject],
+) -> None:
+    subject = known["blocks"]
+    way = replace(reference_way(subject), variant=Variant("", (), when=lambda _: False))
+    assert plain_call(Fitting(subject, way)) is None
+    assert [*overlaps(Fitting(subject, way))] == []
+
+
+def pairs_of(subject: Subject) -> set[tuple[str, str]]:
+    names = [tensor.name for tensor in subject.runtime.tensors]
+    given = [each.overlapping for each in overlaps(fitting(subject))]
+    return {(names[each[0]], names[each[1]]) for each in given if each}
+
+
+def test_tensors_that_may_not_be_one_are_passed_as_one(
+    known: dict[str, Subject],
+) -> None:
+    assert pairs_of(known["ordered"]) == {
+        *(("x", "b"), ("x", "a"), ("b", "a")),
+        *((first, out) for first in ("x", "b", "a") for out in ("z", "y")),
+    }
+    assert pairs_of(known["called"]) == {("x", "z"), ("y", "z")}
+    assert pairs_of(known["windowed"]) == set()
+    assert pairs_of(known["blocks"]) == {("x", "s")}
+    assert pairs_of(known["halves"]) == {("x", "z")}
+
+
+# Ways
+
+
+def test_every_schedule_and_variant_is_a_way(known: dict[str, Subject]) -> None:
+    kernel = known["summed"].runtime
+    every = ways(kernel)
+    assert len({*map(str, every)}) == len(every)
+    listed = [
+        (stage.name, schedule.strategy, variant.name)
+        for stage in kernel.stages
+        for schedule in stage.schedules
+        for variant in schedule.variants
+    ]
+    for way, names in zip(every, listed, strict=True):
+        assert str(way) == " ".join(filter(None, names))
+        covered = {way.stage + n for n in range(way.schedule.covers)}
+        for number, stage in enumerate(way.kernel.stages):
+            if number == way.stage:
+                (schedule,) = stage.schedules
+                assert schedule.strategy == way.schedule.strategy
+                assert schedule.variants == (replace(way.variant, when=ALWAYS),)
+                assert schedule.when == ALWAYS
+            else:
+                assert len(stage.schedules) == (number not in covered)
+                assert all(each.when == ALWAYS for each in stage.schedules)
+
+
+def test_stages_are_led_through_without_gaps(known: dict[str, Subject]) -> None:
+    base = known["summed"].runtime
+    stage = base.stages[0]
+
+    def made(*covers: int) -> Any:
+        return replace(
+            stage,
+            schedules=tuple(
+                Schedule(f"by{count}", (Variant("", ()),), covers=count)
+                for count in covers
+            ),
+        )
+
+    kernel = replace(base, stages=(made(2, 1), made(1), made(1, 2), made(1)))
+
+    def chosen(way: Way) -> list[str]:
+        stages = way.kernel.stages
+        return ["".join(each.strategy for each in stage.schedules) for stage in stages]
+
+    by = {(way.stage, way.schedule.strategy): chosen(way) for way in ways(kernel)}
+    assert by == {
+        (0, "by2"): ["by2", "", "by2", ""],
+        (0, "by1"): ["by1", "by1", "by2", ""],
+        (1, "by1"): ["by1", "by1", "by2", ""],
+        (2, "by1"): ["by1", "by1", "by1", "by1"],
+        (2, "by2"): ["by1", "by1", "by2", ""],
+        (3, "by1"): ["by1", "by1", "by1", "by1"],
+    }

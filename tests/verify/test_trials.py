@@ -1,0 +1,270 @@
+"""One call, run one way: what surrounds it, and when no more of them are made."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis.errors import UnsatisfiedAssumption
+
+import kerngen.runtime as gpu
+from kerngen.verify import campaign
+from kerngen.verify import trial as trials
+from kerngen.verify.campaign import given_of, reference_way
+from kerngen.verify.draw import Drawn
+from kerngen.verify.effort import Effort, StopError
+from kerngen.verify.fault import LOST, Fault, Tally, WrongError
+from kerngen.verify.guarded import BEFORE, BEHIND, PATTERNS, Leased
+from kerngen.verify.large import MOST_GROUPS, large_sizes
+from kerngen.verify.meaning import Subject
+from kerngen.verify.sizes import Fitting
+from kerngen.verify.trial import Given, Trial, refer
+from kerngen.verify.ways import ways
+
+X, Y = np.array([1, 2, 3], np.float32), np.array([5, 7, 9], np.float32)
+CALL = Given((("n", 3),), (X, Y), ())
+Z = (X * X + Y) * X * X - (Y * Y + X) * Y * Y
+"""What `called` makes of them."""
+
+
+def trial_of(subject: Subject, guarded: Any = None) -> Trial:
+    return Trial(guarded, Fitting(subject, reference_way(subject)), Tally())
+
+
+@pytest.mark.parametrize("turn", range(len(PATTERNS)))
+def test_every_other_call_is_made_twice_amid_two_patterns(
+    known: dict[str, Subject], monkeypatch: pytest.MonkeyPatch, turn: int
+) -> None:
+    amid: list[Any] = []
+
+    def run(self: Trial, given: Given, pattern: Any) -> list[Any]:
+        del self, given
+        amid.append(pattern)
+        return [Z]
+
+    monkeypatch.setattr(Trial, "run", run)
+    trial = trial_of(known["called"])
+    trial.check(replace(CALL, turn=turn))
+    assert amid == [PATTERNS[turn], PATTERNS[turn - 1]][: 2 - turn % 2]
+    assert (trial.tally.cases, trial.tally.elements) == (1, 3)
+
+
+def test_a_second_run_gives_the_same_bits(
+    known: dict[str, Subject], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results: list[Any] = [X / 3, X / 3 + [0, 0, 2.0**-24 * 5]]
+    calls = count()
+
+    def run(*_: object) -> list[Any]:
+        return [results[next(calls)].astype(np.float32)]
+
+    monkeypatch.setattr(Trial, "run", run)
+    monkeypatch.setattr(Trial, "compare", nothing)
+    trial = trial_of(known["called"])
+    with pytest.raises(WrongError, match=r"^z\[2\] is 1.0, and 1.0000") as raised:
+        trial.check(CALL)
+    fault = raised.value.fault
+    assert (fault.kind, fault.result, fault.place) == ("bits", 0, (2,))
+    results[:] = [X, X + 1]
+    calls = count()
+    unknown = replace(CALL, arrays=(X * np.float32(1e30), Y))
+    with np.errstate(all="ignore"):
+        trial.check(unknown)  # nothing is known of it
+    assert trial.tally.cases == 1
+
+
+def test_bits_are_those_of_their_type() -> None:
+    assert trials.bits(np.array([1.0, -0.0], np.float32)).tolist() == [
+        0x3F800000,
+        2**31,
+    ]
+    assert trials.bits(np.array(1.0, np.float16)).tolist() == 0x3C00
+
+
+def nothing(*_: object) -> None:
+    """Do nothing."""
+
+
+class Tensors:
+    """A context that makes tensors which are arrays."""
+
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+
+    def tensor(self, array: Any, element: object) -> Any:
+        del element
+        self.made.append(array)
+        return array
+
+
+def test_tensors_of_one_type_lie_in_one_buffer(known: dict[str, Subject]) -> None:
+    fitting = Fitting(known["called"], reference_way(known["called"]))
+    ctx: Any = Tensors()
+    x = np.arange(70, dtype=np.float32)
+    given = Given((("n", 70),), (x, x + 1), (), "together")
+    first, second = trials.device_tensors(ctx, fitting, given)
+    (whole,) = ctx.made
+    assert np.array_equal(first, x)
+    assert np.array_equal(second, x + 1)
+    assert np.shares_memory(first, whole)
+    assert whole.size == 128 + 70
+    assert not whole[70:128].any()
+    one, other = trials.device_tensors(
+        ctx, fitting, replace(given, arrangement="the same")
+    )
+    assert one is other
+    one, other = trials.device_tensors(
+        ctx, fitting, replace(given, arrangement="apart")
+    )
+    assert one is not other
+
+
+def test_the_reference_changes_copies(known: dict[str, Subject]) -> None:
+    trial = trial_of(known["ordered"])
+    given = Given((("n", 3),), (X, X, X), ())
+    results = refer(trial.fitting.kernel, given)
+    expected = [X + 4, X + 2, X + 3, X + 1]
+    assert all(map(np.array_equal, results, expected))
+    assert X.tolist() == [1, 2, 3]
+    trial.refer(given)
+    assert (trial.tally.cases, trial.tally.elements) == (1, 12)
+
+
+# Zones
+
+
+def spoilt(at: int, nbytes: int = 6, filled: int = 0) -> str:
+    """What is told of a buffer one byte of which, or of what is around it, changed."""
+    buffer: Any = SimpleNamespace(word=0x7FC12300, filled=filled)
+    found = np.full((BEFORE + 8 + BEHIND) // 4, buffer.word, np.uint32).view(np.uint8)
+    found = found.copy()
+    found[BEFORE + at] ^= 0xFF
+    return Leased(nbytes, buffer).fault(found)
+
+
+def test_what_lies_around_a_buffer_is_to_stay() -> None:
+    assert spoilt(0) == spoilt(5) == ""
+    assert spoilt(6) == "something wrote at byte 6 of a buffer of 6"
+    assert spoilt(-1) == "something wrote at byte -1 of a buffer of 6"
+    assert spoilt(-BEFORE) != ""
+    assert spoilt(BEHIND + 7) != ""
+    # An upload is in words: it may fill the last one up, and no more.
+    assert spoilt(7, filled=8) == ""
+    assert spoilt(7, filled=7) != ""
+    assert spoilt(8, filled=9) != ""
+
+
+def test_zones_are_aligned_and_patterns_differ() -> None:
+    assert BEFORE % 256 == 0
+    assert BEHIND >= 1 << 17
+    words = [pattern.of(2) for pattern in PATTERNS]
+    assert len({*words}) == len(words) == 5
+    floats = np.array([pattern.word for pattern in PATTERNS], np.uint32).view(
+        np.float32
+    )
+    assert np.isnan(floats[0])
+    assert floats[1:3].tolist() == [np.inf, -np.inf]
+    assert floats[3] == np.float32(np.pi)
+    assert sum(pattern.of(1) != pattern.of(2) for pattern in PATTERNS) == 2
+
+
+# When no more calls are made
+
+
+def calls_of(subject: Subject, run: Any, **more: Any) -> campaign.Calls:
+    return campaign.Calls(trial_of(subject), run, Effort(5, 0, **more))
+
+
+def reject() -> None:
+    raise UnsatisfiedAssumption
+
+
+DRAWN = Drawn((("n", 3),), (), (("whole", "few"),) * 2, (1, 1), 1, "apart", 0)
+
+
+def raising(error: BaseException) -> Any:
+    def run(_: Given) -> None:
+        raise error
+
+    return run
+
+
+def test_an_adapter_that_refuses_all_calls_is_left(
+    known: dict[str, Subject], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hypothesis.reject", reject)
+    calls = calls_of(known["called"], raising(gpu.LimitError("too large")))
+    for _ in range(19):
+        with pytest.raises(UnsatisfiedAssumption):
+            calls.check(DRAWN)
+    with pytest.raises(StopError):
+        calls.check(DRAWN)
+    assert calls.missing == "too large"
+    calls.trial.tally.cases = 1
+    with pytest.raises(UnsatisfiedAssumption):
+        calls.check(DRAWN)
+    lacking = calls_of(known["called"], raising(gpu.FeatureError("no f16")))
+    with pytest.raises(StopError):
+        lacking.check(DRAWN)
+
+
+def test_a_plainer_call_is_looked_for_for_a_while(
+    known: dict[str, Subject], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = SimpleNamespace(seconds=100.0)
+    monkeypatch.setattr(time, "monotonic", lambda: now.seconds)
+    wrong = WrongError(Fault("value", "it is wrong"))
+    calls = calls_of(known["called"], raising(wrong), deadline=101.0)
+    for now.seconds in (100.0, 105.0, 109.0):
+        with pytest.raises(WrongError):
+            calls.check(DRAWN)
+    now.seconds = 110.5
+    with pytest.raises(StopError):
+        calls.check(DRAWN)
+    fitting = calls.trial.fitting
+    assert len(calls.failed) == 3
+    assert all(each.given.sizes == DRAWN.sizes for each in calls.failed)
+    assert np.array_equal(
+        calls.failed[0].given.arrays[0], given_of(DRAWN, fitting).arrays[0]
+    )
+    late = calls_of(known["called"], raising(wrong), deadline=101.0)
+    with pytest.raises(StopError, match="budget"):
+        late.check(DRAWN)
+    lost = calls_of(known["called"], raising(WrongError(Fault(LOST, "it is lost"))))
+    with pytest.raises(StopError):
+        lost.check(DRAWN)
+    assert len(lost.failed) == 1
+
+
+# Large calls
+
+
+@pytest.mark.parametrize(("name", "dims"), [("windowed", "n"), ("blocks", "mn")])
+def test_a_large_call_is_the_least_that_folds(
+    known: dict[str, Subject], name: str, dims: str
+) -> None:
+    context = SimpleNamespace(ctx=SimpleNamespace(max_tensor_bytes=1 << 30))
+    for way in ways(known[name].runtime):
+        fitting = Fitting(known[name], way)
+        trial = Trial(context, fitting, Tally())  # type: ignore[arg-type]
+        sizes = large_sizes(trial)
+        if sizes is None:
+            continue
+        assert "".join(dim for dim, _ in sizes) == dims
+        lengths = fitting.lengths(sizes)
+        assert lengths is not None
+
+        def groups(lengths: Any, way: Any = way) -> int:
+            return max(int(each.groups(lengths)) for each in way.variant.dispatches)
+
+        assert MOST_GROUPS < groups(lengths) <= MOST_GROUPS + 8
+        assert way.takes(lengths)
+        small = SimpleNamespace(ctx=SimpleNamespace(max_tensor_bytes=1 << 20))
+        assert large_sizes(replace(trial, guarded=small)) is None  # type: ignore[arg-type]
+        return
+    pytest.fail("no way folds")
