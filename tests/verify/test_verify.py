@@ -273,6 +273,7 @@ def test_the_page_shows_what_is_printed(
 def test_one_kernel_is_named_behind_its_file(source: Path) -> None:
     rows = found(f"{source.name}:copy", "--examples", "1")
     assert {row["kernel"] for row in rows} == {"copy"}
+    assert [row["calls"] for row in rows if row["strategy"] == OVERLAPS] == [1]
     assert run(f"{source.name}:copi").output.endswith("Did you mean 'copy'?\n")
     assert run(f"{source.name}:copy", "--kernel", "scaled").exit_code == 2
 
