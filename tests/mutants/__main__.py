@@ -6,9 +6,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, TypeAlias
@@ -58,10 +58,14 @@ def main(
     # Not as wide as a terminal: lines of a change are not cut.
     console = Console(soft_wrap=True, highlight=False, markup=False)
     shown = Progress(console=console, disable=not console.is_terminal, transient=True)
-    with benches(jobs, wider=not own) as free, shown as progress:
+    start = time.monotonic()
+    with (
+        benches(jobs, wider=not own) as free,
+        closing(_examined(chosen, free, jobs, start + 60 * minutes)) as examined,
+        shown as progress,
+    ):
         task = progress.add_task("", total=60 * minutes)
-        start = time.monotonic()
-        for mutant, outcome in _examined(chosen, free, jobs, start + 60 * minutes):
+        for mutant, outcome in examined:
             name = Path(mutant.path).parts[1]
             counts.setdefault(name, Counter())[outcome] += 1
             if outcome is not Outcome.CAUGHT:
@@ -88,7 +92,7 @@ def benches(jobs: int, *, wider: bool) -> Generator[Benches]:
 
 def _examined(
     mutants: Sequence[Mutant], free: Benches, jobs: int, deadline: float
-) -> Iterator[tuple[Mutant, Outcome]]:
+) -> Generator[tuple[Mutant, Outcome]]:
     """Examine mutants side by side, in their order, until it is too late to begin."""
 
     def examine(mutant: Mutant) -> tuple[Mutant, Outcome] | None:

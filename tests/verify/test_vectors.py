@@ -132,6 +132,7 @@ def test_a_determinant_may_be_off_by_its_largest_product() -> None:
 
 def test_a_length_that_may_be_0_is_unknown() -> None:
     assert of_geometry("length", [n([[0.5, 0.0]], 0.25)], VEC2).error == INF
+    assert of_geometry("length", [n([[1.0, 0.0]], 0.3)], VEC2).error == INF
     assert np.isfinite(of_geometry("length", [n([[1.0, 0.0]], 0.125)], VEC2).error)
 
 

@@ -21,10 +21,11 @@ from kerngen.verify.fault import Fault, Tally, WrongError
 from kerngen.verify.hazards import Hazard, Watch
 from kerngen.verify.meaning import Subject
 from kerngen.verify.number import Number
+from kerngen.verify.plain import PERIOD
 from kerngen.verify.result import OVERLAPS, REFERENCE, Counterexample, Result, Verdict
 from kerngen.verify.shrink import plainer
 from kerngen.verify.sizes import Fitting
-from kerngen.verify.snippet import snippet
+from kerngen.verify.snippet import array_text, snippet
 from kerngen.verify.trial import Given
 
 F32 = Leaf(Scalar.F32)
@@ -154,6 +155,7 @@ def test_operators_that_leave_the_numbers(known: dict[str, Subject]) -> None:
     assert told("/", n(1), n(1e-40)) == [("overflow", "1 / 1e-40 is not finite in f32")]
     assert told("-", n(INF, INF), n(1)) == []  # it was lost before
     assert told("-", n(INF), n(INF)) == [("undefined", "inf - inf is no number")]
+    assert told("+", n(number.HIGHEST), n(0, 1e33)) == []  # which f32 still holds
     assert told("%", n(1), n(0)) == []
     assert told("+", n(1), n(2)) == []
     assert told("+", n(high), n(high), n(1)) == []  # the result does not depend on it
@@ -385,6 +387,24 @@ def test_the_last_line_counts(known: dict[str, Subject]) -> None:
     assert [each.on_device for each in rows] == [True, True, True, False]
     assert not result_of(subject, strategy=REFERENCE).on_device
     assert rows[0].schedule == "y map edge"
+
+
+def test_long_arrays_that_repeat_are_written_once() -> None:
+    period = np.arange(PERIOD, dtype=np.float32)
+    text = array_text(np.resize(period, (41, 100)), F32)
+    assert text.startswith("np.resize(np.array([0.0, 1.0, 2.0, ")
+    assert text.endswith(" 250.0], np.float32), (41, 100))")
+    odd = np.resize(period, 4100)
+    odd[-1] += 1
+    assert array_text(odd, F32).startswith("np.frombuffer(decompress(")
+    short = array_text(np.resize(period, 4096), F32)
+    assert short.startswith("np.array([0.0, ")
+    assert (
+        array_text(np.zeros((2, 3), np.float32), F32) == "np.zeros((2, 3), np.float32)"
+    )
+    assert array_text(np.array([[1, 2]], np.float32), F32) == (
+        "np.array([1.0, 2.0], np.float32).reshape((1, 2))"
+    )
 
 
 def test_the_program_repeats_what_went_wrong(known: dict[str, Subject]) -> None:

@@ -154,6 +154,29 @@ def test_a_counterexample_is_small(source: Path, plant: Plant) -> None:
     )
 
 
+def test_a_large_call_is_made_where_the_small_ones_hold(
+    source: Path, plant: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One for each strategy and variant; here it is not so large."""
+
+    def sizes(_: Trial) -> tuple[tuple[str, int], ...]:
+        return (("n", 300),)
+
+    def held(self: Trial, _: Given) -> None:
+        self.tally.cases += 1
+
+    monkeypatch.setattr(campaign, "large_sizes", sizes)
+    words = f"{source.name}:copy", "--schedule", "edge", "--examples", "1"
+    (row,) = found(*words)
+    assert (row["verdict"], row["large"]) == ("held", {"n": 300})
+    (fault,) = (each for each in FAULTS if each.name == "an element left out")
+    plant(fault)
+    monkeypatch.setattr(Trial, "check", held)
+    (row,) = found(*words)
+    assert row["counterexample"]["text"].startswith("y[299] is ")
+    assert row["counterexample"]["sizes"] == {"n": 300}
+
+
 @pytest.mark.nightly
 def test_a_fault_of_large_calls_is_found(source: Path, plant: Plant) -> None:
     plant(Fault("", "copy.map.edge", "workgroup.y * grid.x + ", "", ""))
@@ -249,6 +272,7 @@ def test_the_page_shows_what_is_printed(
 def test_one_kernel_is_named_behind_its_file(source: Path) -> None:
     rows = found(f"{source.name}:copy", "--examples", "1")
     assert {row["kernel"] for row in rows} == {"copy"}
+    assert [row["calls"] for row in rows if row["strategy"] == OVERLAPS] == [1]
     assert run(f"{source.name}:copi").output.endswith("Did you mean 'copy'?\n")
     assert run(f"{source.name}:copy", "--kernel", "scaled").exit_code == 2
 
