@@ -137,7 +137,7 @@ def attention_reference(
         # let score[n, g, i, j] = scale * sum[p] q[n, g, i, p] * k[n, g, j, p];
         score = scale * np.einsum("ngip,ngjp->ngij", q, k, optimize=True)
         # let top[n, g, i] = max[j] score[n, g, i, j];
-        top = np.max(score, axis=3, initial=ref.LOWEST_F32)
+        top = np.max(score, axis=3, initial=-np.inf)
         # let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
         total = np.sum(np.exp(score - top[:, :, :, None]), axis=3)
         # let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -1202,7 +1202,7 @@ def causal_attention_reference(
         i = ref.index(s)
         score = np.where(j <= i[:, None] + (ref.i32(t) - s), scale * product, LOWEST)
         # let top[n, g, i] = max[j] score[n, g, i, j];
-        top = np.max(score, axis=3, initial=ref.LOWEST_F32)
+        top = np.max(score, axis=3, initial=-np.inf)
         # let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
         total = np.sum(np.exp(score - top[:, :, :, None]), axis=3)
         # let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -2330,7 +2330,7 @@ def grouped_query_attention_reference(
         i = ref.index(s)
         score = np.where(j <= i[:, None] + (ref.i32(t) - s), scale * product, LOWEST)
         # let top[n, g, i] = max[j] score[n, g, i, j];
-        top = np.max(score, axis=3, initial=ref.LOWEST_F32)
+        top = np.max(score, axis=3, initial=-np.inf)
         # let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
         total = np.sum(np.exp(score - top[:, :, :, None]), axis=3)
         # let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -3463,7 +3463,7 @@ def attention_gradient_reference(
         # let dweight[n, g, i, j] = sum[c] dy[n, g, i, c] * v[n, g, j, c];
         dweight = np.einsum("ngic,ngjc->ngij", dy, v, optimize=True)
         # let top[n, g, i] = max[j] score[n, g, i, j];
-        top = np.max(score, axis=3, initial=ref.LOWEST_F32)
+        top = np.max(score, axis=3, initial=-np.inf)
         # let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
         total = np.sum(np.exp(score - top[:, :, :, None]), axis=3)
         # let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -5386,7 +5386,7 @@ def causal_attention_gradient_reference(
         i = ref.index(s)
         score = np.where(j <= i[:, None] + (ref.i32(t) - s), scale * product, LOWEST)
         # let top[n, g, i] = max[j] score[n, g, i, j];
-        top = np.max(score, axis=3, initial=ref.LOWEST_F32)
+        top = np.max(score, axis=3, initial=-np.inf)
         # let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
         total = np.sum(np.exp(score - top[:, :, :, None]), axis=3)
         # let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];

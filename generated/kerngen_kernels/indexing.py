@@ -818,7 +818,7 @@ def argmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     n = x.shape[1]
     with np.errstate(all="ignore"):
         # let top[i] = max[j] x[i, j];
-        top = np.max(x, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(x, axis=1, initial=-np.inf)
         # y[i] = min[j] if x[i, j] == top[i] { u32(j) } else { 4294967295 };
         j = ref.index(n)
         y: NDArray[Any] = np.min(
@@ -1320,7 +1320,7 @@ def argmin_reference(x: NDArray[Any]) -> NDArray[Any]:
     n = x.shape[1]
     with np.errstate(all="ignore"):
         # let least[i] = min[j] x[i, j];
-        least = np.min(x, axis=1, initial=ref.HIGHEST_F32)
+        least = np.min(x, axis=1, initial=np.inf)
         # y[i] = min[j] if x[i, j] == least[i] { u32(j) } else { 4294967295 };
         j = ref.index(n)
         y: NDArray[Any] = np.min(

@@ -118,7 +118,7 @@ def cross_entropy_reference(logits: NDArray[Any], labels: NDArray[Any]) -> NDArr
     m = logits.shape[0]
     with np.errstate(all="ignore"):
         # let top[i] = max[j] logits[i, j];
-        top = np.max(logits, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(logits, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(logits[i, j] - top[i]);
         total = np.sum(np.exp(logits - top[:, None]), axis=1)
         # loss[i] = log(total[i]) - (logits[i, labels[i]] - top[i]);
@@ -704,7 +704,7 @@ def cross_entropy_gradient_reference(
     scale = float(scale)
     with np.errstate(all="ignore"):
         # let top[i] = max[j] logits[i, j];
-        top = np.max(logits, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(logits, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(logits[i, j] - top[i]);
         total = np.sum(np.exp(logits - top[:, None]), axis=1)
         # let class[i] = min(labels[i], u32(n - 1));
@@ -1354,7 +1354,7 @@ def mean_cross_entropy_reference(
     m = logits.shape[0]
     with np.errstate(all="ignore"):
         # let top[i] = max[j] logits[i, j];
-        top = np.max(logits, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(logits, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(logits[i, j] - top[i]);
         total = np.sum(np.exp(logits - top[:, None]), axis=1)
         # let each[i] = log(total[i]) - (logits[i, labels[i]] - top[i]);
@@ -2049,7 +2049,7 @@ def mean_cross_entropy_gradient_reference(
     m, n = logits.shape
     with np.errstate(all="ignore"):
         # let top[i] = max[j] logits[i, j];
-        top = np.max(logits, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(logits, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(logits[i, j] - top[i]);
         total = np.sum(np.exp(logits - top[:, None]), axis=1)
         # let class[i] = min(labels[i], u32(n - 1));

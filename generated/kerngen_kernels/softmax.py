@@ -99,7 +99,7 @@ def softmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     x = real(x)
     with np.errstate(all="ignore"):
         # let top[i] = max[j] x[i, j];
-        top = np.max(x, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(x, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(x[i, j] - top[i]);
         total = np.sum(np.exp(x - top[:, None]), axis=1)
         # y[i, j] = exp(x[i, j] - top[i]) / total[i];
@@ -1134,7 +1134,7 @@ def log_softmax_reference(x: NDArray[Any]) -> NDArray[Any]:
     x = real(x)
     with np.errstate(all="ignore"):
         # let top[i] = max[j] x[i, j];
-        top = np.max(x, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(x, axis=1, initial=-np.inf)
         # let total[i] = sum[j] exp(x[i, j] - top[i]);
         total = np.sum(np.exp(x - top[:, None]), axis=1)
         # y[i, j] = x[i, j] - top[i] - log(total[i]);
@@ -2176,7 +2176,7 @@ def logsumexp_reference(x: NDArray[Any]) -> NDArray[Any]:
     x = real(x)
     with np.errstate(all="ignore"):
         # let top[i] = max[j] x[i, j];
-        top = np.max(x, axis=1, initial=ref.LOWEST_F32)
+        top = np.max(x, axis=1, initial=-np.inf)
         # y[i] = top[i] + log(sum[j] exp(x[i, j] - top[i]));
         y: NDArray[Any] = top + np.log(np.sum(np.exp(x - top[:, None]), axis=1))
         return y

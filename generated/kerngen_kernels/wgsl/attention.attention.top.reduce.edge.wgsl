@@ -17,6 +17,13 @@ struct AttentionUniform {
 @group(0) @binding(2) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 256 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -52,21 +59,21 @@ fn main(
     let n = group / count / u.s / u.h;
     let g = group / count / u.s % u.h;
     let i = group / count % u.s;
-    var top_max = -3.4028234663852886e+38;
+    var top_max = -infinity();
     for (var j = group % count * 4u * 256u + lane; j < u.t; j += count * 1024u) {
         let j1 = j + 256u;
         let j2 = j + 512u;
         let j3 = j + 768u;
         let term = score[((n * u.h + g) * u.s + i) * u.t + j];
-        var term1 = -3.4028234663852886e+38;
+        var term1 = -infinity();
         if (j1 < u.t) {
             term1 = score[((n * u.h + g) * u.s + i) * u.t + j1];
         }
-        var term2 = -3.4028234663852886e+38;
+        var term2 = -infinity();
         if (j2 < u.t) {
             term2 = score[((n * u.h + g) * u.s + i) * u.t + j2];
         }
-        var term3 = -3.4028234663852886e+38;
+        var term3 = -infinity();
         if (j3 < u.t) {
             term3 = score[((n * u.h + g) * u.s + i) * u.t + j3];
         }

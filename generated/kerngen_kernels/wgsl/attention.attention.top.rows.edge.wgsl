@@ -19,6 +19,13 @@ struct AttentionUniform {
 @group(0) @binding(2) var<storage, read_write> weight: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 256 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -74,7 +81,7 @@ fn main(
     let n = row / u.s / u.h;
     let g = row / u.s % u.h;
     let i = row % u.s;
-    var top_part = -3.4028234663852886e+38;
+    var top_part = -infinity();
     for (var j = lane; j < u.t; j += 2048u) {
         let j1 = j + 256u;
         let j2 = j + 512u;

@@ -19,6 +19,13 @@ struct AttentionUniform {
 @group(0) @binding(2) var<storage, read_write> weight: array<vec4f>;
 var<workgroup> partial: array<f32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 4 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -64,7 +71,7 @@ fn main(
     if (j1 < row_length) {
         score1 = score[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
     }
-    var top_part = vec4f(-3.4028234663852886e+38);
+    var top_part = vec4f(-infinity());
     if (j0 < row_length) {
         top_part = max(top_part, score0);
     }

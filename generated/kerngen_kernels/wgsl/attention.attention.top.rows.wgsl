@@ -19,6 +19,13 @@ struct AttentionUniform {
 @group(0) @binding(2) var<storage, read_write> weight: array<vec4f>;
 var<workgroup> partial: array<f32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 256 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -74,7 +81,7 @@ fn main(
     let n = row / u.s / u.h;
     let g = row / u.s % u.h;
     let i = row % u.s;
-    var top_part = vec4f(-3.4028234663852886e+38);
+    var top_part = vec4f(-infinity());
     for (var j = lane * 4u; j < u.t; j += 4096u) {
         let j1 = j + 1024u;
         let j2 = j + 2048u;

@@ -23,6 +23,13 @@ struct AttentionGradientUniform {
 @group(0) @binding(4) var<storage, read_write> dscore: array<f32>;
 var<workgroup> partial: array<f32, 128>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 128 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -134,7 +141,7 @@ fn main(
         score7 = score[((n * u.h + g) * u.s + i) * u.t + j7];
         dweight7 = dweight[((n * u.h + g) * u.s + i) * u.t + j7];
     }
-    var top_part = -3.4028234663852886e+38;
+    var top_part = -infinity();
     if (j0 < u.t) {
         top_part = max(top_part, score0);
     }

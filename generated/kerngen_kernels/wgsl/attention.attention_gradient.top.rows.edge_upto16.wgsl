@@ -22,6 +22,13 @@ struct AttentionGradientUniform {
 @group(0) @binding(3) var<storage, read> dweight: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dscore: array<f32>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -35,7 +42,7 @@ fn main(
     let n = row / u.s / u.h;
     let g = row / u.s % u.h;
     let i = row % u.s;
-    var top_part = -3.4028234663852886e+38;
+    var top_part = -infinity();
     for (var j = 0u; j < u.t; j += 1u) {
         top_part = max(top_part, score[((n * u.h + g) * u.s + i) * u.t + j]);
     }

@@ -19,6 +19,13 @@ struct CausalAttentionGradientUniform {
 @group(0) @binding(2) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 256 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -54,21 +61,21 @@ fn main(
     let n = group / count / u.s / u.h;
     let g = group / count / u.s % u.h;
     let i = group / count % u.s;
-    var top_max = -3.4028234663852886e+38;
+    var top_max = -infinity();
     for (var j = group % count * 4u * 256u + lane; j < u.t; j += count * 1024u) {
         let j1 = j + 256u;
         let j2 = j + 512u;
         let j3 = j + 768u;
         let term = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
-        var term1 = -3.4028234663852886e+38;
+        var term1 = -infinity();
         if (j1 < u.t) {
             term1 = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
         }
-        var term2 = -3.4028234663852886e+38;
+        var term2 = -infinity();
         if (j2 < u.t) {
             term2 = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
         }
-        var term3 = -3.4028234663852886e+38;
+        var term3 = -infinity();
         if (j3 < u.t) {
             term3 = select(LOWEST, u.scale * product[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
         }

@@ -18,6 +18,13 @@ struct GroupedQueryAttentionUniform {
 @group(0) @binding(2) var<storage, read> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 256 lanes of a row, in a fixed order.
 fn row_max(part_: f32, lane: u32) -> f32 {
     partial[lane] = part_;
@@ -53,21 +60,21 @@ fn main(
     let g = row / u.s % u.h;
     let i = row % u.s;
     let count = min(max((u.t + 4095u) >> 12u, 1u), 1024u);
-    var total_ = -3.4028234663852886e+38;
+    var total_ = -infinity();
     for (var part = lane; part < count; part += 1024u) {
         let part1 = part + 256u;
         let part2 = part + 512u;
         let part3 = part + 768u;
         let term = parts[row * count + part];
-        var term1 = -3.4028234663852886e+38;
+        var term1 = -infinity();
         if (part1 < count) {
             term1 = parts[row * count + part1];
         }
-        var term2 = -3.4028234663852886e+38;
+        var term2 = -infinity();
         if (part2 < count) {
             term2 = parts[row * count + part2];
         }
-        var term3 = -3.4028234663852886e+38;
+        var term3 = -infinity();
         if (part3 < count) {
             term3 = parts[row * count + part3];
         }

@@ -20,6 +20,13 @@ struct GroupedQueryAttentionUniform {
 @group(0) @binding(2) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 256 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -55,21 +62,21 @@ fn main(
     let n = group / count / u.s / u.h;
     let g = group / count / u.s % u.h;
     let i = group / count % u.s;
-    var top_max = vec4f(-3.4028234663852886e+38);
+    var top_max = vec4f(-infinity());
     for (var j = (group % count * 4u * 256u + lane) * 4u; j < u.t; j += count * 4096u) {
         let j1 = j + 1024u;
         let j2 = j + 2048u;
         let j3 = j + 3072u;
         let term = select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        var term1 = vec4f(-3.4028234663852886e+38);
+        var term1 = vec4f(-infinity());
         if (j1 < u.t) {
             term1 = select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
         }
-        var term2 = vec4f(-3.4028234663852886e+38);
+        var term2 = vec4f(-infinity());
         if (j2 < u.t) {
             term2 = select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
         }
-        var term3 = vec4f(-3.4028234663852886e+38);
+        var term3 = vec4f(-infinity());
         if (j3 < u.t) {
             term3 = select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
         }

@@ -23,6 +23,13 @@ struct GroupedQueryAttentionUniform {
 @group(0) @binding(2) var<storage, read_write> weight: array<f32>;
 var<workgroup> partial: array<f32, 128>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 128 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -118,7 +125,7 @@ fn main(
     if (j7 < u.t) {
         product7 = product[((n * u.h + g) * u.s + i) * u.t + j7];
     }
-    var top_part = -3.4028234663852886e+38;
+    var top_part = -infinity();
     if (j0 < u.t) {
         top_part = max(top_part, select(LOWEST, u.scale * product0, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s))));
     }

@@ -23,6 +23,13 @@ struct GroupedQueryAttentionUniform {
 @group(0) @binding(2) var<storage, read_write> weight: array<vec4f>;
 var<workgroup> partial: array<f32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 8 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -86,7 +93,7 @@ fn main(
     if (j3 < row_length) {
         product3 = product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
     }
-    var top_part = vec4f(-3.4028234663852886e+38);
+    var top_part = vec4f(-infinity());
     if (j0 < row_length) {
         top_part = max(top_part, select(vec4f(LOWEST), u.scale * product0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
     }

@@ -10,6 +10,12 @@ struct F32ToU32Uniform {
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y: array<u32>;
 
+// u32(x), but 0 of what is not a number, by the bits: WGSL leaves that open.
+fn to_u32(x: f32) -> u32 {
+    let nan = (bitcast<u32>(x) & u32(0x7fffffffu)) > u32(0x7f800000u);
+    return select(u32(x), u32(0), nan);
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -20,5 +26,5 @@ fn main(
     if (element >= u.n) {
         return;
     }
-    y[element] = u32(x[element]);
+    y[element] = to_u32(x[element]);
 }

@@ -10,6 +10,12 @@ struct F32ToU32Uniform {
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> y: array<vec4u>;
 
+// u32(x), but 0 of what is not a number, by the bits: WGSL leaves that open.
+fn to_u324(x: vec4f) -> vec4u {
+    let nan = (bitcast<vec4u>(x) & vec4u(0x7fffffffu)) > vec4u(0x7f800000u);
+    return select(vec4u(x), vec4u(0), nan);
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -20,5 +26,5 @@ fn main(
     if (element >= (u.n >> 2u)) {
         return;
     }
-    y[element] = vec4u(x[element]);
+    y[element] = to_u324(x[element]);
 }

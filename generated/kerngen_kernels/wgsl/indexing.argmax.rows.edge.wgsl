@@ -14,6 +14,13 @@ struct ArgmaxUniform {
 var<workgroup> partial: array<f32, 256>;
 var<workgroup> partial_: array<u32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 256 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -66,7 +73,7 @@ fn main(
     if (i >= u.m) {
         return;
     }
-    var top_part = -3.4028234663852886e+38;
+    var top_part = -infinity();
     for (var j = lane; j < u.n; j += 2048u) {
         let j1 = j + 256u;
         let j2 = j + 512u;

@@ -14,6 +14,13 @@ struct ArgmaxUniform {
 var<workgroup> partial: array<f32, 128>;
 var<workgroup> partial_: array<u32, 128>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 128 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -106,7 +113,7 @@ fn main(
     if (j7 < u.n) {
         x7 = x[i * u.n + j7];
     }
-    var top_part = -3.4028234663852886e+38;
+    var top_part = -infinity();
     if (j0 < u.n) {
         top_part = max(top_part, x0);
     }

@@ -12,6 +12,13 @@ struct ArgmaxUniform {
 @group(0) @binding(2) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 256 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -45,21 +52,21 @@ fn main(
         return;
     }
     let i = group / count;
-    var top_max = -3.4028234663852886e+38;
+    var top_max = -infinity();
     for (var j = group % count * 4u * 256u + lane; j < u.n; j += count * 1024u) {
         let j1 = j + 256u;
         let j2 = j + 512u;
         let j3 = j + 768u;
         let term = x[i * u.n + j];
-        var term1 = -3.4028234663852886e+38;
+        var term1 = -infinity();
         if (j1 < u.n) {
             term1 = x[i * u.n + j1];
         }
-        var term2 = -3.4028234663852886e+38;
+        var term2 = -infinity();
         if (j2 < u.n) {
             term2 = x[i * u.n + j2];
         }
-        var term3 = -3.4028234663852886e+38;
+        var term3 = -infinity();
         if (j3 < u.n) {
             term3 = x[i * u.n + j3];
         }

@@ -14,6 +14,13 @@ struct ArgminUniform {
 var<workgroup> partial: array<f32, 256>;
 var<workgroup> partial_: array<u32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The minimum over the 256 lanes of a row, in a fixed order.
 fn row_min(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -66,7 +73,7 @@ fn main(
     if (i >= u.m) {
         return;
     }
-    var least_part = 3.4028234663852886e+38;
+    var least_part = infinity();
     for (var j = lane; j < u.n; j += 2048u) {
         let j1 = j + 256u;
         let j2 = j + 512u;

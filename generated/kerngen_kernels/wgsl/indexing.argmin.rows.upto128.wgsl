@@ -14,6 +14,13 @@ struct ArgminUniform {
 var<workgroup> partial: array<f32, 256>;
 var<workgroup> partial_: array<u32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The minimum over the 8 lanes of a row, in a fixed order.
 fn row_min(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -74,7 +81,7 @@ fn main(
     if (j3 < row_length) {
         x3 = x[(i * u.n + j3) >> 2u];
     }
-    var least_part = vec4f(3.4028234663852886e+38);
+    var least_part = vec4f(infinity());
     if (j0 < row_length) {
         least_part = min(least_part, x0);
     }

@@ -14,6 +14,13 @@ struct CrossEntropyUniform {
 @group(0) @binding(2) var<storage, read> labels: array<u32>;
 @group(0) @binding(3) var<storage, read_write> loss: array<f32>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -24,7 +31,7 @@ fn main(
     if (i >= u.m) {
         return;
     }
-    var top_part = -3.4028234663852886e+38;
+    var top_part = -infinity();
     for (var j = 0u; j < u.n; j += 1u) {
         top_part = max(top_part, logits[i * u.n + j]);
     }

@@ -13,6 +13,13 @@ struct CrossEntropyGradientUniform {
 @group(0) @binding(2) var<storage, read_write> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 256 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -46,21 +53,21 @@ fn main(
         return;
     }
     let i = group / count;
-    var top_max = vec4f(-3.4028234663852886e+38);
+    var top_max = vec4f(-infinity());
     for (var j = (group % count * 4u * 256u + lane) * 4u; j < u.n; j += count * 4096u) {
         let j1 = j + 1024u;
         let j2 = j + 2048u;
         let j3 = j + 3072u;
         let term = logits[(i * u.n + j) >> 2u];
-        var term1 = vec4f(-3.4028234663852886e+38);
+        var term1 = vec4f(-infinity());
         if (j1 < u.n) {
             term1 = logits[(i * u.n + j1) >> 2u];
         }
-        var term2 = vec4f(-3.4028234663852886e+38);
+        var term2 = vec4f(-infinity());
         if (j2 < u.n) {
             term2 = logits[(i * u.n + j2) >> 2u];
         }
-        var term3 = vec4f(-3.4028234663852886e+38);
+        var term3 = vec4f(-infinity());
         if (j3 < u.n) {
             term3 = logits[(i * u.n + j3) >> 2u];
         }

@@ -14,6 +14,13 @@ struct MeanCrossEntropyUniform {
 @group(0) @binding(3) var<storage, read_write> total: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 4 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -56,7 +63,7 @@ fn main(
     if (j1 < row_length) {
         logits1 = logits[(i * u.n + j1) >> 2u];
     }
-    var top_new_part = vec4f(-3.4028234663852886e+38);
+    var top_new_part = vec4f(-infinity());
     if (j0 < row_length) {
         top_new_part = max(top_new_part, logits0);
     }

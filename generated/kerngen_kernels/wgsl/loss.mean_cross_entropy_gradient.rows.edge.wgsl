@@ -19,6 +19,13 @@ struct MeanCrossEntropyGradientUniform {
 @group(0) @binding(4) var<storage, read_write> gradient: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 256 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -71,7 +78,7 @@ fn main(
     if (i >= u.m) {
         return;
     }
-    var top_part = -3.4028234663852886e+38;
+    var top_part = -infinity();
     for (var j = lane; j < u.n; j += 2048u) {
         let j1 = j + 256u;
         let j2 = j + 512u;

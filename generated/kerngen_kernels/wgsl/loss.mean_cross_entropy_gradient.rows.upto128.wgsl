@@ -19,6 +19,13 @@ struct MeanCrossEntropyGradientUniform {
 @group(0) @binding(4) var<storage, read_write> gradient: array<vec4f>;
 var<workgroup> partial: array<f32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 8 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -79,7 +86,7 @@ fn main(
     if (j3 < row_length) {
         logits3 = logits[(i * u.n + j3) >> 2u];
     }
-    var top_part = vec4f(-3.4028234663852886e+38);
+    var top_part = vec4f(-infinity());
     if (j0 < row_length) {
         top_part = max(top_part, logits0);
     }

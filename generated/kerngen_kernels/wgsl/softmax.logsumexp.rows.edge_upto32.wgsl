@@ -13,6 +13,13 @@ struct LogsumexpUniform {
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 8 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -73,7 +80,7 @@ fn main(
     if (j3 < row_length) {
         x3 = x[i * u.n + j3];
     }
-    var top_part = -3.4028234663852886e+38;
+    var top_part = -infinity();
     if (j0 < row_length) {
         top_part = max(top_part, x0);
     }

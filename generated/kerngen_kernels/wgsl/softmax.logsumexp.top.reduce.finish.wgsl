@@ -12,6 +12,13 @@ struct LogsumexpUniform {
 @group(0) @binding(2) var<storage, read> parts: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 256 lanes of a row, in a fixed order.
 fn row_max(part_: f32, lane: u32) -> f32 {
     partial[lane] = part_;
@@ -44,21 +51,21 @@ fn main(
         return;
     }
     let count = min(max((u.n + 4095u) >> 12u, 1u), 1024u);
-    var total = -3.4028234663852886e+38;
+    var total = -infinity();
     for (var part = lane; part < count; part += 1024u) {
         let part1 = part + 256u;
         let part2 = part + 512u;
         let part3 = part + 768u;
         let term = parts[i * count + part];
-        var term1 = -3.4028234663852886e+38;
+        var term1 = -infinity();
         if (part1 < count) {
             term1 = parts[i * count + part1];
         }
-        var term2 = -3.4028234663852886e+38;
+        var term2 = -infinity();
         if (part2 < count) {
             term2 = parts[i * count + part2];
         }
-        var term3 = -3.4028234663852886e+38;
+        var term3 = -infinity();
         if (part3 < count) {
             term3 = parts[i * count + part3];
         }

@@ -13,6 +13,13 @@ struct SoftmaxUniform {
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -23,7 +30,7 @@ fn main(
     if (i >= u.m) {
         return;
     }
-    var top_part = -3.4028234663852886e+38;
+    var top_part = -infinity();
     for (var j = 0u; j < u.n; j += 1u) {
         top_part = max(top_part, x[i * u.n + j]);
     }

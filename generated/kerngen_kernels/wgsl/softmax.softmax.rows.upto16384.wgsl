@@ -14,6 +14,13 @@ struct SoftmaxUniform {
 @group(0) @binding(2) var<storage, read_write> y: array<vec4f>;
 var<workgroup> partial: array<f32, 256>;
 
+// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
+// expressions that are infinite.
+fn infinity() -> f32 {
+    var bits = u32(0x7f800000u);
+    return bitcast<f32>(bits);
+}
+
 // The maximum over the 256 lanes of a row, in a fixed order.
 fn row_max(part: f32, lane: u32) -> f32 {
     partial[lane] = part;
@@ -146,7 +153,7 @@ fn main(
     if (j15 < u.n) {
         x15 = x[(i * u.n + j15) >> 2u];
     }
-    var top_part = vec4f(-3.4028234663852886e+38);
+    var top_part = vec4f(-infinity());
     if (j0 < u.n) {
         top_part = max(top_part, x0);
     }

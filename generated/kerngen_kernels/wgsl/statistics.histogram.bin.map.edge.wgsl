@@ -16,6 +16,12 @@ struct HistogramUniform {
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> bin: array<i32>;
 
+// i32(x), but 0 of what is not a number, by the bits: WGSL leaves that open.
+fn to_i32(x: f32) -> i32 {
+    let nan = (bitcast<u32>(x) & u32(0x7fffffffu)) > u32(0x7f800000u);
+    return select(i32(x), i32(0), nan);
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -26,5 +32,5 @@ fn main(
     if (element >= u.n) {
         return;
     }
-    bin[element] = select(-1, min(i32((x[element] - u.low) * u.scale), u.last), x[element] >= u.low && x[element] <= u.high);
+    bin[element] = select(-1, min(to_i32((x[element] - u.low) * u.scale), u.last), x[element] >= u.low && x[element] <= u.high);
 }

@@ -16,6 +16,12 @@ struct HistogramUniform {
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> bin: array<vec4i>;
 
+// i32(x), but 0 of what is not a number, by the bits: WGSL leaves that open.
+fn to_i324(x: vec4f) -> vec4i {
+    let nan = (bitcast<vec4u>(x) & vec4u(0x7fffffffu)) > vec4u(0x7f800000u);
+    return select(vec4i(x), vec4i(0), nan);
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -26,5 +32,5 @@ fn main(
     if (element >= (u.n >> 2u)) {
         return;
     }
-    bin[element] = select(vec4i(-1), min(vec4i((x[element] - u.low) * u.scale), vec4i(u.last)), (x[element] >= vec4f(u.low)) & (x[element] <= vec4f(u.high)));
+    bin[element] = select(vec4i(-1), min(to_i324((x[element] - u.low) * u.scale), vec4i(u.last)), (x[element] >= vec4f(u.low)) & (x[element] <= vec4f(u.high)));
 }
