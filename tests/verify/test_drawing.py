@@ -10,7 +10,7 @@ import pytest
 
 from kerngen.ir.memory import Leaf
 from kerngen.ir.types import Scalar
-from kerngen.plan.size import ALWAYS
+from kerngen.plan.size import ALWAYS, NEVER, Symbol, all_of, compare, divides
 from kerngen.plan.tree import Schedule, Variant
 from kerngen.verify import sizes as lengths_module
 from kerngen.verify.campaign import given_of, reference_way
@@ -190,15 +190,13 @@ def test_a_call_is_as_large_as_its_largest_sum_or_tensor(
 def test_a_way_takes_its_own_lengths_alone(known: dict[str, Subject]) -> None:
     subject = known["blocks"]
 
-    def even(lengths: Any) -> bool:
-        return bool(lengths["m"] % 4 == 0 and lengths["n"] > 100)
-
+    even = all_of(divides(4, Symbol("m")), compare(">", Symbol("n"), 100))
     way = replace(reference_way(subject), variant=Variant("", (), when=even))
     given = Fitting(subject, way)
     assert not given.suits((("m", 3), ("n", 200)))
     mended = dict(given.near((("m", 3), ("n", 200))) or ())
     assert mended == {"m": 4, "n": 200}
-    never = replace(way, variant=Variant("", (), when=lambda _: False))
+    never = replace(way, variant=Variant("", (), when=NEVER))
     assert Fitting(subject, never).near((("m", 3), ("n", 5))) is None
 
 
@@ -300,7 +298,7 @@ def test_no_plain_call_is_made_where_no_lengths_suit(
     known: dict[str, Subject],
 ) -> None:
     subject = known["blocks"]
-    way = replace(reference_way(subject), variant=Variant("", (), when=lambda _: False))
+    way = replace(reference_way(subject), variant=Variant("", (), when=NEVER))
     assert plain_call(Fitting(subject, way)) is None
     assert [*overlaps(Fitting(subject, way))] == []
 
