@@ -79,7 +79,7 @@ def _body(
 ) -> list[str]:
     """Return everything below the imports: what kernels share, then each kernel."""
     writer = Writer()
-    _write_head(writer, module, names)
+    _write_head(writer, module, names, has_kernels=bool(programs))
     write_structs(writer, module, names)
     functions: dict[str, FunctionInfo] = {}
     for function in used_functions(module):
@@ -90,14 +90,16 @@ def _body(
     return [writer.text, *kernels]
 
 
-def _write_head(writer: Writer, module: Module, names: ModuleNames) -> None:
+def _write_head(
+    writer: Writer, module: Module, names: ModuleNames, *, has_kernels: bool
+) -> None:
     with writer.block("__all__ = [", "]"):
         for name in sorted(_public_names(module, names)):
             writer.line(f'"{name}",')
     writer.line()
     writer.line(f"ABI = {ABI}")
     writer.line("check_abi(__name__, ABI)")
-    if module.kernels:
+    if has_kernels:
         writer.line("_FILES = ModuleFiles.of(__name__, __file__)")
     constants = used_constants(module)
     if constants:

@@ -90,7 +90,7 @@ def test_what_does_not_fit_is_refused(
 
 GUARDED = (
     " A bare index is not clamped, even where a condition guards it; "
-    "'i + 0' is, there."
+    "write 'i + 0' to have it clamped there."
 )
 
 

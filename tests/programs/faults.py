@@ -66,8 +66,8 @@ FAULTS: Final = (
     PlantedFault(
         "a dropped tail",
         "kerngen.schedule.per_element:_vector_variant",
-        'when = f"({host_product(task.domain)}) % {LANES} == 0"',
-        'when = ""',
+        "when = divides(LANES, domain_size(task.domain))",
+        "when = divides(1, domain_size(task.domain))",
     ),
     PlantedFault(
         "a wrong stride",
@@ -152,9 +152,9 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "a variant for sizes that it does not suit",
-        "kerngen.schedule.task:host_multiple",
-        "% {of} == 0",
-        "% {of} <= 1",
+        "kerngen.schedule.sizes:all_divisible",
+        "divides(by, ",
+        "divides(max(by // 2, 1), ",
     ),
     PlantedFault(
         "a reduction over the wrong index",
@@ -236,9 +236,9 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "stages joined although one reads the other's neighbours",
-        "kerngen.ir.staging:_Group.admits",
-        "self.written.isdisjoint(read_elsewhere(statement))",
-        "True",
+        "kerngen.ir.grouping:_Joined.refusal",
+        "if met:",
+        "if not met and met:",
     ),
     PlantedFault(
         "a lost part of what the lanes of a row join",

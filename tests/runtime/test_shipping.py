@@ -40,7 +40,9 @@ def test_in_a_tree_of_sources(package: Path) -> None:
         f"'{package / 'wgsl'}'. Run 'kerngen build' again: it writes them beside the "
         f"module."
     )
-    (package / "wgsl").mkdir()
+    for path, data in compile_text(SOURCE, "layers.kern").files.items():
+        (package / path).parent.mkdir(exist_ok=True)
+        (package / path).write_bytes(data)
     importlib.import_module("shipped.inner.layers")
 
 

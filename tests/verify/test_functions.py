@@ -17,7 +17,7 @@ from kerngen.verify import number
 from kerngen.verify.functions import convert, of_floats, of_integers, plain_value, wrap
 from kerngen.verify.number import Number
 from kerngen.verify.operators import operation
-from tests.verify.test_number import INF, TOP, U
+from tests.verify.bounds import INF, TOP, U
 
 T = 2.0**-126
 

@@ -154,7 +154,7 @@ def test_operators_that_leave_the_numbers(known: dict[str, Subject]) -> None:
     assert told("/", n(0), n(0)) == [("division", "0 / 0")]
     assert told("/", n(1), n(1e-40)) == [("overflow", "1 / 1e-40 is not finite in f32")]
     assert told("-", n(INF, INF), n(1)) == []  # it was lost before
-    assert told("-", n(INF), n(INF)) == [("undefined", "inf - inf is no number")]
+    assert told("-", n(INF), n(INF)) == [("undefined", "inf - inf is not a number")]
     assert told("+", n(number.HIGHEST), n(0, 1e33)) == []  # which f32 still holds
     assert told("%", n(1), n(0)) == []
     assert told("+", n(1), n(2)) == []
@@ -162,7 +162,7 @@ def test_operators_that_leave_the_numbers(known: dict[str, Subject]) -> None:
     rough = n(1, 0.5)
     near = n([1000, 1001, 5], 1e-3), n([1000.01, 1001.01, 1], 1e-3)
     assert told("-", *near, rough) == [
-        ("cancellation", "1000 - 1000.01 keeps no digits: both are rounded")
+        ("cancellation", "1000 - 1000.01 loses all digits: both are rounded")
     ]
     assert told("-", *near, n(1, 0.005)) == []
     assert told("-", *near, n(1, 0.02)) != []
@@ -188,7 +188,7 @@ def test_functions_and_sums_that_leave_the_numbers(known: dict[str, Subject]) ->
 
     watch = Watch()
     watch.builtin("pow", [n(-8), n(0.5)], n(0, INF))
-    assert told(watch) == [("undefined", "pow(-8, 0.5) is no number")]
+    assert told(watch) == [("undefined", "pow(-8, 0.5) is not a number")]
     watch = Watch()
     watch.builtin("exp", [n([1, 100])], n([1, 1], [0, INF]))
     assert told(watch) == [("overflow", "exp(100) is not finite in f32")]

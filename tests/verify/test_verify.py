@@ -296,7 +296,9 @@ def test_ctrl_c_keeps_what_was_found(
     assert not data["finished"]
     assert [row["calls"] for row in data["results"]] == ([2, 1] if calls else [0])
     assert data["results"][-1]["why"].endswith("interrupted")
-    assert re.search(r"^Interrupted: \d of 3 ways were run", result.stderr)
+    assert re.search(
+        r"^Interrupted: \d of 3 ways were run", result.stderr, re.MULTILINE
+    )
 
 
 @pytest.mark.usefixtures("no_large")
