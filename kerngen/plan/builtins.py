@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from kerngen.plan import hostmath
 
@@ -24,7 +24,7 @@ def _sign(x: float) -> float:
     return (x > 0) - (x < 0)
 
 
-OF_NUMBERS: Final[Mapping[str, Callable[..., float]]] = {
+_OF_ONE: Final[Mapping[str, Callable[[float], float]]] = {
     "abs": abs,
     "sign": _sign,
     "saturate": lambda x: min(max(x, 0.0), 1.0),
@@ -59,17 +59,29 @@ OF_NUMBERS: Final[Mapping[str, Callable[..., float]]] = {
     "expm1": math.expm1,
     "is_nan": lambda _: False,
     "is_finite": math.isfinite,
+}
+
+_OF_TWO: Final[Mapping[str, Callable[[float, float], float]]] = {
     "min": min,
     "max": max,
     "pow": math.pow,
     "atan2": math.atan2,
     "step": lambda edge, x: 1.0 if edge <= x else 0.0,
     "ldexp": lambda x, exponent: math.ldexp(x, int(exponent)),
+}
+
+_OF_THREE: Final[Mapping[str, Callable[[float, float, float], float]]] = {
     "clamp": lambda x, low, high: min(max(x, low), high),
     "select": lambda falsy, truthy, condition: truthy if condition else falsy,
     "fma": lambda x, y, z: x * y + z,
     "mix": lambda x, y, a: x * (1.0 - a) + y * a,
     "smoothstep": _smoothstep,
+}
+
+OF_NUMBERS: Final[Mapping[str, Callable[..., Any]]] = {
+    **_OF_ONE,
+    **_OF_TWO,
+    **_OF_THREE,
     "floor_div": hostmath.floor_div,
     "mod": hostmath.mod,
 }
@@ -114,13 +126,17 @@ def _insert(_signed: bool, value: int, new: int, offset: int, count: int) -> int
     return (_bits(value) & ~mask) | ((_bits(new) << start) & mask)
 
 
-OF_BITS: Final[Mapping[str, Callable[..., int]]] = {
+_BITS_OF_ONE: Final[Mapping[str, Callable[[bool, int], int]]] = {
     "countOneBits": lambda _, x: _bits(x).bit_count(),
     "countLeadingZeros": lambda _, x: 32 - _bits(x).bit_length(),
     "countTrailingZeros": _trailing_zeros,
     "firstLeadingBit": _first_leading,
     "firstTrailingBit": _first_trailing,
     "reverseBits": lambda _, x: int(f"{_bits(x):032b}"[::-1], 2),
+}
+
+OF_BITS: Final[Mapping[str, Callable[..., int]]] = {
+    **_BITS_OF_ONE,
     "extractBits": _extract,
     "insertBits": _insert,
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from operator import and_, getitem, or_, xor
 from typing import Any, Final
 
 from kerngen.plan import hostmath
@@ -18,6 +17,18 @@ def _sum(*terms: int) -> int:
 
 def _product(*factors: int) -> int:
     return math.prod(factors)
+
+
+def _float_sum(a: float, b: float) -> float:
+    return a + b
+
+
+def _float_difference(a: float, b: float) -> float:
+    return a - b
+
+
+def _float_product(a: float, b: float) -> float:
+    return a * b
 
 
 def _total(function: Callable[..., float]) -> Callable[..., float]:
@@ -48,18 +59,18 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "max": max,
     "shift_left": hostmath.shift_left,
     "shift_right": hostmath.shift_right,
-    "bit_and": and_,
-    "bit_or": or_,
-    "bit_xor": xor,
+    "bit_and": int.__and__,
+    "bit_or": int.__or__,
+    "bit_xor": int.__xor__,
     "wrap_i32": hostmath.wrap_i32,
     "wrap_u32": hostmath.wrap_u32,
     # doubles
     "f32": float,
     "i32": hostmath.to_i32,
     "u32": hostmath.to_u32,
-    "fadd": lambda a, b: a + b,
-    "fsub": lambda a, b: a - b,
-    "fmul": lambda a, b: a * b,
+    "fadd": _float_sum,
+    "fsub": _float_difference,
+    "fmul": _float_product,
     "fdiv": hostmath.divide,
     "frem": hostmath.remainder,
     "abs": abs,
@@ -67,7 +78,5 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "log": hostmath.log,
     "pow": hostmath.power,
     "sqrt": hostmath.sqrt,
-    # parts of vectors and matrices
-    "part": getitem,
 }
 """Each by its name.  A sum or product takes two operands or more."""

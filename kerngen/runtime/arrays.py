@@ -134,9 +134,10 @@ def _records(array: Values, element: type[Struct]) -> NDArray[np.void]:
 
 def _first_of(values: object) -> object:
     """Return the first element in nested lists and tuples."""
-    while isinstance(values, list | tuple) and values:
-        values = cast("Sequence[object]", values)[0]
-    return values
+    first = values
+    while isinstance(first, list | tuple) and first:
+        first = cast("Sequence[object]", first)[0]
+    return cast("object", first)
 
 
 def _no_instances(element: type[Struct], given: str) -> DtypeError:

@@ -113,8 +113,10 @@ def wrong_shape(
     """Return the error of `ctx.zeros(3, 4, f32)`: a shape is one argument."""
     values = [*args[1:], *kwargs.values()]
     lengths = [value for value in values if isinstance(value, int)]
-    shapes = [value for value in values if isinstance(value, tuple | list)]
-    shape = shapes[0] if shapes else tuple(lengths) if lengths else ("m", "n")
+    shapes: list[Any] = [v for v in values if isinstance(v, tuple | list)]
+    shape: Sequence[object] = tuple(lengths) if lengths else ("m", "n")
+    if shapes:
+        shape = cast("Sequence[object]", shapes[0])
     elements = [value.__name__ for value in values if _is_element(value)]
     given = f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
     return DtypeError(

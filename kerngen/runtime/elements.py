@@ -172,9 +172,9 @@ def as_element(element: type[E] | NumpyType) -> type[E]:
         if isinstance(stated, np.dtype) and stated.itemsize:
             return element
     dtype = _numpy_dtype(element)
-    if dtype in BY_DTYPE and not isinstance(element, str):
+    if dtype is not None and dtype in BY_DTYPE and not isinstance(element, str):
         return cast("type[E]", BY_DTYPE[dtype])
-    shown = element.__name__ if isinstance(element, type) else repr(element)
+    shown = str(getattr(element, "__name__", repr(element)))
     nearest = _NEAREST.get(dtype.kind) if dtype else None
     raise DtypeError(
         f"Expected an element type of kerngen.runtime (f32, f16, i32, u32, vec3f, ...) "

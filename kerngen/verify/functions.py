@@ -217,6 +217,10 @@ def _floor_div(a: Array, b: Array) -> Array:
     return np.asarray(quotient - above)
 
 
+def _mod(a: Array, b: Array) -> Array:
+    return np.where(b == 0, 0, a - _floor_div(a, b) * b)
+
+
 _WIDE: Final[Mapping[str, Function]] = {
     "abs": np.abs,
     "sign": np.sign,
@@ -224,7 +228,7 @@ _WIDE: Final[Mapping[str, Function]] = {
     "max": np.maximum,
     "clamp": _clamp,
     "floor_div": _floor_div,
-    "mod": lambda a, b: np.where(b == 0, 0, a - _floor_div(a, b) * b),
+    "mod": _mod,
 }
 _BITS: Final[Mapping[str, Function]] = {
     "countOneBits": ref.count_one_bits,

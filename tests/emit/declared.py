@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 from kerngen.emit import emit_binding
 from kerngen.ir.memory import LEAVES, FixedArray, Member, MemoryType, Struct, structs_in
@@ -61,7 +61,8 @@ def emitted(*structs: Struct, path: str = PATH) -> str:
 
 def uniform_class(module: Any, cls: type[RuntimeStruct]) -> type[RuntimeStruct]:
     """Return the class that lays a struct out for uniform buffers, maybe its own."""
-    types = (value for value in vars(module).values() if isinstance(value, type))
+    values = cast("dict[str, object]", vars(module)).values()
+    types = (value for value in values if isinstance(value, type))
     return next((made for made in types if made.__base__ is cls), cls)
 
 

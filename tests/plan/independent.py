@@ -41,11 +41,27 @@ class Exact(int):
         return Exact(int(self) * int(other))
 
 
+def ceil_div(a: int, b: int) -> Exact:
+    return Exact((int(a) + int(b) - 1) // int(b))
+
+
+def smaller(a: int, b: int) -> Exact:
+    return Exact(min(int(a), int(b)))
+
+
+def larger(a: int, b: int) -> Exact:
+    return Exact(max(int(a), int(b)))
+
+
+def select(condition: bool, a: int, b: int) -> int:
+    return a if condition else b
+
+
 FUNCTIONS: dict[str, Any] = {
-    "ceil_div": lambda a, b: Exact((int(a) + int(b) - 1) // int(b)),
-    "min": lambda a, b: Exact(min(int(a), int(b))),
-    "max": lambda a, b: Exact(max(int(a), int(b))),
-    "select": lambda c, a, b: a if c else b,
+    "ceil_div": ceil_div,
+    "min": smaller,
+    "max": larger,
+    "select": select,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -36,42 +36,60 @@ from kerngen.plan.text import guard_text, to_text
 
 NAMES = ("k", "m", "n")
 M, N = Symbol("m"), Symbol("n")
-COMPARED = {
+COMPARED: dict[str, Callable[[int, int], bool]] = {
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
     "==": lambda a, b: a == b,
 }
 
 # Each value is drawn twice over: as a folded tree, and as a function of Python's own.
-Pair = tuple[Size, Any]
+Meaning = Callable[[dict[str, int]], int]
+Pair = tuple[Size, Meaning]
+
+
+def literal(value: int) -> Pair:
+    return Literal(value), lambda _: value
+
+
+def name(of: str) -> Pair:
+    return Symbol(of), lambda d: d[of]
+
+
+def both(
+    made: Callable[[Size, Size], Size], meant: Callable[[int, int], int]
+) -> Callable[[tuple[Pair, Pair]], Pair]:
+    """Return what makes a pair of two: the tree's function, and Python's."""
+
+    def make(pairs: tuple[Pair, Pair]) -> Pair:
+        (left, a), (right, b) = pairs
+        return made(left, right), lambda d: meant(a(d), b(d))
+
+    return make
+
+
+def divided(
+    made: Callable[[Size, int], Size], meant: Callable[[int, int], int]
+) -> Callable[[tuple[Pair, int]], Pair]:
+    def make(given: tuple[Pair, int]) -> Pair:
+        (size, a), by = given
+        return made(size, by), lambda d: meant(a(d), by)
+
+    return make
 
 
 def leaves() -> st.SearchStrategy[Pair]:
-    literals = st.integers(0, 20).map(lambda v: (Literal(v), lambda _: v))
-    names = st.sampled_from(NAMES).map(lambda n: (Symbol(n), lambda d: d[n]))
-    return literals | names
+    return st.integers(0, 20).map(literal) | st.sampled_from(NAMES).map(name)
 
 
 def grown(inner: st.SearchStrategy[Pair]) -> st.SearchStrategy[Pair]:
-    two = st.tuples(inner, inner)
-    by = st.integers(1, 64)
+    two, by = st.tuples(inner, inner), st.tuples(inner, st.integers(1, 64))
     return st.one_of(
-        two.map(lambda p: (add(p[0][0], p[1][0]), lambda d: p[0][1](d) + p[1][1](d))),
-        two.map(
-            lambda p: (multiply(p[0][0], p[1][0]), lambda d: p[0][1](d) * p[1][1](d))
-        ),
-        two.map(
-            lambda p: (minimum(p[0][0], p[1][0]), lambda d: min(p[0][1](d), p[1][1](d)))
-        ),
-        two.map(
-            lambda p: (maximum(p[0][0], p[1][0]), lambda d: max(p[0][1](d), p[1][1](d)))
-        ),
-        st.tuples(inner, by).map(
-            lambda p: (ceil_div(p[0][0], p[1]), lambda d: -(-p[0][1](d) // p[1]))
-        ),
-        st.tuples(inner, by).map(
-            lambda p: (remainder(p[0][0], p[1]), lambda d: p[0][1](d) % p[1])
-        ),
+        two.map(both(add, lambda a, b: a + b)),
+        two.map(both(multiply, lambda a, b: a * b)),
+        two.map(both(minimum, min)),
+        two.map(both(maximum, max)),
+        by.map(divided(ceil_div, lambda a, b: -(-a // b))),
+        by.map(divided(remainder, lambda a, b: a % b)),
     )
 
 
@@ -103,10 +121,10 @@ def test_guards(a: Pair, b: Pair, c: Pair, lengths: dict[str, int], op: str) -> 
     first, second = compare(op, a[0], b[0]), compare("!=", b[0], c[0])
     one = COMPARED[op](a[1](lengths), b[1](lengths))
     other = b[1](lengths) != c[1](lengths)
-    both, either = all_of(first, second), any_of(first, negate(second))
-    assert holds(both, lengths) == (one and other)
+    every, either = all_of(first, second), any_of(first, negate(second))
+    assert holds(every, lengths) == (one and other)
     assert holds(either, lengths) == (one or not other)
-    for guard in (first, both, either, all_of(either, second), negate(both)):
+    for guard in (first, every, either, all_of(either, second), negate(every)):
         assert parsed_guard(guard_text(guard)) == guard
     chosen = select(either, a[0], c[0])
     assert evaluate(chosen, lengths) == (a if one or not other else c)[1](lengths)
