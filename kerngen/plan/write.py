@@ -11,8 +11,8 @@
             run softmax.top.finish(top*, parts) | groups m
 
 Fields are set apart by ` | `, which no name, size or guard holds.  A `*` marks what a
-dispatch writes.  A size that occurs more than once is a `let`.  The last line is a hash of
-those above: a plan that was cut off, or changed by hand, is not run.
+dispatch writes.  A size that occurs more than once is a `let`.  The last line is the CRC-32
+of those above: a plan that was cut off, or changed by hand, is not run.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Final, final
+from zlib import crc32
 
 from kerngen.plan.size import (
     ALWAYS,
@@ -70,8 +70,8 @@ def plan_text(plan: ModulePlan) -> str:
 
 
 def checksum_line(text: str) -> str:
-    """Return the last line of a plan file: what is above it, hashed."""
-    return f"end {sha256(text.encode()).hexdigest()[:16]}"
+    """Return the last line of a plan file: the CRC-32 of what is above it."""
+    return f"end {crc32(text.encode()):08x}"
 
 
 def kernel_lines(kernel: KernelPlan) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import is_
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, final
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
 
 from kerngen.runtime.aliasing import Detour, check_overlap, find_detours
 from kerngen.runtime.arena import Chunk, UniformArena
@@ -74,10 +74,11 @@ class Launcher:
         """Check the arguments, record the kernel and return its outputs."""
         given = (*tensors, *out)
         key: list[object] = [kernel]
-        direct = True
+        direct = all_given = True
         for tensor in given:
             if tensor is None:
                 key.append(None)
+                all_given = False
                 continue
             if tensor.__class__ is not Tensor or tensor.ctx is not ctx:
                 check_arguments(kernel, ctx, tensors, out)
@@ -101,8 +102,9 @@ class Launcher:
             # Copies may submit and so restart the arena: check first, pack later.
             check_scalars(kernel, plan.signature.values, scalars)
         slots: Sequence[AnyTensor]
-        if _all_there(given) and not detours and not plan.inner:
-            slots, results = given, given[len(tensors) :]
+        if all_given and not detours and not plan.inner:
+            slots = cast("tuple[AnyTensor, ...]", given)
+            results = slots[len(tensors) :]
         else:
             slots, results = self._place(ctx, plan, given, detours, len(tensors))
         if plan.steps:
@@ -301,8 +303,3 @@ class Launcher:
         for each in bound:
             self._recorder.open_traced_pass(tracer, kernel.name, each[0])
             self._dispatch((each,), offsets)
-
-
-def _all_there(given: tuple[AnyTensor | None, ...]) -> TypeGuard[tuple[AnyTensor, ...]]:
-    """Return whether no output is left to allocate."""
-    return None not in given
