@@ -189,4 +189,5 @@ def _call(name: str, values: list[Value], given: Scalar, scalar: Scalar) -> Valu
 def _apply(name: str, values: list[Value], given: Scalar) -> float:
     if name in OF_BITS:
         return OF_BITS[name](given is Scalar.I32, *map(int, values))
-    return OF_NUMBERS[name](*values)
+    value: float = OF_NUMBERS[name](*values)
+    return value

@@ -134,9 +134,9 @@ def _records(array: Values, element: type[Struct]) -> NDArray[np.void]:
 
 def _first_of(values: object) -> object:
     """Return the first element in nested lists and tuples."""
-    first = values
+    first: Any = values
     while isinstance(first, list | tuple) and first:
-        first = cast("Sequence[object]", first)[0]
+        first = cast("Sequence[Any]", first)[0]
     return cast("object", first)
 
 
