@@ -222,7 +222,7 @@ def _schedule(
 
 
 def _condition(guard: Expr | None) -> str:
-    return guard_text(SizeMaker({}, {}, str).guard(guard)) if guard else ""
+    return guard_text(SizeMaker({}, str).guard(guard)) if guard else ""
 
 
 def _variant(variant: Variant) -> VariantData:

@@ -90,7 +90,7 @@ def verify(
     from kerngen.verify.effort import Effort
     from kerngen.verify.report import Report
 
-    file, only = _asked(src, kernel)
+    file, only = asked(src, kernel)
     selection = select(file)
     with (
         reporting(sys.stderr),
@@ -108,10 +108,10 @@ def verify(
     _exit(report)
 
 
-def _asked(src: Path | None, kernel: str) -> tuple[Path | None, str]:
+def asked(src: Path | None, kernel: str) -> tuple[Path | None, str]:
     """Return the file or folder that is meant, and the kernel, empty for all."""
     file, name = split_kernel(str(src)) if src else (None, "")
-    if name and kernel not in {"", name}:
+    if file and name and kernel not in {"", name}:
         raise click.UsageError(f"SRC asks for '{name}', --kernel for '{kernel}'.")
     return (file, name or kernel) if file else (src, kernel)
 

@@ -9,8 +9,9 @@ from kerngen.emit.binding_function import write_function, write_output_tuple
 from kerngen.emit.docs import paragraphs, summary, write_docstring
 from kerngen.emit.formatting import formatted as in_format
 from kerngen.emit.functions import FunctionInfo
-from kerngen.emit.hosts import write_hosts
+from kerngen.emit.hosts import write_computed, write_hosts
 from kerngen.emit.imports import import_lines
+from kerngen.emit.kernel_plan import plan_of
 from kerngen.emit.module_name import relative_module
 from kerngen.emit.python_code import number, tuple_text
 from kerngen.emit.python_names import (
@@ -144,13 +145,19 @@ def _kernel(
         writer.apart()
     write_reference(writer, kernel, names, functions)
     writer.apart()
-    _write_kernel(writer, kernel, own)
+    plan, computed = plan_of(program, own)
+    if computed:
+        write_computed(writer, kernel, names, functions, computed)
+        writer.apart()
+    _write_kernel(writer, kernel, own, has_computed=bool(plan.computed))
     writer.apart()
     write_function(writer, kernel, own)
     return writer.text
 
 
-def _write_kernel(writer: Writer, kernel: Kernel, names: KernelNames) -> None:
+def _write_kernel(
+    writer: Writer, kernel: Kernel, names: KernelNames, *, has_computed: bool
+) -> None:
     """Write the object that puts a kernel's plan and its functions together."""
     with writer.block(f"{names.description} = _FILES.kernel(", ")"):
         writer.line(f'"{kernel.name}",')
@@ -158,6 +165,8 @@ def _write_kernel(writer: Writer, kernel: Kernel, names: KernelNames) -> None:
         if uniform_layout(kernel).fields:
             writer.line(f"uniform={names.uniform},")
             writer.line(f"hosts={names.hosts},")
+        if has_computed:
+            writer.line(f"computed={names.computed},")
         memories = (
             *(x.memory for x in kernel.tensors),
             *(p.memory for p in kernel.parameters),

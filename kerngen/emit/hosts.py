@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from kerngen.emit.docs import write_docstring
 from kerngen.emit.functions import FunctionInfo
@@ -13,7 +14,7 @@ from kerngen.emit.python_names import KernelNames, ModuleNames
 from kerngen.emit.signature import memory_annotation
 from kerngen.emit.writer import Writer
 from kerngen.ir.memory import Leaf, MemoryType, Struct
-from kerngen.ir.nodes import DimValue, Kernel, UniformValue
+from kerngen.ir.nodes import DimValue, Expr, Kernel, UniformValue
 from kerngen.ir.types import Matrix, Vector
 
 
@@ -57,6 +58,38 @@ def write_hosts(
                 writer.lines(body.text)
         else:
             writer.lines(body.text)
+
+
+def write_computed(
+    writer: Writer,
+    kernel: Kernel,
+    names: ModuleNames,
+    functions: Mapping[str, FunctionInfo],
+    computed: Sequence[tuple[Expr, bool]],
+) -> None:
+    """Write the function of what a plan can't hold: floats, the user's functions.
+
+    It takes dims and scalars by name; each expression comes with whether it wraps.
+    """
+    own = names.kernels[kernel.name]
+    memories = {parameter.name: parameter.memory for parameter in kernel.parameters}
+    hosts = {host.name: host.value for host in kernel.hosts}
+
+    def value(node: DimValue | UniformValue) -> str:
+        if node.name in hosts:
+            return f"({printer.print(hosts[node.name]).text})"
+        if isinstance(node, DimValue):
+            return f'd["{node.name}"]'
+        text = f'd["{own.values[node.name]}"]'
+        return attributes(memories[node.name], node.path, text)
+
+    printer = HostPrinter(value, names.constants, functions)
+    wrapping = replace(printer, wraps=True)
+    texts = [(wrapping if w else printer).print(e).text for e, w in computed]
+    with writer.block(f"def {own.computed}(d: dict[str, Any]) -> tuple[int, ...]:"):
+        write_docstring(writer, [f"What the plan of '{kernel.name}' calls computed."])
+        with writer.block('with np.errstate(all="ignore"):'):
+            writer.line(f"return {tuple_text(texts)}")
 
 
 def _values(kernel: Kernel, names: KernelNames) -> Iterator[str]:

@@ -8,11 +8,12 @@ from typing import Final
 
 from kerngen.emit.python_names import KernelNames, module_names
 from kerngen.emit.signature import element_name, parameter_element
-from kerngen.ir.nodes import Kernel, Module, Role
+from kerngen.ir.nodes import Expr, Kernel, Module, Role, UniformValue
 from kerngen.ir.sizes import SizeMaker
 from kerngen.ir.subscript_checks import Gather as IrGather
 from kerngen.ir.subscript_checks import RangeCheck as IrRangeCheck
 from kerngen.ir.subscript_checks import checks_of
+from kerngen.ir.walk import walk
 from kerngen.plan.size import (
     ALWAYS,
     All,
@@ -55,16 +56,22 @@ def emit_plan(
 ) -> ModulePlan:
     """Return the plans of a module's kernels."""
     names = module_names(module).kernels
-    plans = tuple(_plan(p, names[p.staged.kernel.name]) for p in programs)
+    plans = tuple(plan_of(p, names[p.staged.kernel.name])[0] for p in programs)
     return ModulePlan(module.path, source_sha[:16], plans)
 
 
-def _plan(program: KernelProgram, names: KernelNames) -> KernelPlan:
-    """Return the plan of a kernel, with the names that Python has for its parameters."""
+def plan_of(
+    program: KernelProgram, names: KernelNames
+) -> tuple[KernelPlan, tuple[tuple[Expr, bool], ...]]:
+    """Return the plan of a kernel, with the names that Python has for its parameters.
+
+    With it come the expressions of its `computed` symbols, and whether each wraps.
+    """
     kernel = program.staged.kernel
     renamed = _renamed(names)
     hosts = {host.name: host.value for host in kernel.hosts}
-    maker = SizeMaker(program.functions, hosts, renamed)
+    taken = frozenset((*kernel.lengths, *names.values.values()))
+    maker = SizeMaker(hosts, renamed, taken)
     plan = KernelPlan(
         name=kernel.name,
         origin=f"{kernel.span.source.name}:{kernel.span.line}",
@@ -95,7 +102,21 @@ def _plan(program: KernelProgram, names: KernelNames) -> KernelPlan:
             if isinstance(g, IrGather)
         ),
     )
-    return replace(plan, guards=tuple(_scalars_read(plan)))
+    computed = tuple(maker.computed)
+    read = dict.fromkeys(_scalars_read(plan))
+    read |= dict.fromkeys(renamed(name) for e, _ in computed for name in _scalars(e))
+    made = tuple(maker.computed.values())
+    return (
+        replace(plan, guards=tuple(n for n in read if n not in made), computed=made),
+        computed,
+    )
+
+
+def _scalars(expr: Expr) -> Iterator[str]:
+    """Yield the parameters that an expression reads."""
+    for node in walk(expr):
+        if isinstance(node, UniformValue) and not node.name.startswith("adapter."):
+            yield node.name
 
 
 def _renamed(names: KernelNames) -> Callable[[str], str]:
@@ -161,7 +182,8 @@ def _scalars_read(plan: KernelPlan) -> dict[str, None]:
     known = {*plan.dims, *(dim.name for dim in plan.derived)}
     names = (name for size in _read(plan) for name in _symbols(size))
     read = (n for n in names if n not in known and not n.startswith("adapter."))
-    return dict.fromkeys(read)
+    # A part comes after what it is of, which messages show.
+    return dict.fromkeys(x for n in read for x in (n.split(".")[0], n))
 
 
 def _read(plan: KernelPlan) -> Iterator[Size | Guard]:

@@ -112,6 +112,7 @@ class KernelNames:
     output: str
     description: str
     hosts: str
+    computed: str
     values: dict[str, str]
     fields: dict[str, str]
     outputs: dict[str, str]
@@ -247,6 +248,7 @@ def _kernel_names(
         output=public.claim(_class_like(f"{pascal_case(kernel.name)}Output")),
         description=f"_{private.claim(function.upper())}",
         hosts=f"_{private.claim(f'{function}_hosts')}",
+        computed=f"_{private.claim(f'{function}_computed')}",
         values=values,
         fields=_field_names(uniform_layout(kernel)),
         outputs=PythonNamer(_NOT_FOR_OUTPUTS).claim_all(outputs),

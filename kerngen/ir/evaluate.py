@@ -17,8 +17,8 @@ from kerngen.ir.nodes import (
     Select,
     Unary,
 )
+from kerngen.ir.scalar_builtins import OF_BITS, OF_NUMBERS
 from kerngen.ir.types import Scalar, scalar_of
-from kerngen.plan.builtins import OF_BITS, OF_NUMBERS
 
 Value: TypeAlias = float | int | bool
 

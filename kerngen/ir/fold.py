@@ -36,8 +36,8 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
+from kerngen.ir.scalar_builtins import field
 from kerngen.ir.types import Scalar, ValueType
-from kerngen.plan.builtins import field
 
 
 def fold(expr: Expr) -> Expr:

@@ -1,13 +1,15 @@
 """Typed expressions of the host as sizes: lengths, guards, offsets of subscripts.
 
-Hosts are replaced by their values, calls of the user's functions by their bodies.
+A size is of integers.  What passes through floats, the user's functions or built-ins of
+bits is computed by the generated module, as the values of hosts are: in a size it is a
+symbol, `computed1`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias, assert_never, final
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias, final
 
 from kerngen.ir.affine import as_literal
 from kerngen.ir.nodes import (
@@ -17,32 +19,28 @@ from kerngen.ir.nodes import (
     Cast,
     Constant,
     ConstRef,
-    Construct,
     DimValue,
     Expr,
     Field,
-    Function,
-    FunctionCall,
-    IndexValue,
-    Load,
-    LocalValue,
     Part,
     Path,
-    Reduce,
     Select,
     Swizzle,
     Unary,
     UniformValue,
 )
-from kerngen.ir.types import Scalar, scalar_of
+from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value
-from kerngen.plan.builtins import OF_BITS
 from kerngen.plan.functions import FUNCTIONS
 from kerngen.plan.size import (
     COMPARISONS,
+    All,
+    AnyOf,
     Apply,
+    Compare,
     Guard,
     Literal,
+    Not,
     Size,
     Symbol,
     Truth,
@@ -50,39 +48,54 @@ from kerngen.plan.size import (
     all_of,
     any_of,
     compare,
+    maximum,
+    minimum,
     multiply,
     negate,
     remainder,
     select,
 )
+from kerngen.plan.size import (
+    Select as SizeSelect,
+)
 
 Result: TypeAlias = Size | Guard
 
-_OF_INTEGERS: Final[Mapping[str, Callable[[Size, Size], Size]]] = {
+_FOLDING: Final[Mapping[str, Callable[[Size, Size], Size]]] = {
     "+": add,
     "-": lambda left, right: add(left, multiply(right, -1)),
     "*": multiply,
     "%": remainder,
+    "min": minimum,
+    "max": maximum,
 }
-"""Operators that fold."""
+"""Operators and built-ins of two integers that fold."""
 
-_NAMES_OF_INTEGERS: Final = {
+_NAMES: Final = {
     "/": "/",
     "<<": "shift_left",
     ">>": "shift_right",
     "&": "bit_and",
     "|": "bit_or",
     "^": "bit_xor",
+    "abs": "abs",
+    "floor_div": "floor_div",
+    "mod": "mod",
 }
-_NAMES_OF_FLOATS: Final = {
-    "+": "fadd",
-    "-": "fsub",
-    "*": "fmul",
-    "/": "fdiv",
-    "%": "frem",
-}
+"""What plans call the others."""
+
 _PASS_32_BITS: Final = frozenset(("/", "%", "<<", ">>"))
 """Operators whose result depends on whether an operand wrapped before."""
+
+_MOST: Final = 2**53
+"""Integers beyond this are not exact in every language that reads plans."""
+
+_DEEPEST: Final = 60
+"""Sizes nest at most so deep, so that any reader's stack holds them."""
+
+
+class _NotASizeError(Exception):
+    """An expression that no size can hold."""
 
 
 @final
@@ -90,63 +103,107 @@ _PASS_32_BITS: Final = frozenset(("/", "%", "<<", ">>"))
 class SizeMaker:
     """Makes sizes of a kernel's expressions.
 
-    `hosts` are the values of its hosts, `locals` those of a function's parameters.  With
-    `wraps`, quotients are those of 32-bit integers, as a kernel computes them.
+    `hosts` are the values of its hosts; `name` spells a parameter.  `computed` collects
+    the expressions that the generated module computes, by their symbols.  With `wraps`,
+    quotients are those of 32-bit integers, as a kernel computes them.
     """
 
-    functions: Mapping[str, Function]
     hosts: Mapping[str, Expr]
     name: Callable[[str], str]
+    taken: frozenset[str] = frozenset()
     wraps: bool = False
-    locals: Mapping[str, Result] = field(default_factory=dict[str, Result])
+    computed: dict[tuple[Expr, bool], str] = field(
+        default_factory=dict[tuple[Expr, bool], str]
+    )
 
     def size(self, expr: Expr) -> Size:
         """Return an expression that is a number."""
-        result = self.result(expr)
-        assert isinstance(result, Size), f"no number: {expr}"
-        return result
+        result = self._whole(expr)
+        return result if isinstance(result, Size) else select(result, 1, 0)
 
     def guard(self, expr: Expr) -> Guard:
         """Return an expression that is true or false."""
-        result = self.result(expr)
+        result = self._whole(expr)
         return compare("!=", result, 0) if isinstance(result, Size) else result
 
-    def result(self, expr: Expr) -> Result:
-        """Return an expression of either kind."""
+    def _whole(self, expr: Expr) -> Result:
+        """Return a result that plans can hold: not too deep, of numbers not too large."""
+        result = self._result(expr)
+        parts = list(_nested(result, 0))
+        if any(d > _DEEPEST or n > _MOST for d, n in parts):
+            return self._computed(expr)
+        return result
+
+    def _result(self, expr: Expr) -> Result:
+        try:
+            return self._of_integers(expr)
+        except _NotASizeError:
+            return self._computed(expr)
+
+    def _computed(self, expr: Expr) -> Result:
+        """Return the symbol of what the generated module computes."""
+        if (expr, self.wraps) not in self.computed:
+            name = f"computed{len(self.computed) + 1}"
+            while name in self.taken:
+                name += "_"
+            self.computed[expr, self.wraps] = name
+        symbol = Symbol(self.computed[expr, self.wraps])
+        return compare("!=", symbol, 0) if expr.type is Scalar.BOOL else symbol
+
+    def _of_integers(self, expr: Expr) -> Result:
         match expr:
-            case Constant(value=value) | ConstRef(value=value):
-                return Truth(value) if isinstance(value, bool) else Literal(value)
+            case Constant(value=bool(value)) | ConstRef(value=bool(value)):
+                return Truth(value)
+            case Constant(value=int(value)) | ConstRef(value=int(value)):
+                return Literal(value)
             case DimValue(name=name):
                 return Symbol(name)
-            case UniformValue():
+            case UniformValue(type=Scalar() as type_) if type_ is not Scalar.F32:
                 return self._uniform(expr, ())
-            case LocalValue(name=name):
-                return self.locals[name]
-            case Swizzle(operand=UniformValue() as whole, components=components):
-                return self._uniform(whole, ("xyzw".index(components),))
-            case Part(operand=UniformValue() as whole, at=at):
-                return self._uniform(whole, (_place(at),))
-            case Unary():
-                return self._unary(expr)
-            case Binary():
-                return self._binary(expr)
+            case Swizzle(operand=UniformValue() as held, components=components):
+                if expr.type in (Scalar.I32, Scalar.U32):
+                    return self._uniform(held, ("xyzw".index(components),))
+            case Part(operand=UniformValue() as held, at=at):
+                if expr.type in (Scalar.I32, Scalar.U32):
+                    return self._uniform(held, (_place(at),))
+            case Unary(op="not", operand=operand):
+                return negate(self._guard(operand))
+            case Unary(op=op, operand=operand) if _are_integers(expr, operand):
+                negated = multiply(self._size(operand), -1)
+                return negated if op == "-" else add(negated, -1)
+            case Binary(op="and" | "or" as op, left=left, right=right):
+                both = self._guard(left), self._guard(right)
+                return all_of(*both) if op == "and" else any_of(*both)
+            case Binary(op=op, left=left, right=right) if _are_integers(left, right):
+                return self._binary(op, left, right)
             case Select(condition=condition, then=then, otherwise=otherwise):
-                return self._select(self.guard(condition), then, otherwise)
-            case Cast(operand=operand, type=type_):
-                return self._cast(self.result(operand), scalar_of(type_))
-            case BuiltinCall():
-                return self._builtin(expr)
-            case FunctionCall():
-                return self._function(expr)
-            case IndexValue() | Load() | Reduce() | Construct() | Swizzle() | Part():
-                raise AssertionError(f"not a host expression: {expr}")
+                if _are_integers(then, otherwise):
+                    sizes = self._size(then), self._size(otherwise)
+                    return select(self._guard(condition), *sizes)
+            case Cast(operand=operand) if _are_integers(expr, operand):
+                return self._size(operand)
+            case BuiltinCall(builtin=name, arguments=arguments):
+                known = name in _FOLDING or name in _NAMES
+                if known and _are_integers(expr, *arguments):
+                    return self._call(name, arguments)
             case _:
-                assert_never(expr)
+                pass
+        raise _NotASizeError
+
+    def _size(self, expr: Expr) -> Size:
+        result = self._result(expr)
+        return result if isinstance(result, Size) else select(result, 1, 0)
+
+    def _guard(self, expr: Expr) -> Guard:
+        result = self._result(expr)
+        return compare("!=", result, 0) if isinstance(result, Size) else result
 
     def _uniform(self, value: UniformValue, parts: tuple[int, ...]) -> Result:
         """Return a scalar, or a part of one: `camera.width`, `v.0`."""
         if value.name in self.hosts:
-            return self.result(self.hosts[value.name])
+            if parts:
+                raise _NotASizeError
+            return self._result(self.hosts[value.name])
         if value.name.startswith("adapter."):
             symbol = Symbol(value.name)
             is_flag = value.type is Scalar.BOOL
@@ -154,87 +211,68 @@ class SizeMaker:
         steps = (*_steps(value.path), *map(str, parts))
         return Symbol(".".join((self.name(value.name), *steps)))
 
-    def _unary(self, expr: Unary) -> Result:
-        if expr.op == "not":
-            return negate(self.guard(expr.operand))
-        operand = self.size(expr.operand)
-        if scalar_of(expr.type) is Scalar.F32:
-            return Apply("fmul", (operand, Literal(-1.0)))
-        negated = multiply(operand, -1)
-        return negated if expr.op == "-" else add(negated, -1)
-
-    def _binary(self, expr: Binary) -> Result:
-        op = expr.op
-        if op in {"and", "or"}:
-            both = self.guard(expr.left), self.guard(expr.right)
-            return all_of(*both) if op == "and" else any_of(*both)
-        left, right = self.size(expr.left), self.size(expr.right)
+    def _binary(self, op: str, left: Expr, right: Expr) -> Result:
+        a, b = self._size(left), self._size(right)
         if op in COMPARISONS:
-            return compare(op, left, right)
-        if scalar_of(expr.type) is Scalar.F32:
-            return Apply(_NAMES_OF_FLOATS[op], (left, right))
+            return compare(op, a, b)
         if self.wraps and op in _PASS_32_BITS:
-            left, right = _wrapped(expr.left, left), _wrapped(expr.right, right)
-        if op in _OF_INTEGERS:
-            return _OF_INTEGERS[op](left, right)
-        return _applied(_NAMES_OF_INTEGERS[op], left, right)
+            a, b = _wrapped(left, a), _wrapped(right, b)
+        return _applied(op, a, b)
 
-    def _select(self, condition: Guard, then: Expr, otherwise: Expr) -> Result:
-        first, second = self.result(then), self.result(otherwise)
-        if isinstance(first, Size) and isinstance(second, Size):
-            return select(condition, first, second)
-        yes, no = self.guard(then), self.guard(otherwise)
-        return any_of(all_of(condition, yes), all_of(negate(condition), no))
-
-    def _cast(self, operand: Result, type_: Scalar) -> Result:
-        if type_ is Scalar.BOOL:
-            return compare("!=", operand, 0) if isinstance(operand, Size) else operand
-        size = operand if isinstance(operand, Size) else select(operand, 1, 0)
-        return _applied(type_.value, size)
-
-    def _builtin(self, expr: BuiltinCall) -> Result:
-        if expr.builtin == "select":
-            otherwise, then, condition = expr.arguments
-            return self._select(self.guard(condition), then, otherwise)
-        operands = tuple(map(self.size, expr.arguments))
-        name = expr.builtin
+    def _call(self, name: str, arguments: tuple[Expr, ...]) -> Size:
+        operands = [self._size(argument) for argument in arguments]
         if self.wraps:
-            operands = tuple(map(_wrapped, expr.arguments, operands))
-        if name in OF_BITS:
-            name = f"{name}_{scalar_of(expr.arguments[0].type).value}"
-        result = _applied(name, *operands)
-        return compare("!=", result, 0) if expr.type is Scalar.BOOL else result
+            operands = [*map(_wrapped, arguments, operands)]
+        return _applied(name, *operands)
 
-    def _function(self, expr: FunctionCall) -> Result:
-        """Return the function's value, with the arguments in the parameters' places."""
-        function = self.functions[expr.function]
-        given = map(self.result, expr.arguments)
-        inside = {p.name: g for p, g in zip(function.parameters, given, strict=True)}
-        for local, value in function.lets:
-            inside[local.name] = replace(self, locals=inside).result(value)
-        return replace(self, locals=inside).result(function.body)
+
+def _are_integers(*exprs: Expr) -> bool:
+    return all(expr.type in (Scalar.I32, Scalar.U32) for expr in exprs)
 
 
 def _applied(function: str, *operands: Size) -> Size:
     """Return a function's value, computed here where all operands are literals."""
+    if function in _FOLDING:
+        return _FOLDING[function](*operands)
+    name = _NAMES.get(function, function)
     values = [each.value for each in operands if isinstance(each, Literal)]
     if len(values) < len(operands):
-        return Apply(function, operands)
-    return Literal(FUNCTIONS[function](*values))
+        return Apply(name, operands)
+    return Literal(FUNCTIONS[name](*values))
 
 
 def _wrapped(expr: Expr, size: Size) -> Size:
     """Return what 32 bits keep of a value that may have passed them."""
-    if isinstance(size, Literal | Symbol) or not scalar_of(expr.type).is_integer:
+    if isinstance(size, Literal | Symbol):
         return size
     return _applied("wrap_u32" if expr.type is Scalar.U32 else "wrap_i32", size)
 
 
 def _place(at: At) -> int:
     place = as_literal(subscript_value(at.place))
-    assert place is not None, "the host knows the place"
+    if place is None:
+        raise _NotASizeError
     return min(max(place, 0), at.length - 1)
 
 
 def _steps(path: Path) -> tuple[str, ...]:
     return tuple(s.name if isinstance(s, Field) else str(_place(s)) for s in path)
+
+
+def _nested(part: Result, depth: int) -> Iterator[tuple[int, int]]:
+    """Yield the depth and the magnitude of every leaf."""
+    match part:
+        case Literal(value):
+            yield depth, abs(int(value))
+        case Symbol() | Truth():
+            yield depth, 0
+        case Apply(operands=parts) | All(parts) | AnyOf(parts):
+            for each in parts:
+                yield from _nested(each, depth + 1)
+        case Compare(left=left, right=right):
+            yield from (*_nested(left, depth + 1), *_nested(right, depth + 1))
+        case SizeSelect(condition, then, otherwise):
+            for one in (condition, then, otherwise):
+                yield from _nested(one, depth + 1)
+        case Not(guard):
+            yield from _nested(guard, depth + 1)

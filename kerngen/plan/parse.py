@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, final
 
-from kerngen.plan.functions import FUNCTIONS
+from kerngen.plan.functions import FUNCTIONS, OF_ONE
 from kerngen.plan.size import (
     COMPARISONS,
     Apply,
@@ -29,8 +29,7 @@ from kerngen.plan.size import (
 from kerngen.plan.text import INFIX
 
 _TOKEN: Final = re.compile(
-    r"\s*(?:(?P<float>-?\d+\.\d*(?:e[-+]?\d+)?|-?\d+e[-+]?\d+|-?inf|nan)(?!\w)"
-    r"|(?P<int>-?\d+)(?!\w)|(?P<name>[A-Za-z_][\w.]*)|(?P<op>==|!=|<=|>=|[-+*/%<>(),]))"
+    r"\s*(?:(?P<int>-?\d+)(?![\w.])|(?P<name>[A-Za-z_][\w.]*)|(?P<op>==|!=|<=|>=|[-+*/%<>(),]))"
 )
 MOST: Final = 2**53
 """Integers beyond this are not exact in every language that may read a plan."""
@@ -139,8 +138,6 @@ class Parser:
         self._next()
         if kind == "int":
             return Literal(_integer(word))
-        if kind == "float":
-            return Literal(float(word))
         if kind == "op" and word == "(":
             inner = self._logic()
             self._take(")")
@@ -175,19 +172,21 @@ class Parser:
 
 
 def _integer(text: str) -> int:
-    value = int(text)
-    if abs(value) > MOST:
-        raise SizeSyntaxError(f"{value} is beyond 2^53")
-    return value
+    if len(text) > len(str(-MOST)) or abs(int(text)) > MOST:
+        raise SizeSyntaxError(f"{text[:20]} is beyond 2^53")
+    return int(text)
 
 
 def _applied(function: str, operands: tuple[Size, ...]) -> Size:
     if function == "-":
         left, right = operands
         return add(left, multiply(right, -1))
+    if len(operands) != (1 if function in OF_ONE else 2):
+        raise SizeSyntaxError(f"'{function}' of {len(operands)} operands")
+    divisor = operands[-1]
+    below = isinstance(divisor, Literal) and divisor.value <= 0
+    if function == "ceil_div" and below:
+        raise SizeSyntaxError("'ceil_div' by a number that is not above 0")
     if function in _FOLDING:
-        try:
-            return _FOLDING[function](*operands)
-        except TypeError:
-            raise SizeSyntaxError(f"'{function}' of {len(operands)} operands") from None
+        return _FOLDING[function](*operands)
     return Apply(function, operands)

@@ -169,6 +169,7 @@ class _Kernel:
             checks=tuple(self._all("checks")),
             gathers=tuple(self._all("gathers")),
             guards=tuple(self._all("guards")),
+            computed=tuple(self._all("computed")),
         )
 
     def _all(self, what: str) -> list[Any]:
@@ -191,8 +192,8 @@ class _Kernel:
             case "dims":
                 self._declare(line, "dims", rest)
                 self.lengths.update(self._all("dims"))
-            case "guards":
-                self._declare(line, "guards", rest)
+            case "guards" | "computed":
+                self._declare(line, word, rest)
             case "read" | "update" | "write":
                 self._all("tensors").append(TensorPlan(*self._typed(line, rest), word))
             case "temporary":
@@ -244,10 +245,14 @@ class _Kernel:
         return int(text)
 
     def _parse(
-        self, line: _Line, text: str, read: Callable[[Parser], _Value]
+        self,
+        line: _Line,
+        text: str,
+        read: Callable[[Parser], _Value],
+        facts: frozenset[str] = frozenset(),
     ) -> _Value:
         try:
-            return read(Parser(text, self.sizes, _FACTS | self.symbols))
+            return read(Parser(text, self.sizes, facts | self.symbols))
         except SizeSyntaxError as error:
             line.refuse(f"'{text}': {error}")
 
@@ -336,7 +341,7 @@ class _Kernel:
             word, _, rest = each.partition(" ")
             match word:
                 case "when":
-                    facts["when"] = self._parse(line, rest, Parser.whole_guard)
+                    facts["when"] = self._parse(line, rest, Parser.whole_guard, _FACTS)
                 case "bytes":
                     facts["workgroup_bytes"] = self._count(line, rest)
                 case "invocations" | "covers":
@@ -405,6 +410,16 @@ class _Kernel:
         unknown = {a for a in axes if isinstance(a, str)} - self.lengths
         if unknown:
             head.refuse(f"'{min(unknown)}' is no dim of '{head.fields[0]}'")
+        for names in ([t.name for t in tensors], self._all("dims"), sorted(scalars)):
+            if len(set(names)) < len(names):
+                head.refuse(f"one of {', '.join(names)} is declared twice")
+        checks = [*self._all("checks"), *self._all("gathers")]
+        for check in checks:
+            lengths = {check.extent, *check.around}
+            lengths |= {term.extent for term in getattr(check, "terms", ())}
+            strange = {x for x in lengths if isinstance(x, str)} - self.lengths
+            if strange:
+                head.refuse(f"a check reads '{min(strange)}', which is no dim")
         known = {tensor.name for tensor in tensors}
         stages: list[Stage] = self._all("stages")
         for number, stage in enumerate(stages):

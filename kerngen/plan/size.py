@@ -7,8 +7,7 @@ sides print or evaluate them.  Building folds, so that a tree never holds what i
     t + t + t                   is    t * 3
     n % 16 == 0 and n % 4 == 0  is    n % 16 == 0
 
-Integers are exact: nothing wraps, but where a function of `FUNCTIONS` is asked to.  What
-a user's scalars decide may pass through floats, which are doubles.
+Integers are exact: nothing wraps, but where a function of `FUNCTIONS` is asked to.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from kerngen.plan.hostmath import irem
 Values: TypeAlias = Mapping[str, Any]
 """The dims of a call, its scalars, and facts of the adapter, by name.
 
-Dims and integer scalars are ints, other scalars floats, vectors tuples of numbers.
+Those that sizes read are integers; scalars that only the module reads may be others.
 """
 
 
@@ -49,9 +48,9 @@ def _size(operand: _Operators) -> Size:
 @final
 @dataclass(frozen=True, slots=True)
 class Literal(_Operators):
-    """A number that is known; a float only as an operand of functions of floats."""
+    """A number that is known."""
 
-    value: float
+    value: int
 
 
 @final
@@ -149,19 +148,15 @@ COMPARISONS: Final = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 def evaluate(size: Size, values: Values) -> int:
     """Return the integer that a size is for a call."""
-    return int(_number(size, values))
-
-
-def _number(size: Size, values: Values) -> Any:
     match size:
         case Literal(value):
             return value
         case Symbol(name):
-            return values[name]
+            return int(values[name])
         case Apply(function, operands):
-            return FUNCTIONS[function](*[_number(each, values) for each in operands])
+            return FUNCTIONS[function](*[evaluate(each, values) for each in operands])
         case Select(condition, then, otherwise):
-            return _number(then if holds(condition, values) else otherwise, values)
+            return evaluate(then if holds(condition, values) else otherwise, values)
         case _:
             assert_never(size)
 
@@ -172,7 +167,9 @@ def holds(guard: Guard, values: Values) -> bool:
         case Truth(value):
             return value
         case Compare(op, left, right):
-            return bool(COMPARISONS[op](_number(left, values), _number(right, values)))
+            return bool(
+                COMPARISONS[op](evaluate(left, values), evaluate(right, values))
+            )
         case All(guards):
             return all(holds(each, values) for each in guards)
         case AnyOf(guards):
@@ -197,9 +194,9 @@ def add(*terms: Operand) -> Size:
     constant = 0
     for term in _flat("+", terms):
         match term:
-            case Literal(int(value)):
+            case Literal(value):
                 constant += value
-            case Apply("*", (*factors, Literal(int(count)))):
+            case Apply("*", (*factors, Literal(count))):
                 rest = multiply(*factors)
                 counts[rest] = counts.get(rest, 0) + count
             case _:
@@ -214,7 +211,7 @@ def multiply(*factors: Operand) -> Size:
     constant = 1
     for factor in _flat("*", factors):
         match factor:
-            case Literal(int(value)):
+            case Literal(value):
                 constant *= value
             case _:
                 kept.append(factor)
@@ -252,11 +249,11 @@ def ceil_div(numerator: Operand, denominator: Operand) -> Size:
     match over, by:
         case _, Literal(1):
             return over
-        case Literal(int(a)), Literal(int(b)):
+        case Literal(a), Literal(b):
             return Literal(quotient_up(a, b))
-        case Apply("*", (*factors, Literal(int(a)))), Literal(int(b)) if a % b == 0:
+        case Apply("*", (*factors, Literal(a))), Literal(b) if a % b == 0:
             return multiply(*factors, a // b)
-        case Apply("ceil_div", (inner, Literal(int(a)))), Literal(int(b)):
+        case Apply("ceil_div", (inner, Literal(a))), Literal(b):
             return ceil_div(inner, a * b)
         case _:
             return Apply("ceil_div", (over, by))
@@ -268,9 +265,9 @@ def remainder(numerator: Operand, denominator: Operand) -> Size:
     match over, by:
         case _, Literal(1):
             return ZERO
-        case Literal(int(a)), Literal(int(b)):
+        case Literal(a), Literal(b):
             return Literal(irem(a, b))
-        case Apply("*", (*_, Literal(int(a)))), Literal(int(b)) if b and a % b == 0:
+        case Apply("*", (*_, Literal(a))), Literal(b) if b and a % b == 0:
             return ZERO
         case _:
             return Apply("%", (over, by))
@@ -370,8 +367,8 @@ def _implies(first: Guard, second: Guard) -> bool:
     """Return whether a condition follows from another: `n % 4 == 0` from `n % 16 == 0`."""
     match first, second:
         case (
-            Compare("==", Apply("%", (a, Literal(int(by)))), Literal(0)),
-            Compare("==", Apply("%", (b, Literal(int(smaller)))), Literal(0)),
+            Compare("==", Apply("%", (a, Literal(by))), Literal(0)),
+            Compare("==", Apply("%", (b, Literal(smaller))), Literal(0)),
         ):
             return a == b and smaller != 0 and by % smaller == 0
         case Compare("<=", a, Literal(most)), Compare("<=", b, Literal(more)):

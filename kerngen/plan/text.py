@@ -60,9 +60,9 @@ class Printer:
         """Return an operand behind its operator: ` + n`, or ` - n` for `n * -1`."""
         if function == "+" and operand not in self.names:
             match operand:
-                case Literal(int(value)) if value < 0:
+                case Literal(value) if value < 0:
                     return f" - {-value}"
-                case Apply("*", (*factors, Literal(int(value)))) if value < 0:
+                case Apply("*", (*factors, Literal(value))) if value < 0:
                     positive = multiply(*factors, -value)
                     return f" - {self.size(positive, level)}"
                 case _:

@@ -6,7 +6,7 @@ Plain data, with nothing of Python's or of a device in it: a plan is written to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, TypeAlias, final
 
 from kerngen.plan.size import ALWAYS, ZERO, Guard, Size
@@ -200,7 +200,9 @@ class KernelPlan:
     derived: tuple[DerivedDim, ...] = ()
     checks: tuple[RangeCheck, ...] = ()
     gathers: tuple[Gather, ...] = ()
-    guards: tuple[str, ...] = field(default=())
+    guards: tuple[str, ...] = ()
+    computed: tuple[str, ...] = ()
+    """Symbols whose values the generated module computes, before the derived dims."""
 
 
 @final

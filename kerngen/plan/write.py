@@ -100,6 +100,8 @@ def _facts(kernel: KernelPlan) -> Iterator[str]:
         yield f"scalar {scalar.name} {scalar.element}"
     if kernel.guards:
         yield f"guards {', '.join(kernel.guards)}"
+    if kernel.computed:
+        yield f"computed {', '.join(kernel.computed)}"
     for dim in kernel.derived:
         yield f"length {dim.name} | {plain.size(dim.value)} | {_quoted(dim.text)}"
     for check in kernel.checks:
@@ -201,7 +203,12 @@ def _named(kernel: KernelPlan) -> dict[Size, str]:
         if number > 1 and len(plain.size(size)) >= _LONG
     ]
     wanted.sort(key=lambda size: len(plain.size(size)))
-    taken = {*kernel.dims, *kernel.guards, *(dim.name for dim in kernel.derived)}
+    taken = {
+        *kernel.dims,
+        *kernel.guards,
+        *kernel.computed,
+        *(dim.name for dim in kernel.derived),
+    }
     free = (f"s{number}" for number in range(1, len(wanted) + len(taken) + 1))
     names = (name for name in free if name not in taken)
     return dict(zip(wanted, names, strict=False))

@@ -70,6 +70,7 @@ class ModuleFiles:
         uniform: type[UniformStruct] = UniformStruct,
         hosts: Callable[..., tuple[float, ...]] = _no_values,
         structs: Iterable[type[Element]] = (),
+        computed: Callable[[dict[str, Any]], tuple[int, ...]] | None = None,
     ) -> Kernel:
         """Return a kernel: its plan, and what Python computes for it.
 
@@ -88,6 +89,8 @@ class ModuleFiles:
         plan = self.plans.get(name)
         if plan is None:
             raise self._mismatch(f"it has no kernel '{name}'")
+        if bool(plan.computed) != (computed is not None):
+            raise self._mismatch(f"they compute other values for '{name}'")
         return Kernel(
             name=plan.name,
             origin=plan.origin,
@@ -109,6 +112,8 @@ class ModuleFiles:
             checks=plan.checks,
             gathers=plan.gathers,
             guard_scalars=plan.guards,
+            computed=plan.computed,
+            compute=computed,
             stamp=self.stamp,
         )
 

@@ -167,6 +167,9 @@ class Kernel:
 
     They are part of a launch's plan key.
     """
+    computed: tuple[str, ...] = ()
+    """The symbols of plans whose values `compute` returns, in its order."""
+    compute: Callable[[dict[str, Any]], tuple[int, ...]] | None = None
     stamp: str = ""
     """The hash of the source that the kernel was generated from."""
 

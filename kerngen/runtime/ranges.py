@@ -20,6 +20,9 @@ LONGEST: Final = 2**31 - 1
 
 def derive(kernel: Kernel, lengths: dict[str, int]) -> None:
     """Add the kernel's derived dims to the lengths; refuse those that no axis can have."""
+    if kernel.compute is not None:
+        values = kernel.compute(lengths)
+        lengths.update(zip(kernel.computed, map(int, values), strict=True))
     for dim in kernel.derived:
         value = evaluate(dim.value, lengths)
         if not 0 <= value <= LONGEST:
@@ -99,5 +102,6 @@ def _value(size: Size, lengths: Dims) -> int:
 
 
 def _known(kernel: Kernel, lengths: Mapping[str, int]) -> str:
-    names = (*kernel.dims, *kernel.guard_scalars)
+    scalars = (name for name in kernel.guard_scalars if "." not in name)
+    names = (*kernel.dims, *scalars)
     return ", ".join(show_axis(kernel, name, lengths) for name in names) or "no dims"

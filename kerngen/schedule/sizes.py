@@ -55,7 +55,7 @@ def to_wgsl(
         return known[size]
     match size:
         case Literal(value):
-            return t.u32(int(value))
+            return t.u32(value)
         case Symbol(name):
             return shader.extent(name)
         case Apply(function, operands):

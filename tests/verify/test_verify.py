@@ -23,6 +23,7 @@ from rich.console import Console
 import kerngen
 import kerngen.runtime as gpu
 from kerngen.cli import main
+from kerngen.cli.verify import asked
 from kerngen.compiler import CompiledModule, Compiler
 from kerngen.ir.memory import Leaf
 from kerngen.ir.types import Scalar
@@ -513,3 +514,8 @@ def test_the_program_finds_schedules_in_other_files(source: Path, plant: Plant) 
     assert "sources='src'" in row["counterexample"]["code"]
     with pytest.raises(AssertionError):
         exec(row["counterexample"]["code"], {})
+
+
+def test_a_kernel_of_a_folder_is_asked_for() -> None:
+    assert asked(Path("kernels"), "dense") == (Path("kernels"), "dense")
+    assert asked(Path("a.kern:dense"), "") == (Path("a.kern"), "dense")

@@ -57,7 +57,7 @@ _OF_ONE: Final[Mapping[str, Callable[[float], float]]] = {
     "erf": math.erf,
     "log1p": math.log1p,
     "expm1": math.expm1,
-    "is_nan": lambda _: False,
+    "is_nan": math.isnan,
     "is_finite": math.isfinite,
 }
 
