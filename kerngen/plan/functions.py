@@ -17,12 +17,16 @@ def _product(*factors: int) -> int:
     return math.prod(factors)
 
 
+def _absolute(value: int) -> int:
+    return abs(value)
+
+
 FUNCTIONS: Final[Mapping[str, Callable[..., int]]] = {
     "+": _sum,
     "*": _product,
     "/": hostmath.idiv,
     "%": hostmath.irem,
-    "abs": abs,
+    "abs": _absolute,
     "bit_and": int.__and__,
     "bit_or": int.__or__,
     "bit_xor": int.__xor__,
