@@ -13,7 +13,7 @@ from hypothesis.errors import Flaky, Unsatisfiable
 from kerngen.plan.tree import Schedule, Variant
 from kerngen.runtime import FeatureError, UniformRangeError
 from kerngen.verify.draw import Drawn
-from kerngen.verify.effort import SPENT, Effort, StopError
+from kerngen.verify.effort import SPENT, Effort, StopError, limited
 from kerngen.verify.fault import LOST, WrongError
 from kerngen.verify.guarded import PATTERNS, Guarded
 from kerngen.verify.large import check_large, large_sizes
@@ -138,7 +138,10 @@ class Campaign:
         self.folded.add(kind)
         given = call_at(trial.fitting, sizes)
         try:
-            check_large(trial, given)
+            with limited(effort.soon):
+                check_large(trial, given)
+        except StopError:
+            return _not_large(result, SPENT, cut=True)
         except KeyboardInterrupt:
             self.interrupted = True
             return _not_large(result, _INTERRUPTED, cut=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from threading import current_thread, main_thread
 from typing import Final, final
 
 import hypothesis
@@ -35,6 +38,30 @@ class StopError(BaseException):
         """Hold a reason."""
         super().__init__(why)
         self.why = why
+
+
+@contextmanager
+def limited(until: float) -> Generator[None]:
+    """Raise `StopError` in a block that runs beyond a time of `time.monotonic`.
+
+    A large call may take minutes, and nothing in it asks for the time.  Systems without
+    interval timers, and other threads than the main one, have no limit.
+    """
+    timed = hasattr(signal, "setitimer") and current_thread() is main_thread()
+    if not timed or until == float("inf"):
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise StopError(SPENT)
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, max(until - time.monotonic(), 0.001))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @final

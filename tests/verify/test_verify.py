@@ -31,7 +31,7 @@ from kerngen.runtime import launch
 from kerngen.syntax.library import Library
 from kerngen.verify import campaign, trial
 from kerngen.verify.campaign import Campaign
-from kerngen.verify.effort import SPENT, Effort, StopError
+from kerngen.verify.effort import SPENT, Effort, StopError, limited
 from kerngen.verify.fault import Fault as Wrong
 from kerngen.verify.fault import Tally, WrongError
 from kerngen.verify.plain import PERIOD
@@ -519,3 +519,18 @@ def test_the_program_finds_schedules_in_other_files(source: Path, plant: Plant) 
 def test_a_kernel_of_a_folder_is_asked_for() -> None:
     assert asked(Path("kernels"), "dense") == (Path("kernels"), "dense")
     assert asked(Path("a.kern:dense"), "") == (Path("a.kern"), "dense")
+
+
+def wait(until: float) -> None:
+    while time.monotonic() < until:
+        pass
+
+
+def test_a_large_call_ends_with_the_budget() -> None:
+    begun = time.monotonic()
+    with pytest.raises(StopError), limited(begun + 0.1):
+        wait(begun + 10)
+    assert time.monotonic() < begun + 5
+    with limited(time.monotonic() + 0.1):
+        pass
+    time.sleep(0.2)  # the timer is off
