@@ -16,15 +16,10 @@ from kerngen.ir.subscript_checks import checks_of
 from kerngen.ir.walk import walk
 from kerngen.plan.size import (
     ALWAYS,
-    All,
-    AnyOf,
-    Apply,
-    Compare,
     Guard,
-    Not,
-    Select,
     Size,
     Symbol,
+    children,
 )
 from kerngen.plan.tree import (
     Access,
@@ -196,18 +191,7 @@ def _read(plan: KernelPlan) -> Iterator[Size | Guard]:
 
 
 def _symbols(part: Size | Guard) -> Iterator[str]:
-    match part:
-        case Symbol(name):
-            yield name
-        case Apply(operands=parts) | All(parts) | AnyOf(parts):
-            for each in parts:
-                yield from _symbols(each)
-        case Compare(left=left, right=right):
-            yield from (*_symbols(left), *_symbols(right))
-        case Select(condition, then, otherwise):
-            for one in (condition, then, otherwise):
-                yield from _symbols(one)
-        case Not(guard):
-            yield from _symbols(guard)
-        case _:
-            return
+    if isinstance(part, Symbol):
+        yield part.name
+    for each in children(part):
+        yield from _symbols(each)

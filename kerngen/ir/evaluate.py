@@ -19,6 +19,7 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.scalar_builtins import OF_BITS, OF_NUMBERS
 from kerngen.ir.types import Scalar, scalar_of
+from kerngen.plan import hostmath
 
 Value: TypeAlias = float | int | bool
 
@@ -131,17 +132,7 @@ def binary(op: str, left: Value, right: Value, scalar: Scalar) -> Value:
 
 def integer_op(op: str, left: int, right: int) -> int:
     """Return the exact result of an integer operation, before it wraps."""
-    if op in {"/", "%"}:
-        return _divide(op, left, right)
     return _INTEGER_OPS[op](left, right)
-
-
-def _divide(op: str, left: int, right: int) -> int:
-    if right == 0:
-        return left if op == "/" else 0
-    quotient = abs(left) // abs(right)
-    quotient = quotient if (left < 0) == (right < 0) else -quotient
-    return quotient if op == "/" else left - quotient * right
 
 
 _COMPARISONS: Mapping[str, Callable[[Value, Value], bool]] = {
@@ -170,8 +161,10 @@ _INTEGER_OPS: Mapping[str, Callable[[int, int], int]] = {
     "&": lambda a, b: a & b,
     "|": lambda a, b: a | b,
     "^": lambda a, b: a ^ b,
-    "<<": lambda a, b: a << (b & 31),
-    ">>": lambda a, b: a >> (b & 31),
+    "/": hostmath.idiv,
+    "%": hostmath.irem,
+    "<<": hostmath.shift_left,
+    ">>": hostmath.shift_right,
 }
 
 

@@ -34,19 +34,16 @@ from kerngen.ir.walk import subscript_value
 from kerngen.plan.functions import FUNCTIONS
 from kerngen.plan.size import (
     COMPARISONS,
-    All,
-    AnyOf,
     Apply,
-    Compare,
     Guard,
     Literal,
-    Not,
     Size,
     Symbol,
     Truth,
     add,
     all_of,
     any_of,
+    children,
     compare,
     maximum,
     minimum,
@@ -54,9 +51,6 @@ from kerngen.plan.size import (
     negate,
     remainder,
     select,
-)
-from kerngen.plan.size import (
-    Select as SizeSelect,
 )
 
 Result: TypeAlias = Size | Guard
@@ -118,13 +112,11 @@ class SizeMaker:
 
     def size(self, expr: Expr) -> Size:
         """Return an expression that is a number."""
-        result = self._whole(expr)
-        return result if isinstance(result, Size) else select(result, 1, 0)
+        return _as_size(self._whole(expr))
 
     def guard(self, expr: Expr) -> Guard:
         """Return an expression that is true or false."""
-        result = self._whole(expr)
-        return compare("!=", result, 0) if isinstance(result, Size) else result
+        return _as_guard(self._whole(expr))
 
     def _whole(self, expr: Expr) -> Result:
         """Return a result that plans can hold: not too deep, of numbers not too large."""
@@ -191,12 +183,10 @@ class SizeMaker:
         raise _NotASizeError
 
     def _size(self, expr: Expr) -> Size:
-        result = self._result(expr)
-        return result if isinstance(result, Size) else select(result, 1, 0)
+        return _as_size(self._result(expr))
 
     def _guard(self, expr: Expr) -> Guard:
-        result = self._result(expr)
-        return compare("!=", result, 0) if isinstance(result, Size) else result
+        return _as_guard(self._result(expr))
 
     def _uniform(self, value: UniformValue, parts: tuple[int, ...]) -> Result:
         """Return a scalar, or a part of one: `camera.width`, `v.0`."""
@@ -224,6 +214,14 @@ class SizeMaker:
         if self.wraps:
             operands = [*map(_wrapped, arguments, operands)]
         return _applied(name, *operands)
+
+
+def _as_size(result: Result) -> Size:
+    return result if isinstance(result, Size) else select(result, 1, 0)
+
+
+def _as_guard(result: Result) -> Guard:
+    return compare("!=", result, 0) if isinstance(result, Size) else result
 
 
 def _are_integers(*exprs: Expr) -> bool:
@@ -260,19 +258,10 @@ def _steps(path: Path) -> tuple[str, ...]:
 
 
 def _nested(part: Result, depth: int) -> Iterator[tuple[int, int]]:
-    """Yield the depth and the magnitude of every leaf."""
-    match part:
-        case Literal(value):
-            yield depth, abs(int(value))
-        case Symbol() | Truth():
-            yield depth, 0
-        case Apply(operands=parts) | All(parts) | AnyOf(parts):
-            for each in parts:
-                yield from _nested(each, depth + 1)
-        case Compare(left=left, right=right):
-            yield from (*_nested(left, depth + 1), *_nested(right, depth + 1))
-        case SizeSelect(condition, then, otherwise):
-            for one in (condition, then, otherwise):
-                yield from _nested(one, depth + 1)
-        case Not(guard):
-            yield from _nested(guard, depth + 1)
+    """Yield the depth of every node, and its magnitude if it is a number."""
+    if isinstance(part, Literal):
+        yield depth, abs(part.value)
+        return
+    yield depth, 0
+    for each in children(part):
+        yield from _nested(each, depth + 1)

@@ -24,19 +24,6 @@ def ceil_div(numerator: int, denominator: int) -> int:
     return -(-numerator // denominator)
 
 
-def parts(
-    terms: int, tiles: int, *, turn: int, most: int, fill: int, least: int
-) -> int:
-    """Return into how many parts the terms of a tiled product are cut.
-
-    They are at most `most`, as many as give `fill` workgroups for the `tiles`, each of
-    at least `least` terms, and all but the last of whole turns; of no terms, none.
-    """
-    wanted = min(ceil_div(fill, max(tiles, 1)), most, ceil_div(terms, least))
-    turns = ceil_div(ceil_div(terms, max(wanted, 1)), turn)
-    return ceil_div(ceil_div(terms, turn), max(turns, 1))
-
-
 def idiv(numerator: int, denominator: int) -> int:
     """Return the quotient rounded toward zero; x / 0 is x."""
     if denominator == 0:

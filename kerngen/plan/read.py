@@ -146,9 +146,6 @@ class _Kernel:
     sizes: dict[str, Size] = field(default_factory=dict[str, Size])
     lengths: set[str] = field(default_factory=set[str])
     symbols: set[str] = field(default_factory=set[str])
-    read_before: dict[str, Size | Guard] = field(
-        default_factory=dict[str, Size | Guard]
-    )
 
     def read(self) -> KernelPlan:
         """Return the kernel."""

@@ -141,6 +141,25 @@ ALWAYS: Final = Truth(value=True)
 NEVER: Final = Truth(value=False)
 
 
+def children(part: Size | Guard) -> tuple[Size | Guard, ...]:
+    """Return what a size or a condition is made of directly; nothing of a leaf."""
+    match part:
+        case Literal() | Symbol() | Truth():
+            return ()
+        case Apply(operands=operands):
+            return operands
+        case Select(condition, then, otherwise):
+            return condition, then, otherwise
+        case Compare(left=left, right=right):
+            return left, right
+        case All(guards) | AnyOf(guards):
+            return guards
+        case Not(guard):
+            return (guard,)
+        case _:
+            assert_never(part)
+
+
 # Evaluation
 
 COMPARISONS: Final = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, final
 from zlib import crc32
@@ -27,17 +27,11 @@ from zlib import crc32
 from kerngen.plan.size import (
     ALWAYS,
     ZERO,
-    All,
-    AnyOf,
     Apply,
-    Compare,
     Guard,
-    Literal,
-    Not,
     Select,
     Size,
-    Symbol,
-    Truth,
+    children,
 )
 from kerngen.plan.text import Printer
 from kerngen.plan.tree import (
@@ -214,40 +208,25 @@ def _named(kernel: KernelPlan) -> dict[Size, str]:
     return dict(zip(wanted, names, strict=False))
 
 
-def _sizes(kernel: KernelPlan) -> Iterator[Size]:
+def _sizes(kernel: KernelPlan) -> Iterator[Size | Guard]:
     for stage in kernel.stages:
         for schedule in stage.schedules:
-            yield from _of_guard(schedule.when)
+            yield schedule.when
             for variant in schedule.variants:
-                yield from _of_guard(variant.when)
+                yield variant.when
                 yield from (item.length for item in variant.scratch)
                 for dispatch in variant.dispatches:
                     yield from (dispatch.groups, dispatch.trips, dispatch.terms)
 
 
-def _of_guard(guard: Guard) -> Iterator[Size]:
-    match guard:
-        case Truth():
-            return
-        case Compare(left=left, right=right):
-            yield from (left, right)
-        case All(guards) | AnyOf(guards):
-            for each in guards:
-                yield from _of_guard(each)
-        case Not(inner):
-            yield from _of_guard(inner)
+def _count(part: Size | Guard, counts: Counter[Size]) -> None:
+    """Count the sizes in a part that have a name to gain.
 
-
-def _count(size: Size, counts: Counter[Size]) -> None:
-    """Count a size and its parts; those of one that was met before are not repeated."""
-    match size:
-        case Literal() | Symbol():
+    The parts of a size that was met before are not counted again.
+    """
+    if isinstance(part, Apply | Select):
+        counts[part] += 1
+        if counts[part] > 1:
             return
-        case Apply(operands=operands):
-            parts: Iterable[Size] = operands
-        case Select(condition, then, otherwise):
-            parts = (*_of_guard(condition), then, otherwise)
-    counts[size] += 1
-    if counts[size] == 1:
-        for part in parts:
-            _count(part, counts)
+    for each in children(part):
+        _count(each, counts)

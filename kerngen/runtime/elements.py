@@ -183,7 +183,7 @@ def as_element(element: type[E] | NumpyType) -> type[E]:
 
 
 def _numpy_dtype(element: object) -> np.dtype[Any] | None:
-    """Return the dtype that NumPy, Python or a name such as 'float32' stands for."""
+    """Return the dtype of a type of NumPy or Python, or of a name such as 'float32'."""
     known = (np.number, int, float)
     is_number = isinstance(element, type) and issubclass(element, known)
     if not is_number and not isinstance(element, np.dtype | str):

@@ -117,7 +117,7 @@ _COLUMNS: Final = re.compile(r"vec[234]|mat[234]x[234]")
 
 
 def without_generics(written: str, array: str = "[n]") -> str:
-    """Return a type whose parameters stand between '<' and '>' as it is written here.
+    """Return a type with its parameters between '<' and '>' as it is written here.
 
     >>> without_generics("array<vec3<f32>, 4>"), without_generics("atomic<u32>[n]")
     ('vec3f[4]', 'u32[n]')

@@ -41,17 +41,17 @@ def trial_of(subject: Subject, guarded: Any = None) -> Trial:
 def test_every_other_call_is_made_twice_amid_two_patterns(
     known: dict[str, Subject], monkeypatch: pytest.MonkeyPatch, turn: int
 ) -> None:
-    amid: list[Any] = []
+    patterns: list[Any] = []
 
     def run(self: Trial, given: Given, pattern: Any) -> list[Any]:
         del self, given
-        amid.append(pattern)
+        patterns.append(pattern)
         return [Z]
 
     monkeypatch.setattr(Trial, "run", run)
     trial = trial_of(known["called"])
     trial.check(replace(CALL, turn=turn))
-    assert amid == [PATTERNS[turn], PATTERNS[turn - 1]][: 2 - turn % 2]
+    assert patterns == [PATTERNS[turn], PATTERNS[turn - 1]][: 2 - turn % 2]
     assert (trial.tally.cases, trial.tally.elements) == (1, 3)
 
 
