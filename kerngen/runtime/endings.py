@@ -8,20 +8,13 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from kerngen.runtime.errors import ContextError, DeviceLost, Error
 from kerngen.runtime.live import alive
 
 Ending: TypeAlias = Callable[[], Error]
 """Makes the error of a call that comes after the end."""
-
-UNRELEASED: Final[list[object]] = []
-"""Lost devices, which are kept until the process ends.
-
-wgpu-native 29 crashed in wgpuDeviceRelease when Python collected a device that had been
-destroyed while a read was awaited: a segmentation fault in one of five runs of the tests.
-"""
 
 
 def closed() -> Error:

@@ -15,7 +15,7 @@ from kerngen.runtime.backend import AnyTensor, Bytes, Kind
 from kerngen.runtime.caches import Counted
 from kerngen.runtime.choices import Choice
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.endings import UNRELEASED, Ending, closed, forked, lost
+from kerngen.runtime.endings import Ending, closed, forked, lost
 from kerngen.runtime.errors import DeviceLost, FeatureError
 from kerngen.runtime.gpu import Buffer, Device, GPUBuffer, GPUDevice, translate
 from kerngen.runtime.launch import Launcher
@@ -180,7 +180,8 @@ class GpuBackend:
             return np.empty(0, np.uint8)
         reading = self._begin_read(lease, offset, nbytes)
         with self._abandoning(reading):
-            await wait_async(self._device, reading.promise)
+            memory = reading.block.memory
+            await wait_async(self._device, reading.promise, memory)
         return self._end_read(reading)
 
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:
@@ -313,8 +314,6 @@ class GpuBackend:
         self._arena.clear()
         if self._owned or how is lost:
             self._shaders.cache.clear()
-        if how is lost:
-            UNRELEASED.append(self._device)
         self._let_go()
 
     @contextmanager
