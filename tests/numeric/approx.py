@@ -296,6 +296,13 @@ def exactly(x: Approx | Array) -> Array:
     return x.value
 
 
+def known(values: Array, like: Approx | Array) -> Any:
+    """Values without an error, of the kind of another operand."""
+    if not isinstance(like, Approx):
+        return values
+    return Approx(like.arithmetic, values, np.zeros_like(values))
+
+
 _COMPARISONS = frozenset({np.greater, np.greater_equal, np.less})
 
 _REARRANGE: frozenset[Callable[..., Any]] = frozenset(

@@ -205,6 +205,36 @@ DOMAINS: Mapping[str, Domain] = {
         ),
     ),
     **_all(
+        "rotary_heads norm_rotary_heads take_heads",
+        Domain(
+            lengths={**_bounded("s", 0, 20), "c": (7, 9), "d": (1, 40), "m": (1, 9)},
+            derive=lambda d: {"d": 2 * d["d"], "m": d["s"] + 3} if "m" in d else {},
+            scalars={"first": (0, 3), "heads": (0, 1, 4), "at": (0, 1, 3)},
+        ),
+    ),
+    "cached_attention": Domain(
+        lengths={**_bounded("s t d e", 1, 128), "r": (1, 2)},
+        derive=lambda d: {"h": 2 * d["r"], "t": max(d["s"], d["t"])},
+    ),
+    **_all(
+        "norm_linear norm_linear_half norm_gated norm_gated_half",
+        Domain(
+            lengths=_bounded("s d f", 1, 140),
+        ),
+    ),
+    **_all(
+        "embedding_half embedding_part embedding_part_half",
+        Domain(
+            lengths=_bounded("v d n", 1, 140),
+            inputs={"ids": labels},
+            scalars={"first": (0, 1, 3)},
+        ),
+    ),
+    "gumbel": Domain(
+        lengths=_bounded("m n", 0, 60),
+        scalars={"temperature": (0.5, 1.0), "seed": (0, 7), "place": (0, 3)},
+    ),
+    **_all(
         "groupnorm batchnorm batch_statistics",
         Domain(
             lengths={**_bounded("b", 0, 4), **_bounded("g c n", 1, 40)},

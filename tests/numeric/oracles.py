@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .approx import Array, exactly
+from .oracles_decoder import DECODER
 from .oracles_images import IMAGES
 from .oracles_layers import LAYERS
 from .oracles_layout import LAYOUT
@@ -327,6 +328,7 @@ ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "swish_gradient": swish_gradient,
         "column_sum": column_sum,
     },
+    **DECODER,
     **LAYERS,
     **IMAGES,
     **LAYOUT,

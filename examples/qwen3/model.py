@@ -1,0 +1,247 @@
+"""The decoder on the device: its weights, its cache, and one pass through the layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, final
+
+import numpy as np
+
+from examples.qwen3.config import Config
+from examples.qwen3.errors import ModelError
+from kerngen.runtime import Context, Matrix, Tensor3, Vector, f16, f32, u32
+from kerngen_kernels import decoder, indexing
+
+Weight: TypeAlias = Matrix[Any]
+"""A matrix of the model, f16 or f32; all of a model have the same type."""
+
+
+@final
+@dataclass(frozen=True)
+class Layer:
+    """The weights of a layer."""
+
+    input_gain: Vector[f32]
+    qkv: Weight
+    """Queries, keys and values: one matrix, so that they take one product."""
+    query_gain: Vector[f32] | None
+    key_gain: Vector[f32] | None
+    output: Weight
+    hidden_gain: Vector[f32]
+    gate: Weight
+    up: Weight
+    down: Weight
+
+
+@final
+@dataclass(frozen=True)
+class Table:
+    """Rows by number, in parts that the adapter can bind; `starts` are their first rows."""
+
+    parts: tuple[Weight, ...]
+    starts: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True)
+class Weights:
+    """All weights of a model."""
+
+    embedding: Table
+    layers: tuple[Layer, ...]
+    final_gain: Vector[f32]
+    head: Table
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device, without the few of the gains."""
+        tables = {id(table): table for table in (self.embedding, self.head)}.values()
+        matrices = [part for table in tables for part in table.parts]
+        for layer in self.layers:
+            matrices += [layer.qkv, layer.output, layer.gate, layer.up, layer.down]
+        return sum(matrix.nbytes for matrix in matrices)
+
+
+@final
+class Cache:
+    """Keys and values of the positions so far, of every layer, written in place."""
+
+    def __init__(self, ctx: Context, config: Config, capacity: int) -> None:
+        """Make room for a number of positions."""
+        if not 0 < capacity <= config.positions:
+            raise ModelError(
+                f"A cache of {capacity} positions: the model has 1 to {config.positions}."
+            )
+        shape = capacity, config.kv_heads, config.head_width
+        self.capacity = capacity
+        self.length = 0
+        self.keys = [ctx.empty(shape, f32) for _ in range(config.layers)]
+        self.values = [ctx.empty(shape, f32) for _ in range(config.layers)]
+
+    def advance(self, count: int) -> int:
+        """Take the next positions; return the first of them.
+
+        Raises:
+            ModelError: If there is too little room.
+        """
+        start, self.length = self.length, self.length + count
+        if self.length > self.capacity:
+            self.length = start
+            raise ModelError(
+                f"{start + count} positions don't fit in a cache of {self.capacity}."
+            )
+        return start
+
+
+class _Products(Protocol):
+    """The kernels that read weights, for one type of them."""
+
+    embedding: Callable[..., Matrix[f32]]
+    embedding_part: Callable[..., None]
+    norm_linear: Callable[..., Matrix[f32]]
+    norm_gated: Callable[..., Matrix[f32]]
+    linear_add: Callable[..., None]
+
+
+@final
+class _Single:
+    embedding = staticmethod(indexing.embedding)
+    embedding_part = staticmethod(decoder.embedding_part)
+    norm_linear = staticmethod(decoder.norm_linear)
+    norm_gated = staticmethod(decoder.norm_gated)
+    linear_add = staticmethod(decoder.linear_add)
+
+
+@final
+class _Half:
+    embedding = staticmethod(decoder.embedding_half)
+    embedding_part = staticmethod(decoder.embedding_part_half)
+    norm_linear = staticmethod(decoder.norm_linear_half)
+    norm_gated = staticmethod(decoder.norm_gated_half)
+    linear_add = staticmethod(decoder.linear_add_half)
+
+
+@final
+class Model:
+    """A decoder: token ids in, logits out."""
+
+    def __init__(self, ctx: Context, config: Config, weights: Weights) -> None:
+        """Take weights that are on the device, and make the tables of angles."""
+        self.ctx = ctx
+        self.config = config
+        self.weights = weights
+        half = weights.embedding.parts[0].element is f16
+        self._run: _Products = _Half() if half else _Single()
+        self._cosine, self._sine = self._angles(1)
+
+    def make_cache(self, capacity: int) -> Cache:
+        """Return an empty cache for so many positions."""
+        return Cache(self.ctx, self.config, capacity)
+
+    def logits(self, ids: Vector[u32], cache: Cache) -> Matrix[f32]:
+        """Return the logits `[1, vocabulary]` after the last of the ids."""
+        x = self.hidden(ids, cache)
+        return self.head(x[len(ids) - 1 :])
+
+    def hidden(self, ids: Vector[u32], cache: Cache) -> Matrix[f32]:
+        """Run ids through all layers, behind what the cache has."""
+        at = cache.advance(len(ids))
+        self._grow_angles(cache.length)
+        x = self._embed(ids)
+        for layer, keys, values in zip(
+            self.weights.layers, cache.keys, cache.values, strict=True
+        ):
+            self._attend(layer, x, keys, values, at)
+            gated = self._run.norm_gated(
+                x, layer.hidden_gain, layer.gate, layer.up, eps=self.config.eps
+            )
+            self._run.linear_add(x, gated, layer.down)
+        return x
+
+    def head(self, x: Matrix[f32]) -> Matrix[f32]:
+        """Return the logits of every position in x."""
+        gain, parts = self.weights.final_gain, self.weights.head.parts
+        found = [
+            self._run.norm_linear(x, gain, part, eps=self.config.eps) for part in parts
+        ]
+        if len(found) == 1:
+            return found[0]
+        # The parts lie side by side, row by row.
+        whole = self.ctx.empty((len(x), self.config.vocabulary), f32)
+        flat = whole.reshape(-1)
+        for row in range(len(x)):
+            start = row * self.config.vocabulary
+            for part in found:
+                stop = start + part.shape[1]
+                flat[start:stop].copy_from(part[row : row + 1].reshape(-1))
+                start = stop
+        return whole
+
+    def _embed(self, ids: Vector[u32]) -> Matrix[f32]:
+        table = self.weights.embedding
+        x = self._run.embedding(table.parts[0], ids)
+        for part, first in zip(table.parts[1:], table.starts[1:], strict=True):
+            self._run.embedding_part(x, part, ids, first=first)
+        return x
+
+    def _attend(
+        self,
+        layer: Layer,
+        x: Matrix[f32],
+        keys: Tensor3[f32],
+        values: Tensor3[f32],
+        at: int,
+    ) -> None:
+        """Add a layer's attention to x, and its keys and values to the cache."""
+        config, count = self.config, len(x)
+        heads, shared, end = config.heads, config.kv_heads, at + count
+        columns = self._run.norm_linear(x, layer.input_gain, layer.qkv, eps=config.eps)
+        qkv = columns.reshape(count, heads + 2 * shared, config.head_width)
+        query = self._turn(qkv, layer.query_gain, 0, heads, at)
+        self._turn(qkv, layer.key_gain, heads, shared, at, keys.rows(at, end))
+        decoder.take_heads(
+            qkv, first=heads + shared, heads=shared, out=values.rows(at, end)
+        )
+        seen = decoder.cached_attention(query, keys.rows(0, end), values.rows(0, end))
+        self._run.linear_add(x, seen.reshape(count, -1), layer.output)
+
+    def _turn(
+        self,
+        qkv: Tensor3[f32],
+        gain: Vector[f32] | None,
+        first: int,
+        heads: int,
+        at: int,
+        out: Tensor3[f32] | None = None,
+    ) -> Tensor3[f32]:
+        """Turn some heads by their positions, normalized before where that has a gain."""
+        tables = self._cosine, self._sine
+        if gain is None:
+            return decoder.rotary_heads(
+                qkv, *tables, first=first, heads=heads, at=at, out=out
+            )
+        return decoder.norm_rotary_heads(
+            qkv,
+            gain,
+            *tables,
+            first=first,
+            heads=heads,
+            at=at,
+            eps=self.config.eps,
+            out=out,
+        )
+
+    def _grow_angles(self, length: int) -> None:
+        if length > len(self._cosine):
+            rows = min(max(length, 2 * len(self._cosine), 256), self.config.positions)
+            self._cosine, self._sine = self._angles(rows)
+
+    def _angles(self, rows: int) -> tuple[Matrix[f32], Matrix[f32]]:
+        """Return the tables of `decoder.rotary_heads`."""
+        half = self.config.head_width // 2
+        speeds = self.config.theta ** (-np.arange(half) / half)
+        angles = np.arange(rows)[:, None] * speeds
+        cosine = np.concatenate([np.cos(angles), np.cos(angles)], 1)
+        sine = np.concatenate([-np.sin(angles), np.sin(angles)], 1)
+        return self.ctx.matrix(cosine, f32), self.ctx.matrix(sine, f32)

@@ -1,0 +1,461 @@
+"""The decoder example computes what transformers does, and refuses what it can't use."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from safetensors.numpy import save
+
+from examples.qwen3 import (
+    Model,
+    ModelError,
+    Tokenizer,
+    generate_ids,
+    load,
+    load_model,
+    make_sampler,
+    stream_generate,
+)
+from examples.qwen3.__main__ import main
+from examples.qwen3.files import TensorFiles
+from examples.qwen3.sampling import likeliest
+from kerngen.runtime import Context, f16, f32, u32
+
+RECORDED = Path(__file__).parent / "qwen3"
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A model to make."""
+
+    family: str = "qwen3"
+    layers: int = 2
+    width: int = 24
+    heads: int = 4
+    kv_heads: int = 2
+    head_width: int = 8
+    hidden: int = 40
+    vocabulary: int = 61
+    tied: bool = False
+    eps: float = 1e-5
+    theta: float = 500.0
+
+
+def config_of(sizes: Sizes) -> dict[str, Any]:
+    return {
+        "model_type": sizes.family,
+        "num_hidden_layers": sizes.layers,
+        "hidden_size": sizes.width,
+        "num_attention_heads": sizes.heads,
+        "num_key_value_heads": sizes.kv_heads,
+        "head_dim": sizes.head_width,
+        "intermediate_size": sizes.hidden,
+        "vocab_size": sizes.vocabulary,
+        "max_position_embeddings": 300,
+        "rms_norm_eps": sizes.eps,
+        "rope_theta": sizes.theta,
+        "tie_word_embeddings": sizes.tied,
+        "hidden_act": "silu",
+        "eos_token_id": None,
+    }
+
+
+def make(folder: Path, sizes: Sizes, seed: int = 0) -> Arrays:
+    """Write a random model; return its tensors."""
+    rng = np.random.default_rng(seed)
+    width, turned = sizes.width, sizes.head_width
+    own, shared = sizes.heads * turned, sizes.kv_heads * turned
+    shapes: dict[str, tuple[int, ...]] = {
+        "model.embed_tokens.weight": (sizes.vocabulary, width),
+        "model.norm.weight": (width,),
+    }
+    if not sizes.tied:
+        shapes["lm_head.weight"] = sizes.vocabulary, width
+    for number in range(sizes.layers):
+        layer = {
+            "self_attn.q_proj": (own, width),
+            "self_attn.k_proj": (shared, width),
+            "self_attn.v_proj": (shared, width),
+            "self_attn.o_proj": (width, own),
+            "mlp.gate_proj": (sizes.hidden, width),
+            "mlp.up_proj": (sizes.hidden, width),
+            "mlp.down_proj": (width, sizes.hidden),
+            "input_layernorm": (width,),
+            "post_attention_layernorm": (width,),
+        }
+        if sizes.family == "qwen3":
+            layer |= {"self_attn.q_norm": (turned,), "self_attn.k_norm": (turned,)}
+        for name, shape in layer.items():
+            shapes[f"model.layers.{number}.{name}.weight"] = shape
+    tensors: Arrays = {
+        name: (
+            rng.uniform(0.5, 1.5, shape)
+            if "norm" in name
+            else rng.normal(0, 0.3, shape)
+        ).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+    (folder / "model.safetensors").write_bytes(save(tensors))
+    write_json(folder / "config.json", config_of(sizes))
+    return tensors
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+
+def expected(sizes: Sizes, tensors: Arrays, ids: NDArray[Any]) -> NDArray[np.float64]:
+    """The logits of all positions, in float64, by hand."""
+    w = {name: array.astype(np.float64) for name, array in tensors.items()}
+    count, turned = len(ids), sizes.head_width
+    half = turned // 2
+    angles = np.arange(count)[:, None] * sizes.theta ** (-np.arange(half) / half)
+    cos, sin = (np.tile(each(angles), 2)[:, None] for each in (np.cos, np.sin))
+
+    def norm(x: Any, gain: str) -> Any:
+        return (
+            x
+            / np.sqrt((x * x).mean(-1, keepdims=True) + sizes.eps)
+            * w[gain + ".weight"]
+        )
+
+    def turn(x: Any) -> Any:
+        return x * cos + np.concatenate([-x[..., half:], x[..., :half]], -1) * sin
+
+    x = w["model.embed_tokens.weight"][ids]
+    seen = np.tri(count, dtype=bool)
+    for number in range(sizes.layers):
+        at = f"model.layers.{number}."
+        rows = norm(x, at + "input_layernorm")
+        q, k, v = (
+            (rows @ w[f"{at}self_attn.{each}_proj.weight"].T).reshape(count, -1, turned)
+            for each in "qkv"
+        )
+        if sizes.family == "qwen3":
+            q, k = norm(q, at + "self_attn.q_norm"), norm(k, at + "self_attn.k_norm")
+        k, v = (np.repeat(e, sizes.heads // sizes.kv_heads, 1) for e in (turn(k), v))
+        score = np.einsum("ihd,jhd->hij", turn(q), k) / np.sqrt(turned)
+        score = np.exp(score - np.where(seen, score, -np.inf).max(-1, keepdims=True))
+        weight = np.where(seen, score, 0)
+        weight /= weight.sum(-1, keepdims=True)
+        heads = np.einsum("hij,jhd->ihd", weight, v).reshape(count, -1)
+        x = x + heads @ w[at + "self_attn.o_proj.weight"].T
+        rows = norm(x, at + "post_attention_layernorm")
+        gate, up = (rows @ w[f"{at}mlp.{e}_proj.weight"].T for e in ("gate", "up"))
+        x = x + (gate / (1 + np.exp(-gate)) * up) @ w[at + "mlp.down_proj.weight"].T
+    head = "model.embed_tokens.weight" if sizes.tied else "lm_head.weight"
+    result: NDArray[np.float64] = norm(x, "model.norm") @ w[head].T
+    return result
+
+
+def logits_of(model: Model, ids: NDArray[Any], pieces: int = 1) -> NDArray[Any]:
+    """The logits of all positions, the ids fed in pieces."""
+    cache = model.make_cache(len(ids))
+    found = [
+        model.head(model.hidden(model.ctx.vector(piece, u32), cache)).numpy()
+        for piece in np.array_split(ids, pieces)
+    ]
+    return np.concatenate(found)
+
+
+def apart(got: NDArray[Any], want: NDArray[Any]) -> float:
+    """The largest difference, of the largest logit."""
+    return float(np.abs(got - want).max() / np.abs(want).max())
+
+
+@pytest.mark.parametrize("storage", [f32, f16])
+def test_a_recorded_model(ctx: Context, storage: Any) -> None:
+    """bf16 weights of this size lose nothing as f16."""
+    model = load_model(RECORDED, ctx=ctx, storage=storage)
+    recorded = np.load(RECORDED / "expected.npz")
+    ids = recorded["ids"]
+    assert apart(logits_of(model, ids), recorded["logits"]) < 1e-5
+    tokens = generate_ids(model, ids.tolist(), max_tokens=len(recorded["tokens"]))
+    assert tokens == recorded["tokens"].tolist()
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        Sizes(),
+        Sizes(tied=True, kv_heads=4, head_width=16),
+        Sizes("llama", layers=1, vocabulary=67),
+        Sizes("llama", kv_heads=1, width=30, hidden=17, tied=True),
+        Sizes(width=64, heads=2, kv_heads=2, head_width=64, hidden=128, vocabulary=256),
+    ],
+    ids=str,
+)
+def test_any_sizes(ctx: Context, tmp_path: Path, sizes: Sizes) -> None:
+    tensors = make(tmp_path, sizes)
+    model = load_model(tmp_path, ctx=ctx, storage=f32)
+    ids = np.random.default_rng(1).integers(0, sizes.vocabulary, 40)
+    want = expected(sizes, tensors, ids)
+    assert apart(logits_of(model, ids), want) < 1e-5
+    assert apart(logits_of(model, ids, pieces=3), want) < 1e-5
+    assert apart(logits_of(model, ids[:1]), want[:1]) < 1e-5
+
+
+def test_the_oracle_is_what_transformers_computes() -> None:
+    files = TensorFiles(RECORDED)
+    tensors: Arrays = {
+        name: files.take(name, stored.shape, f32)
+        for name, stored in dict(files.left).items()
+    }
+    recorded = np.load(RECORDED / "expected.npz")
+    sizes = Sizes(tied=True, eps=1e-6, theta=10000.0)
+    want = expected(sizes, tensors, recorded["ids"])
+    assert apart(recorded["logits"], want) < 1e-6
+
+
+def test_a_vocabulary_in_parts(
+    ctx: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where an adapter binds less than the table has."""
+    sizes = Sizes(tied=True)
+    tensors = make(tmp_path, sizes)
+    ids = np.random.default_rng(1).integers(0, sizes.vocabulary, 30)
+    monkeypatch.setattr(Context, "max_tensor_bytes", 20 * 4 * sizes.width)
+    model = load_model(tmp_path, ctx=ctx, storage=f32)
+    monkeypatch.undo()
+    assert [len(part) for part in model.weights.embedding.parts] == [16, 16, 16, 13]
+    assert apart(logits_of(model, ids), expected(sizes, tensors, ids)) < 1e-5
+
+
+def test_parts_of_a_model_in_files(ctx: Context, tmp_path: Path) -> None:
+    tensors = make(tmp_path, Sizes())
+    names = sorted(tensors)
+    (tmp_path / "model.safetensors").unlink()
+    parts = {"a.safetensors": names[::2], "b.safetensors": names[1::2]}
+    for file, held in parts.items():
+        (tmp_path / file).write_bytes(save({name: tensors[name] for name in held}))
+    weights = {name: file for file, held in parts.items() for name in held}
+    write_json(tmp_path / "model.safetensors.index.json", {"weight_map": weights})
+    model = load_model(tmp_path, ctx=ctx, storage=f32)
+    ids = np.arange(9)
+    assert apart(logits_of(model, ids), expected(Sizes(), tensors, ids)) < 1e-5
+    (tmp_path / "b.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"b\.safetensors can't be read"):
+        load_model(tmp_path, ctx=ctx)
+
+
+def change(folder: Path, **keys: Any) -> None:
+    write_json(folder / "config.json", {**config_of(Sizes()), **keys})
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"model_type": "gpt2"}, "model_type is 'gpt2'"),
+        ({"attention_bias": True}, "attention_bias is True"),
+        ({"quantization_config": {"bits": 4}}, "doesn't know 'quantization_config'"),
+        ({"rope_scaling": {"rope_type": "yarn"}}, "rope_type is 'yarn'"),
+        ({"rope_parameters": {"rope_type": "llama3"}}, "rope_type is 'llama3'"),
+        ({"hidden_size": 0}, "hidden_size is no positive number, but 0"),
+        ({"num_key_value_heads": 3}, "4 heads can't share 3"),
+        ({"layer_types": ["sliding_attention"] * 2}, "layer_types"),
+        ({"intermediate_size": 41}, r"is \[40, 24\], where config.json asks"),
+        ({"tie_word_embeddings": True, "num_hidden_layers": 1}, "which this example"),
+        ({"num_hidden_layers": 3}, "has no tensor 'model.layers.2"),
+        ({"eos_token_id": "x"}, "eos_token_id is 'x'"),
+    ],
+)
+def test_configurations_that_are_refused(
+    ctx: Context, tmp_path: Path, keys: dict[str, Any], message: str
+) -> None:
+    make(tmp_path, Sizes())
+    change(tmp_path, **keys)
+    with pytest.raises(ModelError, match=message):
+        load_model(tmp_path, ctx=ctx)
+
+
+def test_damaged_files_are_refused(ctx: Context, tmp_path: Path) -> None:
+    make(tmp_path, Sizes())
+    path = tmp_path / "model.safetensors"
+    whole = path.read_bytes()
+    for damage, message in {
+        whole[:-8]: "are not all there",
+        whole[:100]: "longer than the file",
+        whole[:8] + b"x" + whole[9:]: "is no JSON",
+    }.items():
+        path.write_bytes(damage)
+        with pytest.raises(ModelError, match=message):
+            load_model(tmp_path, ctx=ctx)
+    path.unlink()
+    with pytest.raises(ModelError, match="can't be read"):
+        load_model(tmp_path, ctx=ctx)
+    with pytest.raises(ModelError, match="is no folder"):
+        load_model(tmp_path / "nowhere", ctx=ctx)
+
+
+def test_values_beyond_half_are_refused(ctx: Context, tmp_path: Path) -> None:
+    tensors = make(tmp_path, Sizes())
+    name = "model.layers.1.mlp.up_proj.weight"
+    tensors[name][3, 4] = 1e6
+    (tmp_path / "model.safetensors").write_bytes(save(tensors))
+    with pytest.raises(ModelError, match=r"mlp\.up_proj.*beyond f16's largest, 65504"):
+        load_model(tmp_path, ctx=ctx, storage=f16)
+    load_model(tmp_path, ctx=ctx, storage=f32)
+
+
+@pytest.fixture
+def model(ctx: Context) -> Model:
+    return load_model(RECORDED, ctx=ctx)
+
+
+def test_prompts_that_are_refused(model: Model) -> None:
+    for ids, count, message in [
+        ([], 1, "The prompt is empty"),
+        ([3, 61], 1, "has the id 61; the vocabulary has 61"),
+        ([1] * 60, 6, "60 tokens of the prompt and 6 more are too many"),
+        ([1], 0, "max_tokens is 1 or more"),
+    ]:
+        with pytest.raises(ModelError, match=message):
+            generate_ids(model, ids, max_tokens=count)
+    with pytest.raises(ModelError, match="no tokenizer"):
+        next(stream_generate(model, None, "text"))
+    with pytest.raises(ModelError, match="5 positions don't fit in a cache of 4"):
+        next(stream_generate(model, None, [1] * 5, cache=model.make_cache(4)))
+    assert len(generate_ids(model, [1] * 60, max_tokens=5)) == 5
+
+
+def test_it_ends_at_an_end_of_text(model: Model) -> None:
+    tokens = generate_ids(model, [1, 2, 3], max_tokens=12)
+    model.config = replace(model.config, eos=(tokens[4],))
+    pieces = list(stream_generate(model, None, [1, 2, 3], max_tokens=12))
+    assert [piece.token for piece in pieces] == tokens[: tokens.index(tokens[4]) + 1]
+    assert [piece.reason for piece in pieces][-1] == "stop"
+
+
+def test_a_conversation_goes_on_in_its_cache(model: Model) -> None:
+    cache = model.make_cache(64)
+    first = list(stream_generate(model, None, [5, 6, 7], max_tokens=4, cache=cache))
+    said = [piece.token for piece in first]
+    again = list(stream_generate(model, None, [said[-1], 9], max_tokens=4, cache=cache))
+    assert [piece.token for piece in again] == generate_ids(
+        model, [5, 6, 7, *said, 9], max_tokens=4
+    )
+
+
+def test_draws_follow_their_seed_and_the_probabilities(model: Model) -> None:
+    logits = model.ctx.matrix(np.log([[0.1, 0.6, 0.3]]), f32)
+    hot = make_sampler(temperature=1.0, seed=3)
+    drawn = np.array([hot(logits, place).numpy()[0] for place in range(400)])
+    shares = np.bincount(drawn, minlength=3) / len(drawn)
+    np.testing.assert_allclose(shares, [0.1, 0.6, 0.3], atol=0.08)
+    assert drawn[:9].tolist() == [hot(logits, place).numpy()[0] for place in range(9)]
+    narrow = make_sampler(temperature=1.0, top_k=2, top_p=0.5)
+    assert {int(narrow(logits, place).numpy()[0]) for place in range(20)} == {1}
+
+
+def test_the_likeliest() -> None:
+    logits = np.log(np.array([0.1, 0.4, 0.3, 0.2], np.float32))
+    np.testing.assert_allclose(likeliest(logits, 1.0, 0, 1.0), [0.1, 0.4, 0.3, 0.2])
+    np.testing.assert_allclose(likeliest(logits, 1.0, 2, 1.0), [0, 4 / 7, 3 / 7, 0])
+    np.testing.assert_allclose(likeliest(logits, 1.0, 0, 0.65), [0, 4 / 7, 3 / 7, 0])
+    np.testing.assert_allclose(likeliest(logits, 0.5, 1, 0.1), [0, 1, 0, 0])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"temperature": -1},
+        {"temperature": 1, "top_k": -1},
+        {"temperature": 1, "top_p": 0},
+        {"temperature": 1, "top_p": 1.5},
+        {"temperature": 1, "seed": -1},
+        {"top_k": 5},
+    ],
+)
+def test_samplers_that_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ModelError):
+        make_sampler(**wrong)
+
+
+def with_text(folder: Path) -> None:
+    """Give the recorded model a tokenizer of characters and a chat template."""
+    shutil.copytree(RECORDED, folder, dirs_exist_ok=True)
+    letters = "abcdefghijklmnopqrstuvwxyz .,?!"
+    vocabulary = {letter: i for i, letter in enumerate(letters)}
+    vocabulary |= {f"<{i}>": i for i in range(len(letters), 61)}
+    split = {"type": "Split", "pattern": {"Regex": "."}, "behavior": "Isolated"}
+    write_json(
+        folder / "tokenizer.json",
+        {
+            "version": "1.0",
+            "pre_tokenizer": {**split, "invert": False},
+            "decoder": {"type": "Fuse"},
+            "model": {
+                "type": "WordLevel",
+                "vocab": vocabulary,
+                "unk_token": "<60>",
+            },
+        },
+    )
+    template = "{% for m in messages %}{{ m.role }}. {{ m.content }}!{% endfor %}"
+    write_json(folder / "tokenizer_config.json", {"chat_template": template})
+
+
+def test_text(ctx: Context, tmp_path: Path) -> None:
+    with_text(tmp_path)
+    model, tokenizer = load(tmp_path, ctx=ctx)
+    assert tokenizer is not None
+    assert tokenizer.encode("cab") == [2, 0, 1]
+    assert tokenizer.chat("ab") == tokenizer.encode("user. ab!")
+    pieces = list(stream_generate(model, tokenizer, "cab", max_tokens=8))
+    assert "".join(piece.text for piece in pieces) == tokenizer.decode(
+        generate_ids(model, [2, 0, 1], max_tokens=8)
+    )
+    write_json(tmp_path / "tokenizer_config.json", {"chat_template": "{{ 1 / 0 }}"})
+    with pytest.raises(ModelError, match="The chat template fails"):
+        Tokenizer(tmp_path).chat("ab")
+    write_json(tmp_path / "tokenizer_config.json", {})
+    with pytest.raises(ModelError, match="no chat template"):
+        Tokenizer(tmp_path).chat("ab")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(ModelError, match="is no tokenizer"):
+        load(tmp_path, ctx=ctx)
+
+
+def test_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ctx: Context
+) -> None:
+    with_text(tmp_path)
+    model, tokenizer = load(tmp_path, ctx=ctx)
+    assert tokenizer is not None
+    want = tokenizer.decode(generate_ids(model, [2, 0, 1], max_tokens=5))
+    assert main([str(tmp_path), "--prompt", "cab", "--max-tokens", "5"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == want + "\n"
+    assert "5 tokens, " in printed.err
+    assert main([str(tmp_path), "--ids", "2,0,1", "--max-tokens", "5"]) == 0
+    assert capsys.readouterr().out.startswith(want)
+    assert (
+        main(
+            [
+                str(tmp_path),
+                "--chat",
+                "--prompt",
+                "ab",
+                "--temperature",
+                "1",
+                "--top-k",
+                "3",
+                "--max-tokens",
+                "5",
+            ]
+        )
+        == 0
+    )
+    assert main([str(tmp_path), "--ids", "2,x"]) == 1
+    assert "--ids are numbers" in capsys.readouterr().err
+    assert main([str(tmp_path / "no"), "--prompt", "a"]) == 1
+    assert "is no folder" in capsys.readouterr().err

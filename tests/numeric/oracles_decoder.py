@@ -1,0 +1,128 @@
+"""What the layers of a decoder compute, in NumPy: positions before heads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .approx import Array, known
+from .oracles_layers import grouped_query_attention
+from .oracles_numbers import philox
+
+Numbers = NDArray[np.uint32]
+
+
+def embedding(table: Array, ids: Numbers) -> Array:
+    """Rows by number; the last for a number past the end."""
+    return table[np.minimum(ids, np.uint32(table.shape[0] - 1))]
+
+
+def embedding_part(x: Array, table: Array, ids: Numbers, *, first: int) -> Array:
+    """Rows by number, where the part has them."""
+    rows = ids.astype(np.int64) - first
+    inside = (rows >= 0) & (rows < table.shape[0])
+    part = table[np.where(inside, rows, 0)]
+    return np.where(inside[:, None], part, x)
+
+
+def _normalized(x: Array, gain: Array, eps: float) -> Array:
+    mean_square: Array = (x * x).sum(-1)[..., None] / x.shape[-1]
+    return x / np.sqrt(mean_square + eps) * gain
+
+
+def norm_linear(x: Array, gain: Array, w: Array, *, eps: float) -> Array:
+    """A product of normalized rows."""
+    return _normalized(x, gain, eps) @ w.T
+
+
+def norm_gated(x: Array, gain: Array, gate: Array, up: Array, *, eps: float) -> Array:
+    """Two products of normalized rows, one of which opens the other."""
+    rows = _normalized(x, gain, eps)
+    opened = rows @ gate.T
+    result: Array = opened / (1 + np.exp(-opened)) * (rows @ up.T)
+    return result
+
+
+def linear_add(x: Array, h: Array, w: Array) -> Array:
+    """A product, added."""
+    result: Array = x + h @ w.T
+    return result
+
+
+def _some(x: Array, first: int, heads: int) -> Array:
+    return x[:, first : first + heads]
+
+
+def take_heads(x: Array, *, first: int, heads: int) -> Array:
+    """A slice."""
+    return _some(x, first, heads)
+
+
+def _turned(x: Array, cosine: Array, sine: Array, at: int) -> Array:
+    rows = slice(at, at + x.shape[0])
+    half: int = x.shape[-1] // 2
+    other = np.concatenate([x[..., half:], x[..., :half]], -1)
+    return x * cosine[rows, None] + other * sine[rows, None]
+
+
+def rotary_heads(
+    x: Array, cosine: Array, sine: Array, *, first: int, heads: int, at: int
+) -> Array:
+    """Both halves of each head with each other."""
+    return _turned(_some(x, first, heads), cosine, sine, at)
+
+
+def norm_rotary_heads(
+    x: Array,
+    gain: Array,
+    cosine: Array,
+    sine: Array,
+    *,
+    first: int,
+    heads: int,
+    at: int,
+    eps: float,
+) -> Array:
+    """The same, of normalized heads."""
+    return _turned(_normalized(_some(x, first, heads), gain, eps), cosine, sine, at)
+
+
+def cached_attention(q: Array, k: Array, v: Array) -> Array:
+    """Attention of one batch, heads behind positions."""
+    q, k, v = (np.swapaxes(each, 0, 1)[None] for each in (q, k, v))
+    return np.swapaxes(grouped_query_attention(q, k, v)[0], 0, 1)
+
+
+def gumbel(x: Array, *, temperature: float, seed: int, place: int) -> Array:
+    """Logits and noise."""
+    rows, columns = x.shape
+    drawn = [
+        [philox(j, place, (seed + i) & 0xFFFFFFFF)[0] >> 9 for j in range(columns)]
+        for i in range(rows)
+    ]
+    u = (np.array(drawn, np.float64).reshape(rows, columns) + 0.5) / 2**23
+    noise: Array = -np.log(-np.log(known(u, x)))
+    return x / temperature + noise
+
+
+DECODER: Mapping[str, Mapping[str, Callable[..., Any]]] = {
+    "decoder": {
+        "embedding_half": embedding,
+        "embedding_part": embedding_part,
+        "embedding_part_half": embedding_part,
+        "norm_linear": norm_linear,
+        "norm_linear_half": norm_linear,
+        "norm_gated": norm_gated,
+        "norm_gated_half": norm_gated,
+        "linear_add": linear_add,
+        "linear_add_half": linear_add,
+        "rotary_heads": rotary_heads,
+        "norm_rotary_heads": norm_rotary_heads,
+        "take_heads": take_heads,
+        "cached_attention": cached_attention,
+        "gumbel": gumbel,
+    },
+}
