@@ -72,7 +72,7 @@ def _choices(adapters: Sequence[AdapterData], choice: str) -> Iterator[Finding]:
     if choice == "reference":
         yield Finding(f"{ADAPTER}=reference: kernels run in NumPy even so.")
     else:
-        text = f"{ADAPTER}={choice}: no adapter is of that kind, and open() fails."
+        text = f"{ADAPTER}={choice}: there is no such adapter, and open() fails."
         yield Finding(text, Status.FAILED, (f"Unset {ADAPTER}.",))
 
 
@@ -98,9 +98,14 @@ def _described(adapter: AdapterData) -> str:
     ]
     limits = [_limit(text, adapter["limits"][name]) for name, text in _LIMITS.items()]
     return (
-        f"{adapter['name']}: {adapter['backend']}, {adapter['type']}, driver "
+        f"{_number(adapter)}{adapter['name']}: {adapter['backend']}, {adapter['type']}, driver "
         f"{adapter['driver'] or 'unknown'}{chosen}\n{', '.join((*features, *limits))}"
     )
+
+
+def _number(adapter: AdapterData) -> str:
+    """Return the number that `open(adapter=number)` takes, in front of the name."""
+    return "" if adapter["number"] is None else f"{adapter['number']}. "
 
 
 def _limit(text: str, value: int) -> str:

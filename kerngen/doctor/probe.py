@@ -7,16 +7,18 @@ from importlib import import_module
 from typing import Any, Final, TypedDict
 
 from kerngen.doctor.apart import answer
-from kerngen.runtime.device import (
-    FEATURES,
+from kerngen.runtime.adapter import (
     VARIABLE,
-    WEBGPU_LIMITS,
+    Adapter,
+    AdapterChoice,
     adapter_kind,
     adapter_name,
-    best_of,
     choice_of_environment,
+    in_order,
     list_adapters,
 )
+from kerngen.runtime.device import FEATURES, WEBGPU_LIMITS
+from kerngen.runtime.errors import NoAdapter
 
 _NATIVE: Final = "wgpu.backends.wgpu_native"
 
@@ -24,9 +26,11 @@ _NATIVE: Final = "wgpu.backends.wgpu_native"
 class AdapterData(TypedDict):
     """An adapter: `driver` and `type` in wgpu's words, limits and features that matter.
 
-    `why` says of the one that `open()` takes why it does.
+    `number` is that of `open(adapter=number)`, None where another API reaches the same
+    hardware.  `why` is the reason why `open()` takes this one.
     """
 
+    number: int | None
     name: str
     driver: str
     backend: str
@@ -55,16 +59,18 @@ def main() -> None:
             ProbeData(error=f"{type(error).__name__}: {error}", native="", adapters=[])
         )
         return
-    choice = choice_of_environment()
-    best = None if choice == "reference" else best_of(adapters, _choice())
-    described = [_described(adapter, adapters, best) for adapter in adapters]
+    ranked, choice = in_order(adapters), _choice()
+    best = choice.pick(ranked)
+    described = [_described(adapter, ranked, best) for adapter in adapters]
     answer(ProbeData(error="", native=_native_version(), adapters=described))
 
 
-def _choice() -> Any:
-    """Return the kind that the environment asks for, if it is one of an adapter."""
-    choice = choice_of_environment()
-    return choice if choice in ("gpu", "software") else None
+def _choice() -> AdapterChoice:
+    """Return what the environment asks for, if it asks for anything that there is."""
+    try:
+        return choice_of_environment() or AdapterChoice()
+    except NoAdapter:
+        return AdapterChoice()
 
 
 def _native_version() -> str:
@@ -72,17 +78,21 @@ def _native_version() -> str:
     return ".".join(map(str, native.lib_version_info))
 
 
-def _described(adapter: Any, adapters: Sequence[Any], best: Any) -> AdapterData:
+def _described(
+    adapter: Any, ranked: Sequence[Adapter], best: Adapter | None
+) -> AdapterData:
     info = adapter.info
-    is_best = adapter is best
+    own = next((each for each in ranked if each.of_wgpu is adapter), None)
+    is_best = own is not None and own is best
     return {
+        "number": own.number if own else None,
         "name": adapter_name(adapter),
         "driver": " ".join(filter(None, (info["vendor"], info["description"]))),
         "backend": info["backend_type"],
         "type": info["adapter_type"],
         "kind": adapter_kind(adapter),
         "chosen": is_best,
-        "why": _why(adapter, adapters) if is_best else "",
+        "why": _why(own, ranked) if own and is_best else "",
         "features": _features(adapter.features),
         "limits": _limits(adapter.limits),
     }
@@ -97,16 +107,17 @@ def _limits(limits: Mapping[str, int]) -> dict[str, int]:
     return {name: limits[name] for name in WEBGPU_LIMITS if name in limits}
 
 
-def _why(best: Any, adapters: Sequence[Any]) -> str:
-    """Say what the chosen adapter has over the others."""
+def _why(best: Adapter, ranked: Sequence[Adapter]) -> str:
+    """Return what the chosen adapter has over the others."""
     choice = _choice()
-    if choice is not None:
-        return f"{VARIABLE}={choice} asks for its kind"
-    others = [adapter for adapter in adapters if adapter is not best]
+    if choice != AdapterChoice():
+        what = "its kind" if choice.number is None else "it"
+        return f"{VARIABLE}={choice} asks for {what}"
+    others = [each.of_wgpu for each in ranked if each is not best]
     if not others:
         return "it is the only one"
     for key, text in (("adapter_type", "type"), ("backend_type", "backend")):
-        mine = best.info[key]
+        mine = best.of_wgpu.info[key]
         if any(adapter.info[key] != mine for adapter in others):
             return f"its {text}, {mine}, is preferred to the others'"
     return "it is listed first"

@@ -11,7 +11,8 @@ import kerngen.runtime as gpu
 from kerngen.doctor.apart import answer
 from kerngen.doctor.checks import CHECKS, Skip, Wrong
 from kerngen.runtime import Context
-from kerngen.runtime.device import list_adapters, request_device
+from kerngen.runtime.adapter import list_adapters
+from kerngen.runtime.device import request_device
 
 
 class CheckData(TypedDict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,9 +11,10 @@ from typing import Final, final
 from kerngen.doctor.findings import Finding, Section, Status
 from kerngen.doctor.machine import DRIVER_VARIABLES
 
-# Repeated from `kerngen.runtime.device`, which needs NumPy: even that may be missing.
+# Repeated from `kerngen.runtime.adapter`, which needs NumPy: even that may be missing.
 ADAPTER: Final = "KERNGEN_ADAPTER"
 CHOICES: Final = ("gpu", "software", "reference")
+_CHOICE: Final = re.compile(r"|reference|(?:(?:gpu|software):)?\d+|gpu|software")
 UNCHECKED: Final = "KERNGEN_UNCHECKED"
 
 
@@ -30,9 +32,9 @@ class _Variable:
 _OURS: Final = (
     _Variable(
         ADAPTER,
-        "the kind of adapter that open() chooses",
-        lambda value: value.strip().lower() in ("", *CHOICES),
-        f"expected {', '.join(CHOICES)}, or nothing",
+        "the adapter that open() chooses",
+        lambda value: _CHOICE.fullmatch(value.strip().lower()) is not None,
+        f"expected {', '.join(CHOICES)}, a number or both, as gpu:1, or nothing",
     ),
     _Variable(
         UNCHECKED,
@@ -67,7 +69,7 @@ def variables(environment: Mapping[str, str]) -> dict[str, str | None]:
 
 
 def choice(environment: Mapping[str, str]) -> str:
-    """Return the kind of adapter that is asked for, if any."""
+    """Return the adapter that is asked for, if any."""
     return environment.get(ADAPTER, "").strip().lower()
 
 

@@ -12,6 +12,7 @@ Importing this module loads NumPy alone; wgpu follows at `open()`.
 from __future__ import annotations
 
 from kerngen.runtime.abi import ABI, check_abi
+from kerngen.runtime.adapter import Adapter, adapters
 from kerngen.runtime.choices import Choice, wgsl
 from kerngen.runtime.context import Context
 from kerngen.runtime.counters import Counters
@@ -93,6 +94,7 @@ __all__ = [
     "ABI",
     "WEBGPU_LIMITS",
     "AbiError",
+    "Adapter",
     "AliasError",
     "ArgumentError",
     "CheckedShadersWarning",
@@ -135,6 +137,7 @@ __all__ = [
     "UnknownNameError",
     "ValidationError",
     "Vector",
+    "adapters",
     "check_abi",
     "f16",
     "f32",

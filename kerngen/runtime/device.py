@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, cast, get_args
+from collections.abc import Iterable, Mapping
+from typing import Any, cast, get_args
 
-from kerngen.runtime.backend import Kind
+from kerngen.runtime.adapter import (
+    VARIABLE,
+    Adapter,
+    AdapterChoice,
+    AdapterKind,
+    adapter_kind,
+    adapter_name,
+    adapters,
+    choice_of_environment,
+)
 from kerngen.runtime.context import Context
 from kerngen.runtime.errors import (
     ArgumentError,
@@ -21,11 +30,6 @@ from kerngen.runtime.kernel import AdapterInfo
 from kerngen.runtime.native import load, unchecked_modules
 from kerngen.runtime.numpy_backend import NumpyBackend
 from kerngen.runtime.plan import Capabilities
-
-AdapterChoice: TypeAlias = Literal["gpu", "software", "reference"]
-
-VARIABLE = "KERNGEN_ADAPTER"
-"""The environment variable that forces a choice."""
 
 UNCHECKED = "KERNGEN_UNCHECKED"
 """The environment variable that leaves runtime checks out of shaders."""
@@ -53,8 +57,6 @@ WEBGPU_LIMITS: Mapping[str, int] = {
 }
 """What WebGPU guarantees everywhere; pass it as `limits=` to test for it."""
 
-_TYPES = ("DiscreteGPU", "IntegratedGPU", "unknown", "CPU")
-_BACKENDS = ("Metal", "D3D12", "Vulkan")
 _DOCTOR = "'kerngen doctor' says what is missing"
 _INSTALL = (
     f"{_DOCTOR}. Debian and Ubuntu have a software adapter: apt-get install "
@@ -71,14 +73,16 @@ Other loops of the same invocation, the joining of partial results for one, take
 def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
     device: GPUDevice | None = None,
     *,
-    adapter: AdapterChoice | None = None,
+    adapter: str | int | None = None,
     limits: Mapping[str, int] | None = None,
     unchecked: bool | None = None,
 ) -> Context:
     """Open a context on the best adapter, or on the caller's own `wgpu.GPUDevice`.
 
     Without a choice by `adapter`, or by the environment variable KERNGEN_ADAPTER, that is
-    a GPU, else a software adapter, else NumPy, which is announced by a warning.
+    a GPU, else a software adapter, else NumPy, which is announced by a warning.  A choice
+    is a kind, 'gpu', 'software' or 'reference', a number of `adapters()`, or both:
+    'gpu:1' is the second GPU.
     `limits` asks for other limits than the adapter's own, `WEBGPU_LIMITS` for one.
 
     `unchecked` leaves wgpu's own checks out of shaders, which kernels don't need; where
@@ -94,23 +98,17 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
             )
         load()
         return _open_device(device, owned=False, unchecked=bare)
-    choice = adapter or choice_of_environment()
-    if choice not in (None, *get_args(AdapterChoice)):
-        raise NoAdapter(
-            f"'{choice}' is not a kind of adapter; expected one of "
-            f"{', '.join(get_args(AdapterChoice))}."
-        )
-    if choice == "reference":
+    choice = (
+        choice_of_environment() if adapter is None else AdapterChoice.parse(adapter)
+    )
+    if choice is not None and choice.kind == "reference":
         return _open_reference(unchecked=bare)
-    found, reason = _find_adapter(choice)
+    found, reason = _find_adapter(choice or AdapterChoice())
     if found is not None:
-        return _open_device(request_device(found, limits), owned=True, unchecked=bare)
+        made = request_device(found.of_wgpu, limits)
+        return _open_device(made, owned=True, unchecked=bare)
     if choice is not None:
-        others = " or ".join(each for each in get_args(AdapterChoice) if each != choice)
-        raise NoAdapter(
-            f"No {choice} adapter was found: {reason}. {VARIABLE}={others} asks for "
-            f"another, and so does open(adapter=...); {_DOCTOR}."
-        )
+        raise _missing(choice, reason)
     warnings.warn(
         f"No adapter was found ({reason}): kernels run as their NumPy reference, slowly. "
         f"{_INSTALL}.",
@@ -120,10 +118,13 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
     return _open_reference(unchecked=bare)
 
 
-def choice_of_environment() -> AdapterChoice | None:
-    """Return what KERNGEN_ADAPTER says, which may be no choice that there is."""
-    value = os.environ.get(VARIABLE, "").strip().lower()
-    return cast("AdapterChoice", value) if value else None
+def _missing(choice: AdapterChoice, reason: str) -> NoAdapter:
+    others = " or ".join(each for each in get_args(AdapterKind) if each != choice.kind)
+    which = f"adapter {choice}" if choice.number is not None else f"{choice} adapter"
+    return NoAdapter(
+        f"No {which} was found: {reason}. {VARIABLE}={others} asks for another, and so "
+        f"does open(adapter=...); {_DOCTOR}."
+    )
 
 
 def _unchecked_by_environment() -> bool:
@@ -133,48 +134,15 @@ def _unchecked_by_environment() -> bool:
     raise ArgumentError(f"{UNCHECKED} is '{value}'; expected 0 or 1.")
 
 
-def _find_adapter(choice: AdapterChoice | None) -> tuple[Any, str]:
-    """Return the best adapter of the wanted kind, or the reason why there is none."""
+def _find_adapter(choice: AdapterChoice) -> tuple[Adapter | None, str]:
+    """Return the adapter that is meant, or the reason why there is none."""
     try:
-        adapters = list_adapters()
-    except (ImportError, OSError, RuntimeError) as error:
-        return None, f"wgpu does not start: {error}"
-    best = best_of(adapters, choice)
-    names = ", ".join(adapter_name(adapter) for adapter in adapters) or "none"
-    return best, "" if best else f"wgpu lists {names}"
-
-
-def list_adapters() -> Sequence[Any]:
-    """Return what wgpu finds; raise what it does if it can't even start."""
-    # Not at the top: importing kerngen.runtime must stay cheap.
-    adapters: Sequence[Any] = load().gpu.enumerate_adapters_sync()
-    return adapters
-
-
-def best_of(adapters: Sequence[Any], choice: AdapterChoice | None) -> Any | None:
-    """Return the adapter that `open` takes, if any is of the wanted kind."""
-    fitting = [a for a in adapters if choice is None or adapter_kind(a) == choice]
-    return min(fitting, key=_preference, default=None)
-
-
-def _preference(adapter: Any) -> tuple[int, int]:
-    info = adapter.info
-    return _rank(_TYPES, info["adapter_type"]), _rank(_BACKENDS, info["backend_type"])
-
-
-def _rank(order: Sequence[str], value: str) -> int:
-    return order.index(value) if value in order else len(order)
-
-
-def adapter_kind(adapter: Any) -> Kind:
-    """Return whether it is a GPU, or a CPU that does a GPU's work."""
-    return "software" if adapter.info["adapter_type"] == "CPU" else "gpu"
-
-
-def adapter_name(adapter: Any) -> str:
-    """Return its name, in its driver's words."""
-    info = adapter.info
-    return str(info["device"] or info["description"] or "unnamed adapter")
+        found = adapters()
+    except NoAdapter as error:
+        return None, str(error)
+    names = ", ".join(f"{a.name} ({a.kind}, number {a.number})" for a in found)
+    best = choice.pick(found)
+    return best, "" if best else f"wgpu lists {names or 'none'}"
 
 
 def request_device(adapter: Any, limits: Mapping[str, int] | None) -> GPUDevice:

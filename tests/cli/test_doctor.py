@@ -57,6 +57,7 @@ def test_this_machine(
 
 
 ADAPTER = AdapterData(
+    number=0,
     name="A",
     driver="B",
     backend="Vulkan",
@@ -82,7 +83,7 @@ def test_what_people_read(kerngen: Run, monkeypatch: pytest.MonkeyPatch) -> None
     output = kerngen("doctor").output
     assert output.startswith("[ok] Versions\n    - Linux ")
     assert (
-        "[ok] Adapters\n    - A: Vulkan, DiscreteGPU, driver B\n"
+        "[ok] Adapters\n    - 0. A: Vulkan, DiscreteGPU, driver B\n"
         "      open() chooses this one: it is the only one\n"
         "      no f16, largest tensor 1024 MiB, "
     ) in output
@@ -91,7 +92,7 @@ def test_what_people_read(kerngen: Run, monkeypatch: pytest.MonkeyPatch) -> None
     output = kerngen("doctor", code=1).output
     assert (
         "[x] Environment\n"
-        "    x KERNGEN_ADAPTER=cuda: expected gpu, software, reference, or nothing\n"
+        "    x KERNGEN_ADAPTER=cuda: expected gpu, software, reference, a number or both, as gpu:1, or nothing\n"
         "      -> Correct KERNGEN_ADAPTER, or unset it.\n"
     ) in output
 

@@ -19,7 +19,7 @@ from kerngen.doctor.findings import Status
 from kerngen.doctor.machine import Machine
 from kerngen.doctor.probe import AdapterData, ProbeData
 from kerngen.doctor.selftest import CheckData
-from kerngen.runtime import device
+from kerngen.runtime import adapter, device
 from tests.cli.sample import edit
 
 PARTS = {
@@ -88,6 +88,7 @@ def test_checks_fail_where_kernels_are_wrong(
 
 
 ADAPTER = AdapterData(
+    number=0,
     name="a",
     driver="",
     backend="Vulkan",
@@ -110,15 +111,18 @@ def test_only_the_chosen_adapter_can_fail() -> None:
 
 
 def test_variables_are_the_runtimes() -> None:
-    assert variables.ADAPTER == device.VARIABLE
+    assert variables.ADAPTER == adapter.VARIABLE
     assert variables.UNCHECKED == device.UNCHECKED
-    assert get_args(device.AdapterChoice) == variables.CHOICES
+    assert get_args(adapter.AdapterKind) == variables.CHOICES
 
 
 @pytest.mark.parametrize(
     ("name", "value", "status"),
     [
         ("KERNGEN_ADAPTER", " GPU ", Status.OK),
+        ("KERNGEN_ADAPTER", "gpu:1", Status.OK),
+        ("KERNGEN_ADAPTER", "2", Status.OK),
+        ("KERNGEN_ADAPTER", "reference:0", Status.FAILED),
         ("KERNGEN_ADAPTER", "cuda", Status.FAILED),
         ("KERNGEN_UNCHECKED", "1", Status.OK),
         ("KERNGEN_UNCHECKED", "yes", Status.FAILED),
@@ -194,7 +198,5 @@ def test_a_choice_that_no_adapter_is_fails() -> None:
     machine = Machine(system="linux")
     section = adapters_section(found, machine, "gpu")
     assert section.status is Status.FAILED
-    assert (
-        "KERNGEN_ADAPTER=gpu: no adapter is of that kind" in section.findings[-1].text
-    )
+    assert "KERNGEN_ADAPTER=gpu: there is no such adapter" in section.findings[-1].text
     assert adapters_section(found, machine, "reference").status is Status.OK

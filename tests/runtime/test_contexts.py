@@ -41,7 +41,7 @@ def test_the_environment_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
         assert ctx.kind == "software"
         assert repr(ctx) == f"Context(software: {ctx.adapter_name})"
     monkeypatch.setenv("KERNGEN_ADAPTER", "cuda")
-    with pytest.raises(NoAdapter, match="'cuda' is not a kind of adapter"):
+    with pytest.raises(NoAdapter, match="'cuda' names no adapter; expected one of gpu"):
         gpu.open()
 
 

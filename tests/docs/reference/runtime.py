@@ -34,6 +34,7 @@ CLASSES: Final = (
     gpu.Event,
     gpu.Choice,
     gpu.Counters,
+    gpu.Adapter,
 )
 """The classes that a program meets, the most important first."""
 
