@@ -97,8 +97,7 @@ Declaration: TypeAlias = (
 @final
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One shader: a comment at the top, extensions, then declarations in order."""
+    """One shader: extensions, then declarations in order."""
 
-    header: tuple[str, ...]
     declarations: tuple[Declaration, ...]
     enables: tuple[str, ...] = ()

@@ -30,11 +30,15 @@ _BARE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 
 def print_module(module: wgsl.Module) -> str:
     """Return the WGSL text of a module, ending in one newline."""
-    parts = ["\n".join(map(_comment, module.header))]
-    parts.append("\n".join(f"enable {name};" for name in module.enables))
+    parts = ["\n".join(f"enable {name};" for name in module.enables)]
     for _, run in groupby(module.declarations, key=_stands_alone):
         parts.extend(_print_run(list(run)))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def comments(lines: Iterable[str]) -> str:
+    """Return lines of comments."""
+    return "".join(f"{_comment(line)}\n" for line in lines)
 
 
 def _comment(text: str) -> str:
