@@ -184,6 +184,7 @@ class Planner:
             text,
             uniform_bytes=kernel.uniform.SIZE if dispatch.uses_uniform else 0,
             writes=tuple(binding.writes for binding in dispatch.bindings),
+            constants=dispatch.constants,
         )
         label = f"'{kernel.name}' ({dispatch.wgsl})"
         slots = tuple(names[binding.name] for binding in dispatch.bindings)

@@ -41,16 +41,26 @@ _COMMENT: Final = re.compile(r"\s*//[^\n]*")
 @final
 @dataclass(frozen=True, slots=True)
 class ShaderKey:
-    """What defines a pipeline on a device: code, without its comments, and bindings."""
+    """What defines a pipeline on a device: code, without its comments, and bindings.
+
+    `constants` are the values of its overrides.
+    """
 
     code: str
     uniform_bytes: int
     writes: tuple[bool, ...]
+    constants: tuple[tuple[str, int], ...] = ()
 
     @classmethod
-    def of(cls, text: str, uniform_bytes: int, writes: tuple[bool, ...]) -> ShaderKey:
+    def of(
+        cls,
+        text: str,
+        uniform_bytes: int,
+        writes: tuple[bool, ...],
+        constants: tuple[tuple[str, int], ...] = (),
+    ) -> ShaderKey:
         """Return the key of a shader's text: kernels of equal code share a pipeline."""
-        return cls(_COMMENT.sub("", text), uniform_bytes, writes)
+        return cls(_COMMENT.sub("", text), uniform_bytes, writes, constants)
 
 
 @final
@@ -134,7 +144,11 @@ class _Compiler:
         pipeline = self._device.create_compute_pipeline(
             label=label,
             layout=pipeline_layout,
-            compute={"module": module, "entry_point": "main"},
+            compute={
+                "module": module,
+                "entry_point": "main",
+                "constants": dict(key.constants),
+            },
         )
         return CompiledShader(
             next(self._numbers), label, pipeline, group_layout, key.uniform_bytes

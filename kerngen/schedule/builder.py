@@ -104,6 +104,7 @@ class ShaderBuilder:
         self._names: dict[tuple[str, str, str], str] = {}
         self._buffers: dict[str, Buffer] = {}
         self._declared: dict[str, wgsl.Declaration] = {}
+        self._constants: dict[str, int] = {}
         self._uses_uniform = False
         self._subgroup: tuple[t.Ident, ...] = ()
         self._written = {
@@ -217,6 +218,16 @@ class ShaderBuilder:
         self._declared[f"const {name}"] = wgsl.Const(shown, type_.value, value)
         return t.Ident(shown)
 
+    def override(self, wanted: str, value: int) -> t.Ident:
+        """Return a constant whose value the pipeline gives.
+
+        Shaders that differ in nothing but such values are one file.
+        """
+        name = self.fresh(wanted)
+        self._declared[f"override {name}"] = wgsl.Override(name)
+        self._constants[name] = value
+        return t.Ident(name)
+
     def has(self, key: str) -> bool:
         """Whether a declaration of that key was made."""
         return key in self._declared
@@ -250,12 +261,16 @@ class ShaderBuilder:
         *,
         groups: Size,
         workgroup_size: int,
+        workgroup_name: str = "",
         summary: str,
         variant: str = "",
         terms: Size = ZERO,
         trips: Size = ZERO,
     ) -> Shader:
-        """Return the shader whose entry point has `body`."""
+        """Return the shader whose entry point has `body`.
+
+        `workgroup_name` is the override that has the value `workgroup_size`, if one has.
+        """
         known = (self.workgroup, self.grid, self.lane, *self._subgroup)
         inputs = tuple(
             (builtin, self._text(name), type_)
@@ -264,7 +279,7 @@ class ShaderBuilder:
             )
         )
         shallow = named_where_deep(body, self.fresh)
-        entry = wgsl.EntryPoint(workgroup_size, inputs, shallow)
+        entry = wgsl.EntryPoint(workgroup_name or workgroup_size, inputs, shallow)
         declarations = (*self._ordered(), entry)
         parts = (self.task.stem, self.task.label, variant)
         return Shader(
@@ -281,6 +296,7 @@ class ShaderBuilder:
             terms=terms,
             trips=trips,
             subgroups=bool(self._subgroup),
+            constants=tuple(self._constants.items()),
             workgroup_bytes=sum(
                 d.size
                 for d in self._declared.values()
@@ -332,7 +348,7 @@ class ShaderBuilder:
         found = list(self._declared.values())
         order = (wgsl.Buffer, wgsl.WorkgroupVar, wgsl.Function | wgsl.Verbatim)
         ranked = [d for kind in order for d in found if isinstance(d, kind)]
-        constants = [d for d in found if isinstance(d, wgsl.Const)]
+        constants = [d for d in found if isinstance(d, wgsl.Const | wgsl.Override)]
         return [*constants, *self._uniform_declarations(), *ranked]
 
     def _uniform_declarations(self) -> list[wgsl.Declaration]:

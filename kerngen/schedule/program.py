@@ -42,6 +42,8 @@ class Shader:
     trips: Size = ZERO
     subgroups: bool = False
     """Whether the adapter must have subgroups."""
+    constants: tuple[tuple[str, int], ...] = ()
+    """The values of its overrides, by name."""
 
     @property
     def text(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
@@ -28,6 +28,9 @@ _BARE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 }
 
 
+_OneLiner: TypeAlias = wgsl.Const | wgsl.Override | wgsl.Buffer | wgsl.WorkgroupVar
+
+
 def print_module(module: wgsl.Module) -> str:
     """Return the WGSL text of a module, ending in one newline."""
     parts = ["\n".join(f"enable {name};" for name in module.enables)]
@@ -47,7 +50,7 @@ def _comment(text: str) -> str:
 
 
 def _stands_alone(declaration: wgsl.Declaration) -> bool:
-    return not isinstance(declaration, wgsl.Const | wgsl.Buffer | wgsl.WorkgroupVar)
+    return not isinstance(declaration, _OneLiner)
 
 
 def _print_run(run: list[wgsl.Declaration]) -> list[str]:
@@ -64,6 +67,8 @@ def _declaration(declaration: wgsl.Declaration) -> Iterator[str]:
             yield "}"
         case wgsl.Const(name, type_, value):
             yield f"const {name}: {type_} = {expression(value)};"
+        case wgsl.Override(name):
+            yield f"override {name}: u32;"
         case wgsl.Buffer(binding, space, name, type_):
             yield f"@group(0) @binding({binding}) var<{space}> {name}: {type_};"
         case wgsl.WorkgroupVar(name, type_):
