@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
+from numpy.typing import NDArray
 
 import kerngen
 from kerngen.compiler import compile_text
@@ -50,6 +53,40 @@ def test_equal_shaders_are_one_file() -> None:
         "// Also run for highest, stage y: reduce.",
         files["wgsl/k/scaled.reduce.wgsl"].splitlines()[2],
     ]
+
+
+def test_lengths_of_rows_are_constants_of_one_shader(ctx: Context) -> None:
+    """Each has a pipeline of its own, and joins its lanes in the order of before."""
+    text = "kernel f(x: f32[m, n]) -> y: f32[m] { y[i] = sum[j] x[i, j]; }"
+    plan = compile_text(text, "f.kern").files["wgsl/f/f.plan"].decode()
+    given = re.findall(r"run f.rows.upto\(x, y\*\) \| with LANES = (\d+),", plan)
+    assert given == ["4", "8", "32", "128", "256"]
+    module = kerngen.compile(text)
+    before = internals(ctx).counters.snapshot()
+    for number, (lanes, n) in enumerate(zip(map(int, given), RUNGS, strict=True)):
+        data = np.random.default_rng(n).normal(size=(70, n)).astype(np.float32)
+        found = module.f(ctx.matrix(data, f32)).numpy()
+        np.testing.assert_array_equal(found, joined(data, lanes))
+        assert (internals(ctx).counters - before).pipelines_created == number + 1
+
+
+RUNGS = (32, 128, 512, 2048, 4096)
+"""The longest rows of each pipeline."""
+
+
+def joined(rows: NDArray[np.float32], lanes: int) -> NDArray[np.float32]:
+    """The sums of rows as lanes with vectors of four add them up, step by step."""
+    vectors = rows.reshape(len(rows), -1, lanes, 4)
+    parts = np.zeros((len(rows), lanes, 4), np.float32)
+    for held in range(vectors.shape[1]):
+        parts += vectors[:, held]
+    each = (parts[..., 0] + parts[..., 1]) + (parts[..., 2] + parts[..., 3])
+    while each.shape[1] > 4:
+        a, b, c, d = np.split(each, 4, axis=1)
+        each = (a + b) + (c + d)
+    while each.shape[1] > 1:
+        each = each[:, ::2] + each[:, 1::2]
+    return each[:, 0]
 
 
 def test_kernels_of_one_file_share_a_pipeline(ctx: Context) -> None:
