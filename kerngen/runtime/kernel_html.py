@@ -134,7 +134,10 @@ class _Shaders:
             text = self.kernel.shader(dispatch)
         except Error as error:
             text = str(error)
-        title = f"{dispatch.wgsl}{condition}"
+        given = "".join(f", {name} = {value}" for name, value in dispatch.constants)
+        title = f"{dispatch.wgsl}{given}{condition}"
+        if given and text in self.texts:
+            return _indented(folded(title, "The shader above, by other constants."))
         if sum(map(len, self.texts)) + len(text) > _MOST:
             call = f"print(kerngen.runtime.wgsl({self.name}, '{dispatch.wgsl}'))"
             much = f"{len(text):,} characters that are not in this page; to see them:"

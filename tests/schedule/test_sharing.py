@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +75,7 @@ RUNGS = (32, 128, 512, 2048, 4096)
 """The longest rows of each pipeline."""
 
 
-def joined(rows: NDArray[np.float32], lanes: int) -> NDArray[np.float32]:
+def joined(rows: NDArray[np.float32], lanes: int) -> NDArray[Any]:
     """The sums of rows as lanes with vectors of four add them up, step by step."""
     vectors = rows.reshape(len(rows), -1, lanes, 4)
     parts = np.zeros((len(rows), lanes, 4), np.float32)
