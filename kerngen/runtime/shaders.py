@@ -34,8 +34,8 @@ SUBGROUPS: Final = "enable subgroups;"
 """The line that WGSL wants before a shader that uses subgroups."""
 
 _PIPELINES = 4096
-_COMMENT: Final = re.compile(r"\s*//[^\n]*")
-"""A comment, with what sets it apart: WGSL has no text in which `//` is none."""
+_COMMENT: Final = re.compile(r"//[^\n]*")
+"""A comment: WGSL has no text in which `//` is none."""
 
 
 @final
@@ -60,7 +60,7 @@ class ShaderKey:
         constants: tuple[tuple[str, int], ...] = (),
     ) -> ShaderKey:
         """Return the key of a shader's text: kernels of equal code share a pipeline."""
-        return cls(_COMMENT.sub("", text), uniform_bytes, writes, constants)
+        return cls(_COMMENT.sub("", text).strip(), uniform_bytes, writes, constants)
 
 
 @final
