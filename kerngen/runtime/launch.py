@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import is_
-from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from kerngen.runtime.aliasing import Detour, check_overlap, find_detours
 from kerngen.runtime.arena import Chunk, UniformArena
@@ -74,15 +74,16 @@ class Launcher:
         """Check the arguments, record the kernel and return its outputs."""
         given = (*tensors, *out)
         key: list[object] = [kernel]
-        direct = all_given = True
+        passed: list[AnyTensor] = []
+        direct = True
         for tensor in given:
             if tensor is None:
                 key.append(None)
-                all_given = False
                 continue
             if tensor.__class__ is not Tensor or tensor.ctx is not ctx:
                 check_arguments(kernel, ctx, tensors, out)
             key.append(tensor.signature)
+            passed.append(tensor)
             if not tensor.direct:
                 direct = False
         if scalars or kernel.scalars:
@@ -101,14 +102,12 @@ class Launcher:
         if detours or not plan.stride:
             # Copies may submit and so restart the arena: check first, pack later.
             check_scalars(kernel, plan.signature.values, scalars)
-        slots: Sequence[AnyTensor]
-        if all_given and not detours and not plan.inner:
-            slots = cast("tuple[AnyTensor, ...]", given)
-            results = slots[len(tensors) :]
+        if detours or plan.inner or len(passed) < len(given):
+            results = self._place(ctx, plan, passed, detours, out)
         else:
-            slots, results = self._place(ctx, plan, given, detours, len(tensors))
+            results = tuple(passed[len(tensors) :])
         if plan.steps:
-            self._run(kernel, plan, scalars, slots, detours)
+            self._run(kernel, plan, scalars, passed, detours)
         self._counters.calls += 1
         return results
 
@@ -175,19 +174,18 @@ class Launcher:
         self,
         ctx: Context,
         plan: Plan,
-        given: Sequence[AnyTensor | None],
+        slots: list[AnyTensor],
         detours: Sequence[Detour],
-        inputs: int,
-    ) -> tuple[list[AnyTensor], tuple[AnyTensor, ...]]:
-        """Lease outputs, temporaries and stand-ins; return all slots and the outputs."""
+        out: tuple[AnyTensor | None, ...],
+    ) -> tuple[AnyTensor, ...]:
+        """Lease outputs, temporaries and stand-ins into the slots; return the outputs."""
         lease = self._memory.lease
-        slots = [tensor for tensor in given if tensor is not None]
-        if len(slots) < len(given):
-            for number, (element, shape) in enumerate(plan.outputs):
-                if given[inputs + number] is None:
-                    memory = lease(plan.output_bytes[number], element.DTYPE.itemsize)
-                    tensor: AnyTensor = Tensor(ctx, element, shape, memory)
-                    slots.insert(inputs + number, tensor)
+        inputs = len(slots) - len(out) + out.count(None)
+        for number, (element, shape) in enumerate(plan.outputs):
+            if out[number] is None:
+                memory = lease(plan.output_bytes[number], element.DTYPE.itemsize)
+                tensor: AnyTensor = Tensor(ctx, element, shape, memory)
+                slots.insert(inputs + number, tensor)
         results = tuple(slots[inputs:])
         for detour in detours:
             element, shape = detour.tensor.signature
@@ -196,7 +194,7 @@ class Launcher:
         for item in plan.inner:
             memory = lease(item.nbytes, item.element.DTYPE.itemsize)
             slots.append(Tensor(ctx, item.element, item.shape, memory))
-        return slots, results
+        return results
 
     def _run(
         self,
