@@ -103,7 +103,7 @@ class Launcher:
             # Copies may submit and so restart the arena: check first, pack later.
             check_scalars(kernel, plan.signature.values, scalars)
         if detours or plan.inner or len(passed) < len(given):
-            results = self._place(ctx, plan, passed, detours, out)
+            results = self._place(ctx, plan, given, passed, detours)
         else:
             results = tuple(passed[len(tensors) :])
         if plan.steps:
@@ -174,15 +174,15 @@ class Launcher:
         self,
         ctx: Context,
         plan: Plan,
+        given: Sequence[AnyTensor | None],
         slots: list[AnyTensor],
         detours: Sequence[Detour],
-        out: tuple[AnyTensor | None, ...],
     ) -> tuple[AnyTensor, ...]:
         """Lease outputs, temporaries and stand-ins into the slots; return the outputs."""
         lease = self._memory.lease
-        inputs = len(slots) - len(out) + out.count(None)
+        inputs = len(given) - len(plan.outputs)
         for number, (element, shape) in enumerate(plan.outputs):
-            if out[number] is None:
+            if given[inputs + number] is None:
                 memory = lease(plan.output_bytes[number], element.DTYPE.itemsize)
                 tensor: AnyTensor = Tensor(ctx, element, shape, memory)
                 slots.insert(inputs + number, tensor)

@@ -18,7 +18,7 @@ from kerngen.runtime.shaders import SUBGROUPS, ShaderKey, Shaders
 from kerngen.source.diagnostic import CompileError
 from tests.compile import built
 
-from .rows import CASES, WIDE, check
+from .rows import CASES, check
 
 SUM = "kernel f(x: f32[n]) -> s: f32[] { s = sum[i] x[i]; }"
 JOINED = "kernel f(x: f32[m, n]) -> y: f32[m] { y[i] = sum[j] x[i, j]; }"
@@ -122,8 +122,8 @@ def test_adapters_without_subgroups_pass_them_over() -> None:
         assert full.offers(asked.needs)
         without = AdapterInfo(16384, 1024, subgroups=False, f16=False)
         assert not without.offers(asked.needs)
-        assert {case.name for case in others if case.needs.subgroups} == {WIDE}
-        assert not others[-1].needs.subgroups
+        assert others
+        assert not any(case.needs.subgroups for case in others)
 
 
 @pytest.mark.parametrize(
