@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from kerngen.schedule.program import (
     KernelProgram,
-    ScheduledStage,
+    ScheduledCase,
     Shader,
-    StageProgram,
+    StageChoice,
     Variant,
 )
 
@@ -53,10 +53,12 @@ def _mapped(program: KernelProgram, f: Callable[[Shader], Shader]) -> KernelProg
     def variant(one: Variant) -> Variant:
         return replace(one, shaders=tuple(map(f, one.shaders)))
 
-    def schedule(one: ScheduledStage) -> ScheduledStage:
-        return replace(one, variants=tuple(map(variant, one.variants)))
+    def case(one: ScheduledCase) -> ScheduledCase:
+        variants = tuple(map(variant, one.schedule.variants))
+        schedule = replace(one.schedule, variants=variants)
+        return replace(one, schedule=schedule, rest=tuple(map(choice, one.rest)))
 
-    def stage(one: StageProgram) -> StageProgram:
-        return replace(one, schedules=tuple(map(schedule, one.schedules)))
+    def choice(one: StageChoice) -> StageChoice:
+        return replace(one, cases=tuple(map(case, one.cases)))
 
-    return replace(program, stages=tuple(map(stage, program.stages)))
+    return replace(program, choices=tuple(map(choice, program.choices)))
