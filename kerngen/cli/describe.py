@@ -49,6 +49,7 @@ class ShaderData(TypedDict):
     """One dispatch."""
 
     file: str
+    constants: dict[str, int]
     groups: str
     workgroup_size: int
     workgroup_bytes: int
@@ -194,7 +195,7 @@ def _stages(program: KernelProgram) -> Iterator[StageData]:
 def _within(stages: Sequence[StageProgram], number: int) -> Iterator[str]:
     """Yield the names of the earlier stages that may run the one of a number, too."""
     for first, stage in enumerate(stages[:number]):
-        if any(first + schedule.covers > number for schedule in stage.schedules):
+        if any(first + len(s.stages) > number for s in stage.schedules):
             yield stage.name
 
 
@@ -202,7 +203,7 @@ def _schedule(
     schedule: ScheduledStage, program: KernelProgram, number: int
 ) -> ScheduleData:
     """Describe a schedule of the stage of a number, and of those that it covers."""
-    stages = program.staged.stages[number : number + schedule.covers]
+    stages = program.staged.stages[number : number + len(schedule.stages)]
     written = {s.tensor for x in stages for s in x.steps if isinstance(s, Write)}
     stored = schedule.bound
     kept = [
@@ -213,7 +214,7 @@ def _schedule(
         "strategy": schedule.strategy,
         "when": _condition(schedule.guard),
         "reason": schedule.reason,
-        "covers": [stage.name for stage in stages[1:]],
+        "covers": [*schedule.stages[1:]],
         "keeps": [tensor.name for tensor in kept],
         "bytes": show_polynomial(bytes_moved(stages, kept)),
         "operations": show_polynomial(operations(stages, program.functions)),
@@ -237,6 +238,7 @@ def _variant(variant: Variant) -> VariantData:
 def _shader(shader: Shader) -> ShaderData:
     return {
         "file": f"{shader.stem}.wgsl",
+        "constants": dict(shader.constants),
         "groups": to_text(shader.groups),
         "workgroup_size": shader.workgroup_size,
         "workgroup_bytes": shader.workgroup_bytes,
@@ -263,9 +265,8 @@ def as_text(kernel: KernelData, *, wgsl: bool) -> Iterator[StyledLine]:
         yield "", ""
         yield from _stage_text(stage, before)
         before = stage["name"]
-    for stage in kernel["stages"] if wgsl else ():
-        for schedule in stage["schedules"]:
-            yield from _wgsl_text(schedule)
+    if wgsl:
+        yield from _wgsl_text(kernel["stages"])
 
 
 def _uniform_text(uniform: UniformData) -> Iterator[StyledLine]:
@@ -303,7 +304,8 @@ def _stage_text(stage: StageData, before: str) -> Iterator[StyledLine]:
             yield f"     {variant['name'] or 'all sizes'}: {when}", ""
             for shader in variant["shaders"]:
                 size, memory = shader["workgroup_size"], shader["workgroup_bytes"]
-                yield f"       {shader['file']}", ""
+                given = (f"{n} = {v}" for n, v in shader["constants"].items())
+                yield f"       {', '.join((shader['file'], *given))}", ""
                 groups = _plain(shader["groups"])
                 needs = ", in subgroups" * shader["subgroups"]
                 yield f"       {groups} workgroups of {size}, {memory} B{needs}", "dim"
@@ -323,12 +325,18 @@ def _plain(host_code: str) -> str:
     return re.sub(r'\bd\["(\w+)"\]', r"\1", host_code)
 
 
-def _wgsl_text(schedule: ScheduleData) -> Iterator[StyledLine]:
-    for variant in schedule["variants"]:
-        for shader in variant["shaders"]:
-            yield "", ""
-            yield f"---- {shader['file']}", "bold"
-            yield from ((line, "") for line in shader["wgsl"].splitlines())
+def _wgsl_text(stages: Iterable[StageData]) -> Iterator[StyledLine]:
+    texts = {
+        shader["file"]: shader["wgsl"]
+        for stage in stages
+        for schedule in stage["schedules"]
+        for variant in schedule["variants"]
+        for shader in variant["shaders"]
+    }
+    for file, text in texts.items():
+        yield "", ""
+        yield f"---- {file}", "bold"
+        yield from ((line, "") for line in text.splitlines())
 
 
 def _distinct(names: Iterable[str]) -> list[str]:
