@@ -6,14 +6,16 @@ arguments are equal, are among them.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pytest
 
 from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.types import Scalar
 from kerngen.runtime.kernel import Kernel
+from tests.compile import kernels_in, loaded
 from tests.language.partials import check_partials, computed, drawn, kernels_of
 
 ROWS = {name: row for name, row in BUILTINS.items() if row.partials}
@@ -102,3 +104,91 @@ def test_partials_are_those_of_torch(kernels: dict[str, Kernel], name: str) -> N
     for each, got in zip(inputs, partials, strict=True):
         wanted = each.grad.numpy() if each.grad is not None else 0.0 * got
         np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-14)
+
+
+# Functions of whole vectors and matrices
+
+ARGUMENTS: Final = {
+    "dot": "vec3f vec3f -> f32",
+    "length": "vec3f -> f32",
+    "distance": "vec3f vec3f -> f32",
+    "normalize": "vec3f -> vec3f",
+    "cross": "vec3f vec3f -> vec3f",
+    "reflect": "vec3f vec3f -> vec3f",
+    "faceForward": "vec3f vec3f vec3f -> vec3f",
+    "refract": "vec3f vec3f f32 -> vec3f",
+    "transpose": "mat3x2f -> mat2x3f",
+}
+SHAPES: Final[dict[str, tuple[int, ...]]] = {
+    "f32": (),
+    "vec3f": (3,),
+    "mat3x2f": (3, 2),
+    "mat2x3f": (2, 3),
+}
+
+
+def adjoint_text(name: str) -> str:
+    """A kernel of the function's value and its adjoints."""
+    given, result = ARGUMENTS[name].split(" -> ")
+    typed = [*zip("xyz", given.split(), strict=False)]
+    tensors = ", ".join(f"{letter}: {type_}[n]" for letter, type_ in typed)
+    formal = ", ".join(f"{letter}: {type_}" for letter, type_ in typed)
+    call = ", ".join(f"{letter}[i]" for letter, _ in typed)
+    texts = [*zip(typed, GEOMETRY[name].adjoints or (), strict=True)]
+    functions = "".join(
+        f"fn {name}_{x}({formal}, f: {result}, d: {result}) -> {type_} {{ {text} }}\n"
+        for (x, type_), text in texts
+    )
+    outputs = ", ".join(f"d{x}: {type_}[n]" for x, type_ in typed)
+    body = " ".join(f"d{x}[i] = {name}_{x}({call}, f[i], d[i]);" for x, _ in typed)
+    return (
+        f"{functions}kernel {name}_adjoints({tensors}, d: {result}[n]) -> "
+        f"f: {result}[n], {outputs} {{ f[i] = {name}({call}); {body} }}\n"
+    )
+
+
+@pytest.fixture(scope="module")
+def adjoints() -> dict[str, Kernel]:
+    made = kernels_in(loaded("".join(map(adjoint_text, ARGUMENTS))))
+    return dict(zip(ARGUMENTS, made, strict=True))
+
+
+def test_all_but_determinants_have_adjoints() -> None:
+    assert {n for n, row in GEOMETRY.items() if row.adjoints} == set(ARGUMENTS)
+    assert set(GEOMETRY) - set(ARGUMENTS) == {"determinant"}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_adjoints_are_what_differences_are(
+    adjoints: dict[str, Kernel], name: str
+) -> None:
+    """The dot-product test: along a direction in one argument after the other."""
+    random = np.random.default_rng(3)
+    given, result = ARGUMENTS[name].split(" -> ")
+
+    def draw(type_: str) -> Any:
+        return random.uniform(-1, 1, (50, *SHAPES[type_]))
+
+    arguments, d = [draw(type_) for type_ in given.split()], draw(result)
+    compute: Any = adjoints[name].reference
+    with np.errstate(all="ignore"):
+        _, *found = compute(*arguments, d)
+        for place, (type_, got) in enumerate(zip(given.split(), found, strict=True)):
+            along = draw(type_)
+            below, above = (
+                compute(*arguments[:place], moved, *arguments[place + 1 :], d)[0]
+                for moved in (arguments[place] + s * along for s in (-1e-6, 1e-6))
+            )
+            wanted = (d * (above - below) / 2e-6).reshape(50, -1).sum(-1)
+            inner = (got * along).reshape(50, -1).sum(-1)
+            np.testing.assert_allclose(inner, wanted, rtol=1e-5, atol=1e-7)
+
+
+def test_distances_rise_by_nothing_from_0(adjoints: dict[str, Kernel]) -> None:
+    x, d = np.ones((2, 3)), np.ones(2)
+    with np.errstate(all="ignore"):
+        none: Any = adjoints["length"].reference(0 * x, d)
+        assert not none[1].any()
+        same: Any = adjoints["distance"].reference(x, x, d)
+    assert not same[1].any()
+    assert not same[2].any()

@@ -44,10 +44,12 @@ def _parts() -> Iterator[str]:
     yield "## Of vectors and matrices as a whole\n"
     yield (
         "`vecNf` is a vector of f32. The errors are those of the formulas; WGSL promises "
-        "nothing of its own.\n"
+        "nothing of its own. The derivatives are those of a scalar by each argument, if `d` "
+        "is its derivative by the result `f`.\n"
     )
     yield table(
-        ("function", "takes", "meaning", "NumPy"), map(_geometry, GEOMETRY.values())
+        ("function", "takes", "meaning", "NumPy", "derivatives"),
+        map(_geometry, GEOMETRY.values()),
     )
 
 
@@ -105,4 +107,6 @@ def _error(accuracy: Accuracy) -> str:
 def _geometry(row: Geometry) -> tuple[str, ...]:
     letters = _LETTERS[: row.arity]
     call = f"`{row.name}({', '.join(letters)})`"
-    return call, row.accepted, row.doc, f"`{row.numpy.format(*letters)}`"
+    derivatives = "; ".join(f"`{adjoint}`" for adjoint in row.adjoints or ())
+    numpy = f"`{row.numpy.format(*letters)}`"
+    return call, row.accepted, row.doc, numpy, derivatives
