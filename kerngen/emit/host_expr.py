@@ -35,6 +35,7 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
+from kerngen.ir.signs import is_natural
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import walk
 
@@ -63,23 +64,6 @@ _FUNCTIONS_OF_INTEGERS = {
 _FUNCTIONS_OF_FLOATS = {"/": "hostmath.divide", "%": "hostmath.remainder"}
 _OPERATORS_OF_NATURALS = {"/": "//", "%": "%"}
 """Python's own, where neither a sign nor a division by zero can tell them apart."""
-
-
-def _is_natural(expr: Expr) -> bool:
-    """Return whether the value is an integer that can't be negative, and well defined."""
-    match expr:
-        case Constant(value=value):
-            return expr.type.is_integer and value >= 0
-        case DimValue():
-            return True
-        case UniformValue(type=type_) | Swizzle(type=type_) | Part(type=type_):
-            return type_ is Scalar.U32
-        case Binary(op="+" | "*", left=left, right=right):
-            return _is_natural(left) and _is_natural(right)
-        case Binary(op="/" | "%", left=left, right=Constant(value=value) as right):
-            return _is_natural(left) and _is_natural(right) and value != 0
-        case _:
-            return False
 
 
 def _is_leaf(expr: Expr) -> bool:
@@ -170,7 +154,9 @@ class HostPrinter:
     def _binary(self, expr: Binary) -> Code:
         left, right = self.print(expr.left), self.print(expr.right)
         plain = not self.wraps or all(map(_is_leaf, (expr.left, expr.right)))
-        if expr.op in _OPERATORS_OF_NATURALS and _is_natural(expr) and plain:
+        divisor = isinstance(expr.right, Constant) and expr.right.value != 0
+        natural = divisor and is_natural(expr, wraps=False)
+        if expr.op in _OPERATORS_OF_NATURALS and natural and plain:
             op, level = _OPERATORS_OF_NATURALS[expr.op], Level.PRODUCT
             return Code(f"{left.at(level)} {op} {right.at(Level.UNARY)}", level)
         integer = scalar_of(expr.type).is_integer

@@ -8,11 +8,11 @@ from enum import Enum, auto
 from typing import Any, Final, Literal, TypeAlias, final
 
 from kerngen.ir.helpers import Helper
-from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
+from kerngen.ir.types import F32_MAX, Matrix, Scalar, ValueType, Vector, scalar_of
 
 Interval: TypeAlias = tuple[float, float]
 
-EVERY_F32: Final[Interval] = (-3.4028234663852886e38, 3.4028234663852886e38)
+EVERY_F32: Final[Interval] = (-F32_MAX, F32_MAX)
 MODERATE: Final[Interval] = (-1e6, 1e6)
 """Where an error bound is assumed to hold if WGSL has no limits for it."""
 

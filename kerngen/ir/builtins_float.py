@@ -12,7 +12,6 @@ import operator
 import struct
 
 from kerngen.ir.builtin import (
-    EVERY_F32,
     MODERATE,
     Accuracy,
     Builtin,
@@ -22,7 +21,7 @@ from kerngen.ir.builtin import (
     same,
 )
 from kerngen.ir.helpers import ERF, EXPM1, IS_FINITE, IS_NAN, LOG1P, POWER
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import F32_MAX, Scalar
 from kerngen.plan import hostmath
 
 F32, I32, BOOL = Scalar.F32, Scalar.I32, Scalar.BOOL
@@ -30,9 +29,8 @@ F32, I32, BOOL = Scalar.F32, Scalar.I32, Scalar.BOOL
 BY_RULE = "WGSL 15.7.4.1"
 INHERITED = "WGSL 15.7.4.2, inherited from "
 
-_HIGHEST = EVERY_F32[1]
-_NATURAL = (0.0, _HIGHEST)
-_NORMAL = (2.0**-126, _HIGHEST)
+_NATURAL = (0.0, F32_MAX)
+_NORMAL = (2.0**-126, F32_MAX)
 
 
 def _step_above(size: float) -> float:
@@ -176,7 +174,7 @@ FLOAT_ROWS = (
         host="hostmath.exp",
         partials=("f",),
         accuracy=Accuracy(ulps=3.0, ulps_per_argument=2.0, source=BY_RULE),
-        domain=((-2 * _HIGHEST, 88.0),),
+        domain=((-2 * F32_MAX, 88.0),),
     ),
     Builtin(
         name="exp2",
@@ -186,7 +184,7 @@ FLOAT_ROWS = (
         scalar=_exp2,
         partials=("0.6931471805599453 * f",),
         accuracy=Accuracy(ulps=3.0, ulps_per_argument=2.0, source=BY_RULE),
-        domain=((-2 * _HIGHEST, 127.0),),
+        domain=((-2 * F32_MAX, 127.0),),
     ),
     Builtin(
         name="log",

@@ -6,7 +6,6 @@ import math
 from typing import Final
 
 from kerngen.ir.builtins import BUILTINS
-from kerngen.ir.evaluate import F32_MAX
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
@@ -17,7 +16,7 @@ from kerngen.ir.nodes import (
     Select,
     Unary,
 )
-from kerngen.ir.types import Scalar, scalar_of
+from kerngen.ir.types import F32_MAX, Scalar, scalar_of
 
 _LARGEST: Final = {
     Scalar.I32: 2.0**31,

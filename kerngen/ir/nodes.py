@@ -404,10 +404,21 @@ TRUNCATING: Final[Mapping[str, BinaryOp]] = {
 
 
 def is_constant(expr: Expr) -> bool:
-    """Whether an expression is made of constants alone, however deep it is."""
-    if isinstance(expr, Unary | Binary | Select | Cast | BuiltinCall):
-        return expr.is_constant
-    return isinstance(expr, Constant | ConstRef)
+    """Whether an expression is made of constants alone, however deep it is.
+
+    WGSL computes such an expression when it compiles.
+    """
+    match expr:
+        case Unary() | Binary() | Select() | Cast() | BuiltinCall():
+            return expr.is_constant
+        case Construct(parts=parts):
+            return all(map(is_constant, parts))
+        case Swizzle(operand=operand):
+            return is_constant(operand)
+        case Part(operand=operand, at=At(place=Affine(place) | Clamped(place))):
+            return is_constant(operand) and is_constant(place)
+        case _:
+            return isinstance(expr, Constant | ConstRef)
 
 
 # Kernels

@@ -16,10 +16,33 @@ from kerngen.ir.nodes import (
     Extent,
     IndexValue,
     Load,
+    Part,
     Role,
     Select,
+    Swizzle,
+    UniformValue,
 )
 from kerngen.ir.types import Scalar
+
+
+def is_natural(expr: Expr, *, wraps: bool) -> bool:
+    """Whether an integer can't be negative, by its form and type alone.
+
+    With `wraps`, not even where its arithmetic passes 32 bits: then `i + 1` may be.
+    """
+    match expr:
+        case Constant(value=value) | ConstRef(value=value):
+            return expr.type.is_integer and value >= 0
+        case IndexValue() | DimValue():
+            return True
+        case UniformValue() | Swizzle() | Part():
+            return expr.type is Scalar.U32
+        case Binary(op="+" | "*", left=left, right=right):
+            return not wraps and all(is_natural(e, wraps=wraps) for e in (left, right))
+        case Binary(op="/" | "%", left=left, right=right):
+            return all(is_natural(side, wraps=wraps) for side in (left, right))
+        case _:
+            return False
 
 
 def may_be_negative(expr: Expr) -> bool:

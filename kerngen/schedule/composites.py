@@ -13,21 +13,17 @@ from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
-    Cast,
     Constant,
-    ConstRef,
-    Construct,
     Expr,
     Load,
     Part,
     Select,
-    Swizzle,
-    Unary,
     UniformValue,
+    is_constant,
 )
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
-from kerngen.ir.walk import children, subscript_value
+from kerngen.ir.walk import subscript_value
 from kerngen.layout.types import LeafLayout
 from kerngen.schedule import memory
 from kerngen.schedule.builder import wgsl_type
@@ -91,26 +87,6 @@ def _declared(to: Lowerer, form: type[t.Let | t.Var], value: t.Expr) -> t.Expr:
     name = to.shader.fresh(f"{to.label}_value")
     to.block.append(form(name, value))
     return t.Ident(name)
-
-
-def is_constant(expr: Expr) -> bool:
-    """Whether WGSL may compute an expression when it compiles."""
-    match expr:
-        case Constant() | ConstRef():
-            return True
-        case (
-            Construct()
-            | Swizzle()
-            | Part()
-            | Unary()
-            | Binary()
-            | Cast()
-            | BuiltinCall()
-            | Select()
-        ):
-            return all(map(is_constant, children(expr)))
-        case _:
-            return False
 
 
 def _operand(to: Lowerer, expr: Expr, *, apart: bool) -> t.Expr:

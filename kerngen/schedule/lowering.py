@@ -39,15 +39,16 @@ from kerngen.ir.nodes import (
     Swizzle,
     Unary,
     UniformValue,
+    is_constant,
 )
 from kerngen.ir.operators import is_composite
+from kerngen.ir.signs import is_natural
 from kerngen.ir.types import F16_MAX, Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.layout.types import Laid
 from kerngen.schedule import memory
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.composites import (
     halved_columns,
-    is_constant,
     lanes_of,
     lower_choice,
     lower_componentwise,
@@ -398,25 +399,14 @@ def literal(value: float | bool, type_: Scalar) -> t.Expr:
 
 def _may_be_remainder_of_negatives(expr: Binary) -> bool:
     """Whether this is a `%` that drivers may get wrong."""
-    natural = _is_natural(expr.left) and _is_natural(expr.right)
-    return expr.op == "%" and expr.type is Scalar.I32 and not natural
+    is_remainder = expr.op == "%" and expr.type is Scalar.I32
+    return is_remainder and not is_natural(expr, wraps=True)
 
 
 def _is_truncating(expr: BuiltinCall) -> bool:
     """Whether a floored division has no negative sides, so that an operator does it."""
     if expr.builtin not in TRUNCATING or as_literal(expr.arguments[1]) == 0:
         return False
-    return scalar_of(expr.type) is Scalar.U32 or all(map(_is_natural, expr.arguments))
-
-
-def _is_natural(expr: Expr) -> bool:
-    """Whether an i32 can't be negative, even where its arithmetic wraps."""
-    match expr:
-        case Constant(value=value):
-            return value >= 0
-        case IndexValue() | DimValue():
-            return True
-        case Binary(op="/" | "%", left=left, right=right):
-            return _is_natural(left) and _is_natural(right)
-        case _:
-            return False
+    sides = expr.arguments
+    natural = all(is_natural(side, wraps=True) for side in sides)
+    return natural or scalar_of(expr.type) is Scalar.U32

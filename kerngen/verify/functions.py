@@ -15,7 +15,6 @@ import numpy as np
 
 from kerngen.ir.builtin import Builtin, Variation
 from kerngen.ir.builtins import BUILTINS
-from kerngen.ir.evaluate import LARGEST_F32_IN, bounds
 from kerngen.ir.types import Scalar
 from kerngen.runtime import reference as ref
 from kerngen.verify import number
@@ -152,10 +151,7 @@ _DTYPES: Final = {Scalar.I32: np.int32, Scalar.U32: np.uint32, Scalar.BOOL: np.b
 
 def wrap(value: Array, scalar: Scalar) -> Array:
     """Cut to 32 bits."""
-    low = np.bitwise_and(value, 0xFFFFFFFF)
-    if scalar is Scalar.U32:
-        return np.asarray(low)
-    return np.where(low >= 2**31, low - 2**32, low)
+    return value.astype(_DTYPES[scalar]).astype(np.int64)
 
 
 def of_integers(name: str, arguments: Sequence[Number], scalar: Scalar) -> Number:
@@ -197,13 +193,10 @@ def convert(operand: Number, source: Scalar, to: Scalar) -> Number:
         return number.unsure_where(
             wrap(operand.value.astype(np.int64), to), operand.unsure
         )
-    low, high = bounds(to)[0], LARGEST_F32_IN[to]
     # An argument that is not finite is known as it came; a bound of others may be infinite.
-    clean = np.nan_to_num(operand.value, nan=0.0, posinf=high, neginf=low)
     bound = np.where(np.isfinite(operand.value), operand.error, 0.0)
+    saturated = ref.i32 if to is Scalar.I32 else ref.u32
     least, value, most = (
-        np.clip(np.trunc(clean + off), low, high)
-        for off in (-bound, np.zeros(clean.shape), bound)
+        saturated(operand.value + off).astype(np.int64) for off in (-bound, 0.0, bound)
     )
-    unsure = (least != most) | ~np.isfinite(bound)
-    return number.unsure_where(value.astype(np.int64), unsure)
+    return number.unsure_where(value, (least != most) | ~np.isfinite(bound))
