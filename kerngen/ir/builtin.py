@@ -182,8 +182,7 @@ class Builtin:
 
     def value(self, given: Scalar, values: Sequence[float]) -> Any:
         """Return the value for Python's numbers, the first of them of type `given`."""
-        is_signed = given is Scalar.I32 and self.signed is not None
-        function = self.signed if is_signed and self.signed else self.scalar
+        function = self.signed if given is Scalar.I32 and self.signed else self.scalar
         return function(*values)
 
     def refused(self, values: Sequence[float | None]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 import struct
+from typing import Any
 
 from kerngen.ir.builtin import (
     MODERATE,
@@ -68,6 +69,18 @@ def _step(edge: float, x: float) -> float:
 def _smoothstep(low: float, high: float, x: float) -> float:
     part = _saturate((x - low) / (high - low))
     return part * part * (3.0 - 2.0 * part)
+
+
+def _terms_of_mix(x: Any, y: Any, part: Any) -> Any:
+    return abs(x) * (1 + abs(part)) + abs(y * part)
+
+
+def _apart(low: Any, high: Any, _: Any) -> Any:
+    return low < high
+
+
+def _is_above_128(exponent: int) -> bool:
+    return exponent > 128
 
 
 def _ldexp(x: float, exponent: float) -> float:
@@ -248,7 +261,7 @@ FLOAT_ROWS = (
             "SwiftShader computes x + (y - x) * z",
         ),
         domain=(MODERATE,) * 3,
-        magnitude=lambda x, y, z: abs(x) * (1 + abs(z)) + abs(y * z),
+        magnitude=_terms_of_mix,
         splats_last=True,
     ),
     Builtin(
@@ -271,7 +284,7 @@ FLOAT_ROWS = (
             ulps=12.0, absolute=2.0**-20, source=INHERITED + "t * t * (3 - 2 * t)"
         ),
         domain=(MODERATE,) * 3,
-        condition=lambda low, high, _: low < high,
+        condition=_apart,
         refusals=(Refusal((0, 1), operator.eq, "both edges are the same"),),
     ),
     Builtin(
@@ -282,7 +295,7 @@ FLOAT_ROWS = (
         scalar=_ldexp,
         partials=("ldexp(1.0, y)", "0.0"),
         accuracy=Accuracy(ulps=0.5, source=BY_RULE),
-        refusals=(Refusal((1,), lambda n: n > 128, "the exponent is above 128"),),
+        refusals=(Refusal((1,), _is_above_128, "the exponent is above 128"),),
     ),
     Builtin(
         name="quantizeToF16",

@@ -22,6 +22,14 @@ def _clamp(x: float, low: float, high: float) -> float:
     return min(max(x, low), high)
 
 
+def _in_order(_: Any, low: Any, high: Any) -> Any:
+    return low <= high
+
+
+def _as_large(size: float) -> float:
+    return size
+
+
 def _select(falsy: Any, truthy: Any, condition: bool) -> Any:
     return truthy if condition else falsy
 
@@ -52,7 +60,7 @@ NUMBER_ROWS = (
         host="hostmath.absolute",
         partials=("sign(x)",),
         may_be_negative=_never,
-        largest=lambda size: size,
+        largest=_as_large,
     ),
     Builtin(
         name="sign",
@@ -100,7 +108,7 @@ NUMBER_ROWS = (
             "if x < y { 1.0 } else if x == y { 0.5 } else { 0.0 }",
             "if x > z { 1.0 } else if x == z { 0.5 } else { 0.0 }",
         ),
-        condition=lambda _, low, high: low <= high,
+        condition=_in_order,
         refusals=(
             Refusal(
                 (1, 2),

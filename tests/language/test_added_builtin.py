@@ -31,17 +31,26 @@ fn softened{S}(x: {T}, y: {T}) -> {T} {{
 }}
 """
 
+
+def softened(x: float, y: float) -> float:
+    return x / (abs(y) + 1.0)
+
+
+def is_above_100(y: float) -> bool:
+    return y > 100.0
+
+
 ROW = Builtin(
     name="soften",
     overloads=same(2, Scalar.F32),
     doc="The first argument, divided by 1 more than the size of the second.",
     helper=Helper("softened", RIGHT),
     numpy="np.divide({0}, np.add(np.abs({1}), 1.0))",
-    scalar=lambda x, y: x / (abs(y) + 1.0),
+    scalar=softened,
     partials=("1.0 / (1.0 + abs(y))", "-f * sign(y) / (1.0 + abs(y))"),
     accuracy=Accuracy(ulps=4.0, source="a test"),
     domain=((-1e3, 1e3), (-1e3, 1e3)),
-    refusals=(Refusal((1,), lambda y: y > 100.0, "{0} is too soft"),),
+    refusals=(Refusal((1,), is_above_100, "{0} is too soft"),),
 )
 
 TEXT = """\

@@ -66,7 +66,10 @@ class Typing:
         name, first = self.builtin.name, self.overload.parameters[0]
         if first is Scalar.I32 and name in SIGNED_ORACLES:
             return SIGNED_ORACLES[name]
-        return ORACLES.get(name, lambda *given: self.builtin.value(first, given))
+        return ORACLES.get(name, self._by_row)
+
+    def _by_row(self, *given: float) -> Any:
+        return self.builtin.value(self.overload.parameters[0], given)
 
     def draw(self, size: int) -> list[NDArray[Any]]:
         """Arguments from where the bound holds."""
