@@ -19,9 +19,9 @@ from kerngen.check.scope import (
 )
 from kerngen.check.text import collapse
 from kerngen.check.unknown import report_unknown
+from kerngen.ir.builtins import TRUNCATING
 from kerngen.ir.evaluate import NotFiniteError, bounds, constant_value
 from kerngen.ir.nodes import (
-    TRUNCATING,
     DerivedDim,
     DimValue,
     Expr,

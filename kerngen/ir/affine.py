@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, assert_never, final
 
+from kerngen.ir.builtins import TRUNCATING
 from kerngen.ir.nodes import (
-    TRUNCATING,
     Affine,
     Binary,
     BinaryOp,

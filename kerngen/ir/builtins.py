@@ -6,7 +6,8 @@ documentation all read this table: to add a function is to add a row.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, Literal
 
 from kerngen.ir.builtin import Accuracy, Builtin, Overload
 from kerngen.ir.builtins_angles import ANGLE_ROWS
@@ -14,9 +15,14 @@ from kerngen.ir.builtins_bits import BIT_ROWS
 from kerngen.ir.builtins_float import FLOAT_ROWS
 from kerngen.ir.builtins_numbers import NUMBER_ROWS
 
-__all__ = ["BUILTINS", "Accuracy", "Builtin", "Overload"]
+__all__ = ["BUILTINS", "TRUNCATING", "Accuracy", "Builtin", "Overload"]
 
 _ROWS: Final = (*NUMBER_ROWS, *FLOAT_ROWS, *ANGLE_ROWS, *BIT_ROWS)
 
 BUILTINS: Final[dict[str, Builtin]] = {row.name: row for row in _ROWS}
 """Every built-in by its name in the language."""
+
+TRUNCATING: Final[Mapping[str, Literal["/", "%"]]] = {
+    name: row.truncating for name, row in BUILTINS.items() if row.truncating
+}
+"""The operator that is the same as a floored built-in where nothing is negative."""

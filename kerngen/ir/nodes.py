@@ -7,12 +7,10 @@ language is renamed by that output's namer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Literal, TypeAlias, final
+from typing import Literal, TypeAlias, final
 
-from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.source.diagnostic import Diagnostic
@@ -395,12 +393,6 @@ Expr: TypeAlias = (
     | FunctionCall
     | Reduce
 )
-
-
-TRUNCATING: Final[Mapping[str, BinaryOp]] = {
-    name: row.truncating for name, row in BUILTINS.items() if row.truncating
-}
-"""The operator that is the same as a floored built-in where nothing is negative."""
 
 
 def is_constant(expr: Expr) -> bool:

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
 from kerngen.ir.affine import as_literal
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins import BUILTINS, TRUNCATING
 from kerngen.ir.evaluate import constant_value
 from kerngen.ir.finite import is_finite
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import (
-    TRUNCATING,
     Binary,
     BuiltinCall,
     Cast,
