@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import final
 
 from kerngen.check.faults_types import (
@@ -81,7 +80,6 @@ class Kinds:
         return joined
 
 
-@cache
 def _adapting(builtin: Builtin) -> tuple[int, ...]:
     """Return the places of the arguments that decide the type of a built-in's result."""
     columns = zip(*(overload.parameters for overload in builtin.overloads), strict=True)
