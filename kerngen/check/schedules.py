@@ -10,8 +10,8 @@ from kerngen.check.environment import Environment
 from kerngen.check.free_mixing import FreeMixing
 from kerngen.check.scope import FaultySymbol, Scope, Symbol, ValueSymbol, one_line
 from kerngen.check.unknown import report_unknown
+from kerngen.ir.builtins import TRUNCATING
 from kerngen.ir.nodes import (
-    TRUNCATING,
     Constant,
     ConstRef,
     DimValue,

@@ -7,10 +7,9 @@ language is renamed by that output's namer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Literal, TypeAlias, final
+from typing import Literal, TypeAlias, final
 
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
@@ -396,15 +395,22 @@ Expr: TypeAlias = (
 )
 
 
-TRUNCATING: Final[Mapping[str, BinaryOp]] = {"floor_div": "/", "mod": "%"}
-"""The operator that is the same as a floored built-in where nothing is negative."""
-
-
 def is_constant(expr: Expr) -> bool:
-    """Whether an expression is made of constants alone, however deep it is."""
-    if isinstance(expr, Unary | Binary | Select | Cast | BuiltinCall):
-        return expr.is_constant
-    return isinstance(expr, Constant | ConstRef)
+    """Whether an expression is made of constants alone, however deep it is.
+
+    WGSL computes such an expression when it compiles.
+    """
+    match expr:
+        case Unary() | Binary() | Select() | Cast() | BuiltinCall():
+            return expr.is_constant
+        case Construct(parts=parts):
+            return all(map(is_constant, parts))
+        case Swizzle(operand=operand):
+            return is_constant(operand)
+        case Part(operand=operand, at=At(place=Affine(place) | Clamped(place))):
+            return is_constant(operand) and is_constant(place)
+        case _:
+            return isinstance(expr, Constant | ConstRef)
 
 
 # Kernels

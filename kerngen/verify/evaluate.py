@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, assert_never, final
 import numpy as np
 
 from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.evaluate import bounds
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import (
     Affine,
@@ -70,7 +71,7 @@ _JOINS: Final[Mapping[str, np.ufunc]] = {
     "max": np.maximum,
     "min": np.minimum,
 }
-_LIMITS: Final = {Scalar.I32: (-(2**31), 2**31 - 1), Scalar.U32: (0, 2**32 - 1)}
+_LIMITS: Final = {scalar: bounds(scalar) for scalar in (Scalar.I32, Scalar.U32)}
 
 
 @final
