@@ -379,7 +379,7 @@ def _index_not_bare(mistake: Mistake) -> Diagnostic | None:
         return None
     after_dot = mistake.before is not None and mistake.before.text == "."
     wants_name = mistake.accepts <= {"NAME", "CLOSE_BRACKET"} and not after_dot
-    if wants_name or mistake.accepts == _AFTER_INDEX:
+    if wants_name or mistake.accepts - {"WHEN"} == _AFTER_INDEX:
         return habits.IndexNotBare(span=mistake.span, remedy=binder_remedy(mistake))
     return None
 
