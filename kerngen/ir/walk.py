@@ -114,8 +114,8 @@ def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
             condition, then, otherwise = parts
             return replace(expr, condition=condition, then=then, otherwise=otherwise)
         case Reduce():
-            *condition, body = parts
-            return replace(expr, condition=next(iter(condition), None), body=body)
+            *conditions, body = parts
+            return replace(expr, condition=next(iter(conditions), None), body=body)
         case _:
             assert_never(expr)
 
