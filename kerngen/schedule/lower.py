@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Final
 
+from kerngen.ir.conditions import without_conditions
 from kerngen.ir.nodes import Expr, Function, Index, Module, Reduce, Schedule
 from kerngen.ir.stages import Stage, StagedKernel, computed_by
 from kerngen.ir.walk import children
@@ -29,6 +31,7 @@ from kerngen.source.text import Span
 
 def lower(staged: StagedKernel, module: Module) -> KernelProgram:
     """Return the kernel's program; raise CompileError as `check_fit` does."""
+    staged = _without_conditions(staged)
     tasks = _checked_tasks(staged, module)
     choices = Scheduler(tasks, Candidates(tasks)).choices()
     others = tuple(_others(task, choices) for task in tasks)
@@ -41,7 +44,22 @@ def check_fit(staged: StagedKernel, module: Module) -> None:
     It does where a schedule of the user's does not fit, or where the kernel has too
     many stages.
     """
-    _checked_tasks(staged, module)
+    _checked_tasks(_without_conditions(staged), module)
+
+
+def _without_conditions(staged: StagedKernel) -> StagedKernel:
+    """Return stages for strategies that know no conditions of reductions: all of them."""
+    stages = tuple(
+        replace(
+            stage,
+            steps=tuple(
+                replace(step, value=without_conditions(step.value))
+                for step in stage.steps
+            ),
+        )
+        for stage in staged.stages
+    )
+    return replace(staged, stages=stages)
 
 
 def _functions(module: Module) -> dict[str, Function]:
