@@ -95,7 +95,7 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "an unclamped gather",
-        "kerngen.schedule.loads:_clamped",
+        "kerngen.schedule.subscripts:_clamped",
         't.call("clamp", *clamped)',
         "clamped[0]",
     ),
