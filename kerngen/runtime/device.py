@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from kerngen.plan.adapter import AdapterInfo
 from kerngen.runtime.backend import Kind
+from kerngen.runtime.call_plan import Capabilities
 from kerngen.runtime.context import Context
 from kerngen.runtime.errors import (
     ArgumentError,
@@ -20,7 +21,6 @@ from kerngen.runtime.gpu import Device, GPUDevice
 from kerngen.runtime.gpu_backend import GpuBackend
 from kerngen.runtime.native import load, unchecked_modules
 from kerngen.runtime.numpy_backend import NumpyBackend
-from kerngen.runtime.plan import Capabilities
 
 AdapterChoice: TypeAlias = Literal["gpu", "software", "reference"]
 

@@ -13,6 +13,7 @@ import numpy as np
 from kerngen.runtime.arena import UniformArena
 from kerngen.runtime.backend import AnyTensor, Bytes, Kind
 from kerngen.runtime.caches import Counted
+from kerngen.runtime.call_plan import Capabilities
 from kerngen.runtime.choices import Choice
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.endings import UNRELEASED, Ending, closed, forked, lost
@@ -23,7 +24,6 @@ from kerngen.runtime.limits import Limits
 from kerngen.runtime.live import remember
 from kerngen.runtime.memory import Memory
 from kerngen.runtime.native import MakeModule, tick_seconds, wait, wait_async
-from kerngen.runtime.plan import Capabilities
 from kerngen.runtime.planner import Planner
 from kerngen.runtime.profile import Profile
 from kerngen.runtime.recorder import Recorder

@@ -14,11 +14,11 @@ from kerngen.runtime.aliasing import Detour, check_overlap, find_detours
 from kerngen.runtime.arena import Chunk, UniformArena
 from kerngen.runtime.backend import AnyTensor
 from kerngen.runtime.caches import Cache
+from kerngen.runtime.call_plan import CallPlan, Step
 from kerngen.runtime.checks import check_arguments, check_out, resolve
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.gpu import BindGroup, Buffer, translate
 from kerngen.runtime.memory import Memory
-from kerngen.runtime.plan import Plan, Step
 from kerngen.runtime.planner import Planner
 from kerngen.runtime.recorder import Recorder
 from kerngen.runtime.scalars import check_scalars, pack, prepare
@@ -54,7 +54,7 @@ class Launcher:
         counters: Counters,
     ) -> None:
         """Launch with these parts of a backend."""
-        self.plans: Cache[PlanKey, Plan] = Cache("plans", 4096)
+        self.plans: Cache[PlanKey, CallPlan] = Cache("plans", 4096)
         self._planner = planner
         self._memory = memory
         self._bind_groups = bind_groups
@@ -128,14 +128,14 @@ class Launcher:
         tensors: tuple[AnyTensor, ...],
         scalars: tuple[Any, ...],
         out: tuple[AnyTensor | None, ...],
-    ) -> Plan:
+    ) -> CallPlan:
         check_arguments(kernel, ctx, tensors, out)
         signature = resolve(kernel, tensors, kernel.guards(scalars))
         check_out(kernel, signature, out)
         return self._planner.plan(kernel, signature)
 
     def _check_aliases(
-        self, kernel: Kernel, plan: Plan, given: Sequence[AnyTensor | None]
+        self, kernel: Kernel, plan: CallPlan, given: Sequence[AnyTensor | None]
     ) -> list[tuple[int, int]]:
         """Refuse overlaps; return the pairs that may not share a buffer but do."""
         shared: list[tuple[int, int]] = []
@@ -152,7 +152,7 @@ class Launcher:
         return shared
 
     def _pack(
-        self, kernel: Kernel, plan: Plan, scalars: tuple[Any, ...]
+        self, kernel: Kernel, plan: CallPlan, scalars: tuple[Any, ...]
     ) -> tuple[Chunk | None, int]:
         """Pack the uniform struct; return where it lies.
 
@@ -173,7 +173,7 @@ class Launcher:
     def _place(
         self,
         ctx: Context,
-        plan: Plan,
+        plan: CallPlan,
         given: Sequence[AnyTensor | None],
         slots: list[AnyTensor],
         detours: Sequence[Detour],
@@ -199,7 +199,7 @@ class Launcher:
     def _run(
         self,
         kernel: Kernel,
-        plan: Plan,
+        plan: CallPlan,
         scalars: tuple[Any, ...],
         slots: Sequence[AnyTensor],
         detours: Sequence[Detour],
@@ -216,7 +216,7 @@ class Launcher:
                 self._transfers.copy(slots[detour.slot], detour.tensor)
 
     def _bind(
-        self, plan: Plan, slots: Sequence[AnyTensor], chunk: Chunk | None
+        self, plan: CallPlan, slots: Sequence[AnyTensor], chunk: Chunk | None
     ) -> list[Ready]:
         """Return the steps with their bind groups, made if they are new."""
         bindings = [tensor.binding for tensor in slots]
@@ -237,7 +237,7 @@ class Launcher:
     def _record(
         self,
         kernel: Kernel,
-        plan: Plan,
+        plan: CallPlan,
         slots: Sequence[AnyTensor],
         bound: Sequence[Ready],
         offset: int,
@@ -263,7 +263,7 @@ class Launcher:
         if not recorder.held:
             recorder.relieve()
 
-    def _mark(self, plan: Plan, slots: Sequence[AnyTensor]) -> None:
+    def _mark(self, plan: CallPlan, slots: Sequence[AnyTensor]) -> None:
         """Note which blocks the recording uses, and which of them it writes."""
         recorder = self._recorder
         serial = recorder.serial

@@ -11,12 +11,12 @@ from kerngen.plan.select import NoCaseError, Planned, Selection, select
 from kerngen.plan.size import Size, evaluate
 from kerngen.plan.text import to_text
 from kerngen.plan.tree import Dispatch
+from kerngen.runtime.call_plan import CallPlan, Capabilities, Inner, Origin, Pair, Step
 from kerngen.runtime.checks import Signature
 from kerngen.runtime.choices import Choice
 from kerngen.runtime.elements import f16, u32
 from kerngen.runtime.errors import Error, FeatureError, LimitError
 from kerngen.runtime.fields import holds_half
-from kerngen.runtime.plan import Capabilities, Inner, Origin, Pair, Plan, Step
 from kerngen.runtime.ranges import shape_of
 from kerngen.runtime.shaders import Bound, ShaderKey, Shaders
 from kerngen.runtime.shapes import Shape, round_up
@@ -39,7 +39,7 @@ class Planner:
         self._capabilities = capabilities
         self._shaders = shaders
 
-    def plan(self, kernel: Kernel, signature: Signature) -> Plan:
+    def plan(self, kernel: Kernel, signature: Signature) -> CallPlan:
         """Choose schedules and variants, and compile what they run."""
         self._check_features(kernel)
         dims = signature.dims
@@ -59,7 +59,7 @@ class Planner:
             Inner(spec.element, shape)
             for spec, shape in zip(kernel.outputs, signature.outputs, strict=True)
         ]
-        return Plan(
+        return CallPlan(
             signature=signature,
             steps=steps,
             outputs=tuple((item.element, item.shape) for item in outputs),

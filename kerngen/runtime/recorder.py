@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from typing import final
 
 from kerngen.runtime.arena import UniformArena
+from kerngen.runtime.call_plan import Step
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.errors import ValidationError
 from kerngen.runtime.gpu import Buffer, ComputePass, Device, Encoder, translate
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.native import direct_passes
-from kerngen.runtime.plan import Step
 from kerngen.runtime.pool import Pool
 from kerngen.runtime.profile import within_profile
 from kerngen.runtime.shaders import CompiledShader

@@ -20,8 +20,8 @@ from kerngen.runtime import (
     f32,
     u32,
 )
+from kerngen.runtime.call_plan import Capabilities
 from kerngen.runtime.kernel import Kernel
-from kerngen.runtime.plan import Capabilities
 from kerngen.runtime.planner import Planner
 from tests.runtime.kernels import (
     ACCUMULATE,

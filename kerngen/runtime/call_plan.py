@@ -94,7 +94,7 @@ class Inner:
 
 @final
 @dataclass(slots=True)
-class Plan:
+class CallPlan:
     """A kernel's steps for some shapes.
 
     Slots number the parameters, then outputs, temporaries and scratch.  `written` are those
