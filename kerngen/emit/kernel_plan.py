@@ -35,7 +35,7 @@ from kerngen.plan.tree import (
     TemporaryPlan,
     TensorPlan,
     Term,
-    sizes_in,
+    sizes_of,
 )
 from kerngen.schedule.program import (
     KernelProgram,
@@ -197,18 +197,10 @@ def _dispatch(shader: Shader, maker: SizeMaker) -> Dispatch:
 def _scalars_read(plan: KernelPlan) -> dict[str, None]:
     """Return the scalars that guards, lengths and checks read, in that order."""
     known = {*plan.dims, *(dim.name for dim in plan.derived)}
-    names = (name for size in _read(plan) for name in _symbols(size))
+    names = (name for size in sizes_of(plan) for name in _symbols(size))
     read = (n for n in names if n not in known and not n.startswith("adapter."))
     # A part comes after what it is of, which messages show.
     return dict.fromkeys(x for n in read for x in (n.split(".")[0], n))
-
-
-def _read(plan: KernelPlan) -> Iterator[Size | Guard]:
-    yield from sizes_in(plan.body)
-    yield from (dim.value for dim in plan.derived)
-    for check in plan.checks:
-        yield check.offset
-        yield from (term.coefficient for term in check.terms)
 
 
 def _symbols(part: Size | Guard) -> Iterator[str]:

@@ -8,8 +8,8 @@ from typing import Final, TypeVar, final
 
 from kerngen.plan.adapter import FACTS
 from kerngen.plan.lines import Line
-from kerngen.plan.parse import MOST, Parser, SizeSyntaxError
-from kerngen.plan.size import Guard, Size
+from kerngen.plan.parse import Parser, SizeSyntaxError
+from kerngen.plan.size import MOST, Guard, Size
 from kerngen.plan.tree import Axes
 
 _Value = TypeVar("_Value")

@@ -307,3 +307,12 @@ class ModulePlan:
     source: str
     stamp: str
     kernels: tuple[KernelPlan, ...]
+
+
+def sizes_of(kernel: KernelPlan) -> Iterator[Size | Guard]:
+    """Yield every size and condition of a plan: what runs, then lengths and checks."""
+    yield from sizes_in(kernel.body)
+    yield from (dim.value for dim in kernel.derived)
+    for check in kernel.checks:
+        yield check.offset
+        yield from (term.coefficient for term in check.terms)

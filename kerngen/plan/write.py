@@ -35,13 +35,17 @@ from dataclasses import dataclass
 from typing import Final, assert_never, final
 from zlib import crc32
 
+from kerngen.plan.adapter import FACTS
 from kerngen.plan.size import (
     ALWAYS,
+    MOST,
     ZERO,
     Apply,
     Guard,
+    Literal,
     Select,
     Size,
+    Symbol,
     children,
 )
 from kerngen.plan.text import Printer
@@ -57,6 +61,7 @@ from kerngen.plan.tree import (
     RangeCheck,
     Sequence,
     sizes_in,
+    sizes_of,
 )
 
 VERSION: Final = 2
@@ -69,12 +74,24 @@ _LONG: Final = 16
 
 
 def plan_text(plan: ModulePlan) -> str:
-    """Return the text of a plan file."""
+    """Return the text of a plan file.
+
+    Raises:
+        PlanValueError: If a kernel has what no reader would take.
+    """
     lines = [f"{HEAD} | {_quoted(plan.source)} | sha256 {plan.stamp}"]
     for kernel in plan.kernels:
         lines += ("", *kernel_lines(kernel))
     text = "\n".join(lines) + "\n"
     return f"{text}\n{checksum_line(text)}\n"
+
+
+class PlanValueError(ValueError):
+    """A plan has a number or a name that no reader would take."""
+
+    def __init__(self, kernel: str, fault: str) -> None:
+        """Name the kernel, and what is wrong."""
+        super().__init__(f"the plan of '{kernel}' can't be written: {fault}")
 
 
 def checksum_line(text: str) -> str:
@@ -83,7 +100,13 @@ def checksum_line(text: str) -> str:
 
 
 def kernel_lines(kernel: KernelPlan) -> Iterator[str]:
-    """Yield the lines of one kernel."""
+    """Yield the lines of one kernel.
+
+    Raises:
+        PlanValueError: If it has a number beyond 2^53, or an unknown fact of the adapter.
+    """
+    for size in sizes_of(kernel):
+        _check(size, kernel.name)
     names = _named(kernel)
     yield f"kernel {kernel.name} | {_quoted(kernel.origin)}"
     yield from (f"  {line}" for line in _facts(kernel))
@@ -92,6 +115,19 @@ def kernel_lines(kernel: KernelPlan) -> Iterator[str]:
         yield f"  let {name} = {printer.size(size)}"
         printer = Printer({**printer.names, size: name})
     yield from (f"  {line}" for line in _Lines(printer).steps(kernel.body))
+
+
+def _check(part: Size | Guard, kernel: str) -> None:
+    """Refuse what the reader does: what is written can be read again."""
+    match part:
+        case Literal(value) if abs(value) > MOST:
+            raise PlanValueError(kernel, f"{value} is beyond 2^53")
+        case Symbol(name) if name.startswith("adapter.") and name not in FACTS:
+            known = ", ".join(sorted(FACTS))
+            raise PlanValueError(kernel, f"'{name}' is none of {known}")
+        case _:
+            for each in children(part):
+                _check(each, kernel)
 
 
 def _facts(kernel: KernelPlan) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -13,7 +13,10 @@ import pytest
 from kerngen.compiler import compile_text
 from kerngen.plan.lines import PlanSyntaxError
 from kerngen.plan.read import PlanVersionError, read_plan
-from kerngen.plan.write import checksum_line, plan_text
+from kerngen.plan.size import Guard, Symbol, compare
+from kerngen.plan.text import guard_text
+from kerngen.plan.tree import Case, Choice, choices_in
+from kerngen.plan.write import PlanValueError, checksum_line, plan_text
 from kerngen.runtime import AbiError, Context, ShapeError
 from kerngen.runtime.choices import all_dims, kernel_of
 from kerngen.runtime.generated import ModuleFiles
@@ -155,6 +158,27 @@ def test_a_damaged_plan_is_refused(old: str, new: str, place: str) -> None:
         assert damaged.split("\n")[caught.value.line - 1].startswith(place)
     else:
         assert not place
+
+
+@pytest.mark.parametrize(
+    ("guard", "fault"),
+    [
+        (compare("<", Symbol("n"), 2**53 + 1), "9007199254740993 is beyond 2^53"),
+        (compare("<", Symbol("adapter.f8"), 1), "'adapter.f8' is none of adapter.f16,"),
+    ],
+)
+def test_what_no_reader_takes_is_not_written(guard: Guard, fault: str) -> None:
+    plan = read_plan(sample())
+    (kernel,) = plan.kernels
+    only = Case("map", next(choices_in(kernel.body)).cases[0].body)
+    body = (Choice((replace(only, when=guard), only), ("top",)),)
+    wrong = replace(plan, kernels=(replace(kernel, body=body),))
+    with pytest.raises(
+        PlanValueError, match=f"the plan of 'many' .*{re.escape(fault)}"
+    ):
+        plan_text(wrong)
+    with pytest.raises(PlanSyntaxError):
+        read_plan(signed(body_of(sample()).replace("n % 4 == 0", guard_text(guard), 1)))
 
 
 def test_no_edit_is_read() -> None:
