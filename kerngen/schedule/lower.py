@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 from typing import Final
 
-from kerngen.ir.nodes import Function, Module, Schedule
+from kerngen.ir.nodes import Expr, Function, Index, Module, Reduce, Schedule
 from kerngen.ir.stages import Stage, StagedKernel, computed_by
+from kerngen.ir.walk import children
 from kerngen.layout.struct import uniform_layout
 from kerngen.schedule.candidates import Candidates, refusal
 from kerngen.schedule.faults import (
     BadTiling,
     StrategyDoesNotFit,
+    TooManyPoints,
     TooManyStages,
     UnknownStage,
 )
@@ -54,11 +57,7 @@ def _functions(module: Module) -> dict[str, Function]:
 def _checked_tasks(
     staged: StagedKernel, module: Module, stem: str, origin: str
 ) -> tuple[Task, ...]:
-    if len(staged.stages) > MOST_STAGES:
-        span, name = staged.kernel.span, staged.kernel.name
-        number = len(staged.stages)
-        fault = TooManyStages(span=span, name=name, number=number, limit=MOST_STAGES)
-        raise CompileError([fault])
+    _check_limits(staged)
     functions, layout = _functions(module), uniform_layout(staged.kernel)
 
     def task(stage: Stage) -> Task:
@@ -74,6 +73,46 @@ def _checked_tasks(
 
 MOST_STAGES: Final = 64
 """The most stages of a kernel: what can run together is looked for among all of them."""
+
+MOST_POINTS: Final = 2**48
+"""The most terms of a stage with lengths that are numbers: days of work for any adapter.
+
+So the integers of a plan, small multiples of it, stay within 2^53.
+"""
+
+
+def _check_limits(staged: StagedKernel) -> None:
+    span, name, number = staged.kernel.span, staged.kernel.name, len(staged.stages)
+    if number > MOST_STAGES:
+        fault = TooManyStages(span=span, name=name, number=number, limit=MOST_STAGES)
+        raise CompileError([fault])
+    faults = Faults()
+    for stage in staged.stages:
+        points, name = _points(stage), stage.name
+        if points > MOST_POINTS:
+            many = TooManyPoints(span=span, stage=name, number=points, limit="2^48")
+            faults.add(many)
+    faults.raise_if_any()
+
+
+def _points(stage: Stage) -> int:
+    """Return how many terms a stage computes where all dims are 1."""
+    terms: dict[int, int] = {}
+
+    def terms_of(expr: Expr) -> int:
+        if id(expr) not in terms:
+            inner = max(map(terms_of, children(expr)), default=1)
+            own = _fixed(expr.indices) if isinstance(expr, Reduce) else 1
+            terms[id(expr)] = own * inner
+        return terms[id(expr)]
+
+    values = (terms_of(step.value) for step in stage.steps)
+    return _fixed(stage.domain) * max(values, default=1)
+
+
+def _fixed(indices: Iterable[Index]) -> int:
+    """Return how many elements indices go over where all dims are 1."""
+    return prod(i.extent for i in indices if isinstance(i.extent, int))
 
 
 def _others(task: Task, choices: Iterable[StageChoice]) -> tuple[tuple[str, str], ...]:
