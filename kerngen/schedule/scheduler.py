@@ -162,7 +162,8 @@ class Scheduler:
 
 def _common(sets: Iterable[frozenset[int]]) -> frozenset[int]:
     """Return what is in every set; there is one at least."""
-    return frozenset.intersection(*sets)
+    first, *others = sets
+    return first.intersection(*others)
 
 
 def _label(choice: Choice, taken: AbstractSet[str]) -> str:
