@@ -58,7 +58,7 @@ SHOWS: Final = {
     "a reduction over the wrong index": "doubly",
     "a tile that is not cut at the edge": "tiled",
     "stages joined although one reads the other's neighbours": "followed",
-    "a stage that is skipped behind those that run together": "followed",
+    "stages that are skipped behind one that runs alone": "followed",
     "a subscript one beyond its axis": "shifted",
     "members taken to be apart that are one": "mirrored",
     "an element of a fixed array that is written by another index": "trails",
