@@ -367,12 +367,17 @@ class FunctionCall:
 @final
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """A reduction of `body` over `indices`."""
+    """A reduction of `body` over `indices`: `sum[j] x[j]`.
+
+    With a `condition`, `sum[j when j <= i] x[j]`, it is over those terms alone for which
+    that is true.  The others are not evaluated.
+    """
 
     kind: ReduceKind
     indices: tuple[Index, ...]
     body: Expr
     type: ValueType
+    condition: Expr | None = None
 
 
 Expr: TypeAlias = (
