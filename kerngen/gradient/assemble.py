@@ -17,6 +17,7 @@ from kerngen.ir.nodes import (
     Binary,
     Cast,
     Clamped,
+    Constant,
     DerivedDim,
     DimValue,
     Expr,
@@ -421,7 +422,10 @@ def _subscripted(expr: Expr, *, is_guarded: bool) -> Expr:
 def _formed(subscript: Subscript, extent: Extent, *, is_guarded: bool) -> Subscript:
     value = _subscripted(subscript_value(subscript), is_guarded=is_guarded)
     if isinstance(value, IndexValue):
-        return value
+        if value.index.extent == extent or not is_guarded:
+            return value
+        # A bare index is not clamped, even where a condition guards it.
+        value = Binary("+", value, Constant(0, Scalar.I32), Scalar.I32)
     form = affine_form(value)
     if form is None or (is_guarded and not stays_inside(form, extent)):
         return Clamped(value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final, final
 
 from kerngen.gradient.adjoint import Reads
@@ -196,9 +197,17 @@ class _Derivation:
     def _counted(self, name: str, count: Expr) -> Index:
         """Return a new index of a computed range."""
         text = self._fresh.name(f"{name}_count")
+        count = self._without_hosts(count)
         self.dims.append(DerivedDim(text, count, ""))
         self._facts.defined[DimValue(text)] = count
         return Index(f"{name}#{text}", text)
+
+    def _without_hosts(self, expr: Expr) -> Expr:
+        """Return a length with hosts as what they are: they are computed after it."""
+        hosts = {host.name: host.value for host in self.kernel.hosts}
+        if isinstance(expr, UniformValue) and expr.name in hosts:
+            return self._without_hosts(hosts[expr.name])
+        return map_children(expr, self._without_hosts)
 
     def _is_nonzero(self, form: Form) -> bool:
         """Whether what a subscript is divided by is surely not 0 where it is used."""
@@ -208,9 +217,10 @@ class _Derivation:
         if len(whole) != 1:
             return False
         ((monomial, _),) = whole.items()
-        return all(v in self._facts.positive or v in self._divisors for v in monomial)
+        known = self._facts.positive | self._divisors
+        return all(v.expr in known for v in monomial)
 
-    @property
+    @cached_property
     def _divisors(self) -> frozenset[Expr]:
         """Scalars that lengths are divided by, or are multiples of."""
         found: set[Expr] = set()
@@ -218,11 +228,10 @@ class _Derivation:
             for node in walk(dim.value):
                 if isinstance(node, Binary) and node.op == "/":
                     whole = self._facts.whole(form_of(node.right))
-                    found |= set(variables(whole))
+                    found |= variables(whole)
             length = self._facts.whole(form_of(dim.value))
-            for variable in set(variables(length)):
-                if all(variable in monomial for monomial in length):
-                    found.add(variable)
+            shared = [{v.expr for v in monomial} for monomial in length]
+            found |= set[Expr]().union(*shared[:1]).intersection(*shared)
         return frozenset(found)
 
     # Statements

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, TypeAlias, final
 
 from kerngen.ir.affine import as_literal, is_fixed
@@ -28,7 +29,28 @@ from kerngen.ir.nodes import (
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, walk
 
-Monomial: TypeAlias = tuple[Expr, ...]
+
+@final
+class Variable:
+    """An expression as a variable: its hash is computed once, as it is asked for often."""
+
+    __slots__ = ("_hash", "expr", "order")
+
+    def __init__(self, expr: Expr) -> None:
+        self.expr: Final = expr
+        self.order: Final = dump_expr(expr)
+        self._hash: Final = hash(self.order)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Variable) and self.expr == other.expr
+
+
+Monomial: TypeAlias = tuple[Variable, ...]
 Form: TypeAlias = Mapping[Monomial, int]
 
 _I32: Final = Scalar.I32
@@ -46,6 +68,13 @@ def length(extent: Extent) -> Expr:
     return number(extent) if isinstance(extent, int) else DimValue(extent)
 
 
+@lru_cache(4096)
+def variable_of(expr: Expr) -> Variable:
+    """Return an expression as a variable."""
+    return Variable(expr)
+
+
+@lru_cache(4096)
 def form_of(expr: Expr) -> Form:
     """Return an integer as a polynomial."""
     literal = as_literal(expr)
@@ -67,7 +96,7 @@ def form_of(expr: Expr) -> Form:
         ):
             return _quotient(expr, form_of(left), form_of(right))
         case _:
-            return {(expr,): 1}
+            return {(variable_of(expr),): 1}
 
 
 def _quotient(expr: Binary, above: Form, below: Form) -> Form:
@@ -75,7 +104,7 @@ def _quotient(expr: Binary, above: Form, below: Form) -> Form:
     if below == {(): 1}:
         return above if expr.op == "/" else {}
     operands = value_of(above), value_of(below)
-    return {(Binary(expr.op, *operands, _I32),): 1}
+    return {(variable_of(Binary(expr.op, *operands, _I32)),): 1}
 
 
 def combined(op: str, left: Form, right: Form) -> Form:
@@ -94,13 +123,13 @@ def combined(op: str, left: Form, right: Form) -> Form:
 
 def _times(form: Form, by: Monomial, factor: int) -> Form:
     return {
-        tuple(sorted((*monomial, *by), key=_order)): factor * own
+        tuple(sorted((*monomial, *by), key=_order)) if by else monomial: factor * own
         for monomial, own in form.items()
     }
 
 
-def _order(expr: Expr) -> str:
-    return dump_expr(expr)
+def _order(variable: Variable) -> str:
+    return variable.order
 
 
 def scaled(form: Form, factor: int) -> Form:
@@ -137,9 +166,10 @@ def _place(item: tuple[Monomial, int]) -> tuple[bool, bool]:
 
 
 def _product(monomial: Monomial, factor: int) -> Expr:
-    ordered = sorted(monomial, key=lambda v: not isinstance(v, IndexValue))
+    values = [_signed(variable.expr) for variable in monomial]
+    ordered = sorted(values, key=lambda value: not isinstance(value, IndexValue))
     parts = [number(factor)] * (factor != 1 or not monomial)
-    result, *rest = [*parts, *map(_signed, ordered)]
+    result, *rest = [*parts, *ordered]
     for part in rest:
         result = Binary("*", result, part, _I32)
     return result
@@ -149,14 +179,14 @@ def _signed(value: Expr) -> Expr:
     return value if value.type is _I32 else Cast(value, _I32)
 
 
-def variables(form: Form) -> Iterator[Expr]:
-    """Yield what a form is a polynomial of."""
-    for monomial in form:
-        yield from monomial
+def variables(form: Form) -> set[Expr]:
+    """Return what a form is a polynomial of."""
+    return {variable.expr for monomial in form for variable in monomial}
 
 
-def coefficient(form: Form, variable: Expr) -> tuple[Form, Form] | None:
-    """Return (g, r) of a form `g * variable + r`; None if it is not linear in it."""
+def coefficient(form: Form, index: Index) -> tuple[Form, Form] | None:
+    """Return (g, r) of a form `g * index + r`; None if it is not linear in it."""
+    variable = variable_of(IndexValue(index))
     factor: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
     for monomial, own in form.items():
@@ -180,15 +210,15 @@ class Facts:
     least 1; `assumed` are forms that are never negative, by the kernel's requirements.
     """
 
-    defined: Mapping[Expr, Expr]
+    defined: dict[Expr, Expr]
     positive: set[Expr] = field(default_factory=set[Expr])
     assumed: tuple[Form, ...] = ()
-    _whole: dict[Expr, Form] = field(default_factory=dict[Expr, Form])
+    _whole: dict[Variable, Form] = field(default_factory=dict[Variable, Form])
     _known: dict[object, bool] = field(default_factory=dict[object, bool])
 
     def whole(self, form: Form) -> Form:
         """Return a form with hosts and derived lengths replaced by what they are."""
-        if not any(self._needs(v) for v in variables(form)):
+        if all(self._resolved(v) == {(v,): 1} for m in form for v in m):
             return form
         total: Form = {}
         for monomial, factor in form.items():
@@ -198,16 +228,12 @@ class Facts:
             total = combined("+", total, product)
         return total
 
-    def _needs(self, variable: Expr) -> bool:
-        return not isinstance(variable, IndexValue)
-
-    def _resolved(self, variable: Expr) -> Form:
+    def _resolved(self, variable: Variable) -> Form:
         if variable not in self._whole:
             self._whole[variable] = {(variable,): 1}
-            value = self.defined.get(variable)
+            value = self.defined.get(variable.expr)
             if value is None:
-                deep = map_children(variable, self._deep)
-                found = form_of(deep)
+                found = form_of(map_children(variable.expr, self._deep))
             else:
                 found = self.whole(form_of(value))
             self._whole[variable] = found
@@ -230,14 +256,14 @@ class Facts:
     def _proves(self, form: Form, facts: tuple[Form, ...], depth: int) -> bool:
         negative = next((m for m, factor in form.items() if factor < 0), None)
         if negative is None:
-            return all(map(self._is_from_zero, set(variables(form))))
+            return all(map(self._is_from_zero, variables(form)))
         for index in _indices_in(form):
             bounded = self._bounded(form, index, facts)
             if bounded is not None:
                 if self._proves(bounded, facts, depth):
                     return True
                 break
-        if self._has_ones(form) and self._proves_above_one(form):
+        if not _indices_in(form) and self._proves_above_one(form):
             return True
         if depth == 0:
             return False
@@ -252,13 +278,13 @@ class Facts:
         """Yield what proves `r - a / c >= 0`: that a is at most `r c + c - 1`."""
         for monomial, factor in form.items():
             match monomial:
-                case (Binary(op="/", left=left, right=right) as quotient,) if (
+                case (Variable(expr=Binary(op="/", left=left, right=right)),) if (
                     factor == -1
                 ):
                     above = self.whole(form_of(left))
                     by = self.whole(form_of(right))
                     if self.is_never_negative(above):
-                        rest = combined("+", form, {(quotient,): 1})
+                        rest = combined("+", form, {monomial: 1})
                         most = plus(
                             combined("+", combined("*", rest, by), by), -1
                         )
@@ -270,7 +296,7 @@ class Facts:
         self, form: Form, index: Index, facts: tuple[Form, ...]
     ) -> Form | None:
         """Return the least that a form is over the range of an index."""
-        parts = coefficient(form, IndexValue(index))
+        parts = coefficient(form, index)
         if parts is None:
             return None
         factor, rest = parts
@@ -281,19 +307,21 @@ class Facts:
             return combined("+", rest, combined("*", factor, last))
         return None
 
-    def _has_ones(self, form: Form) -> bool:
-        return any(v in self.positive for v in variables(form))
-
     def _proves_above_one(self, form: Form) -> bool:
         """Whether a form of lengths is never negative, those known being at least 1."""
+        least = 0
+        for monomial, factor in form.items():
+            least += factor * all(v.expr in self.positive for v in monomial)
+        if least < 0:
+            return False
         total: Form = {}
         for monomial, factor in form.items():
             product: Form = {(): factor}
-            for variable in monomial:
-                above = {(variable,): 1, **({(): 1} if variable in self.positive else {})}
-                product = combined("*", product, above)
+            for v in monomial:
+                one = {(): 1} if v.expr in self.positive else {}
+                product = combined("*", product, {(v,): 1, **one})
             total = combined("+", total, product)
-        from_zero = all(map(self._is_from_zero, set(variables(total))))
+        from_zero = all(map(self._is_from_zero, variables(total)))
         return from_zero and all(factor >= 0 for factor in total.values())
 
     def _is_from_zero(self, variable: Expr) -> bool:
@@ -317,9 +345,9 @@ class Facts:
 
     def _relations(self, form: Form) -> Iterator[Form]:
         """Yield forms that are never negative by what the variables are."""
-        for variable in dict.fromkeys(variables(form)):
+        for variable in dict.fromkeys(v for monomial in form for v in monomial):
             own: Form = {(variable,): 1}
-            match variable:
+            match variable.expr:
                 case Binary(op="%", right=right) | BuiltinCall(
                     builtin="mod", arguments=(_, right)
                 ):
@@ -344,8 +372,8 @@ def _key(form: Form) -> object:
 
 
 def _indices_in(form: Form) -> list[Index]:
-    found = (v.index for v in variables(form) if isinstance(v, IndexValue))
-    return list(dict.fromkeys(found))
+    found = (v.expr for monomial in form for v in monomial)
+    return list(dict.fromkeys(e.index for e in found if isinstance(e, IndexValue)))
 
 
 def mentions(expr: Expr, indices: frozenset[Index]) -> bool:

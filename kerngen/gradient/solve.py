@@ -141,7 +141,7 @@ class Solver:
         )
         for index in (*self.own, *self.bound):
             if index in plain and index not in inside:
-                parts = coefficient(form, IndexValue(index))
+                parts = coefficient(form, index)
                 if parts is not None:
                     yield index, *parts
 
@@ -320,8 +320,8 @@ class _Replacement:
 
     def _by_equation(self, expr: Expr, by: Equation) -> Expr | None:
         """Return an integer with the index eliminated by the equation, if it can be."""
-        own = coefficient(form_of(expr), IndexValue(self.index))
-        solved = coefficient(form_of(by.value), IndexValue(self.index))
+        own = coefficient(form_of(expr), self.index)
+        solved = coefficient(form_of(by.value), self.index)
         if own is None or solved is None or not own[0]:
             return None
         times = _ratio(own[0], solved[0])
