@@ -33,6 +33,7 @@ from kerngen.ir.nodes import (
     IndexValue,
     Kernel,
     Load,
+    Reduce,
     Role,
     Statement,
     Tensor,
@@ -250,7 +251,8 @@ class _Derivation:
         if not terms:
             return
         terms = self._with_named_sums(name, terms, statement.indices)
-        if len(terms) > 1:
+        if len(terms) > 1 or (terms[0].conditions and _has_reduce(statement.value)):
+            # One value under a condition, so that a product behind it stays one.
             indices = statement.indices
             let = self._let(f"d{name}", indices, rendered(terms))
             self.simplifier.define(self.statements[-1])
@@ -299,6 +301,10 @@ class _Derivation:
         name = self._gradient_name(wanted)
         target = Tensor(name, _F32, extents, Role.OUTPUT, doc)
         return Statement(target, indices, rendered(terms))
+
+
+def _has_reduce(expr: Expr) -> bool:
+    return any(isinstance(node, Reduce) for node in walk(expr))
 
 
 def _recast(kernel: Kernel, given: tuple[str, ...]) -> Kernel:

@@ -12,6 +12,7 @@ from kerngen.ir.hoisting import Fresh
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
+    Constant,
     Expr,
     Function,
     FunctionCall,
@@ -76,7 +77,15 @@ def made_ready(
         if target.element is _F32 and any(_name_of(n) in active for n in walk(inlined)):
             active |= {target.name}
         statement = apart.statement(replace(original, value=inlined))
-        statements += _named(statement, active, fresh)
+        reduced = frozenset(
+            s.target
+            for s in statements
+            if any(isinstance(node, Reduce) for node in walk(s.value))
+        )
+        if target.name in active:
+            statements += _named(statement, active, fresh, reduced)
+        else:
+            statements.append(statement)
         active |= {
             each.target.name
             for each in statements
@@ -191,7 +200,10 @@ def base_name(index: Index) -> str:
 
 
 def _named(
-    statement: Statement, active: frozenset[str], fresh: Fresh
+    statement: Statement,
+    active: frozenset[str],
+    fresh: Fresh,
+    reduced: frozenset[Tensor],
 ) -> Iterator[Statement]:
     """Yield a statement after lets for its reductions.
 
@@ -257,6 +269,42 @@ def _named(
         value = inside(value, linear=value.kind == "sum")
     else:
         value = visit(value, linear=True)
+    yield from lets
+    yield from _with_scales(replace(statement, value=value), fresh, reduced)
+
+
+def _with_scales(
+    statement: Statement, fresh: Fresh, reduced: frozenset[Tensor]
+) -> Iterator[Statement]:
+    """Yield a statement after lets for what divides whole rows of it.
+
+    Before:  y[i, j] = x[i, j] / sqrt(square[i] + eps);
+    After:   let y_scale[i] = 1.0 / sqrt(square[i] + eps);    y[i, j] = x[i, j] * y_scale[i];
+    """
+    domain = frozenset(statement.indices)
+    lets: list[Statement] = []
+
+    def visit(expr: Expr) -> Expr:
+        expr = map_children(expr, visit)
+        if not isinstance(expr, Binary) or expr.op != "/" or expr.type is not _F32:
+            return expr
+        below = expr.right
+        of_rows = any(isinstance(n, Load) and n.tensor in reduced for n in walk(below))
+        if isinstance(below, Load) or not of_rows or free_indices(below) >= domain:
+            return expr
+        own = tuple(i for i in statement.indices if i in free_indices(below))
+        name = fresh.name(f"{statement.target.name}_scale")
+        extents = tuple(index.extent for index in own)
+        target = Tensor(name, _F32, extents, Role.LET, span=statement.span)
+        value = Binary("/", Constant(1.0, _F32), below, _F32)
+        lets.append(replace(statement, target=target, indices=own, value=value))
+        scale = Load(target, tuple(map(IndexValue, own)))
+        return Binary("*", expr.left, scale, _F32)
+
+    if any(isinstance(node, Reduce) for node in walk(statement.value)):
+        yield statement
+        return
+    value = visit(statement.value)
     yield from lets
     yield replace(statement, value=value)
 

@@ -15,10 +15,14 @@ from kerngen.ir.nodes import (
     BuiltinCall,
     Constant,
     Expr,
+    Index,
+    IndexValue,
+    Load,
     Reduce,
     Select,
     Unary,
 )
+from kerngen.ir.reads import free_indices
 from kerngen.ir.types import Scalar
 
 _F32: Final = Scalar.F32
@@ -102,10 +106,36 @@ def _term(term: Term) -> Expr:
     outside, inside = split(term)
     if not term.bound:
         return _product(outside, ())
+    inside = _guarded(inside)
     condition = all_hold(inside.conditions) if inside.conditions else None
     body = _product(replace(inside, conditions=()), ())
     reduce = Reduce("sum", term.bound, body, _F32, condition)
     return _product(replace(outside, conditions=()), (reduce,))
+
+
+def _guarded(inside: Term) -> Term:
+    """Return a sum of products with the condition at the factor that has its indices.
+
+    Around the whole product it would hide that from `gemm`: both factors are read once
+    per tile, where each is a function of its own indices.
+    """
+    if len(inside.factors) < 2 or not inside.conditions:
+        return inside
+    needed = frozenset[Index]().union(*map(free_indices, inside.conditions))
+    for atom, exponent in inside.factors.items():
+        others = (a for a in inside.factors if a != atom)
+        if exponent == 1 and needed <= free_indices(atom) and all(map(_is_bare, others)):
+            guarded = Select(all_hold(inside.conditions), atom, _ZERO, _F32)
+            factors = {guarded if a == atom else a: e for a, e in inside.factors.items()}
+            return replace(inside, factors=factors, conditions=())
+    return inside
+
+
+def _is_bare(expr: Expr) -> bool:
+    """Whether a factor is read at bare indices: inside of its axes on any condition."""
+    return isinstance(expr, Load) and all(
+        isinstance(subscript, IndexValue) for subscript in expr.subscripts
+    )
 
 
 def _is_choice(expr: Expr) -> bool:

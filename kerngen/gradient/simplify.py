@@ -16,7 +16,7 @@ from typing import Final, final
 
 from kerngen.gradient.conditions import conjuncts, negated
 from kerngen.gradient.forms import length
-from kerngen.gradient.match import Pattern, renamings
+from kerngen.gradient.match import Pattern, renamings, same
 from kerngen.gradient.terms import (
     ONE,
     Factors,
@@ -47,7 +47,7 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.reads import free_indices
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import subscript_value
+from kerngen.ir.walk import map_children, subscript_value
 
 _F32: Final = Scalar.F32
 _MOST_TERMS: Final = 48
@@ -99,7 +99,12 @@ class Simplifier:
     definitions: list[Definition] = field(default_factory=list[Definition])
     sums: list[NamedSum] = field(default_factory=list[NamedSum])
     expanded: list[NamedSum] = field(default_factory=list[NamedSum])
-    count: int = 0
+    _expansions: dict[Expr, list[Term] | None] = field(
+        default_factory=dict[Expr, list[Term] | None]
+    )
+    exponentials: dict[Tensor, Definition] = field(
+        default_factory=dict[Tensor, Definition]
+    )
 
     def define(self, statement: Statement, *, first: bool = False) -> None:
         """Learn what a statement's target is."""
@@ -123,6 +128,7 @@ class Simplifier:
             power = BuiltinCall("exp", (result,), _F32)
             named = Definition(target, statement.indices, exponential, power)
             self.definitions.insert(0, named)
+            self.exponentials[target] = named
 
     def _define_sum(
         self, statement: Statement, whole: Term, sums: list[Expr], result: Load
@@ -175,7 +181,25 @@ class Simplifier:
             if len(definition.product.factors) > len(term.factors):
                 continue
             term = _with_name(term, definition)
-        return term
+        product = Term(term.coefficient)
+        for atom, exponent in term.factors.items():
+            named = atom if isinstance(atom, Load) else self._named_inside(atom)
+            product = product.times(Term(factors={named: exponent}))
+        return replace(term, factors=product.factors)
+
+    def _named_inside(self, expr: Expr) -> Expr:
+        """Put names in the place of what they are in an expression."""
+        for definition in self.definitions:
+            ((value, exponent), *more) = definition.product.factors.items()
+            if more or exponent != 1 or type(value) is not type(expr):
+                continue
+            renaming: dict[Index, Index] = {}
+            if not same(value, expr, frozenset(definition.indices), renaming):
+                continue
+            if len(renaming) == len(definition.indices):
+                by: dict[Index, Expr] = {o: IndexValue(n) for o, n in renaming.items()}
+                return substituted(definition.result, by)
+        return map_children(expr, self._named_inside)
 
     def _by_name(self, term: Term) -> Term:
         """Put a name in the place of the sum, if it has one."""
@@ -223,21 +247,50 @@ class Simplifier:
         return [*done, *waiting]
 
     def _step(self, term: Term) -> list[Term] | None:
+        """Return a term with one factor replaced by what it is, None if none can be."""
         for atom, exponent in term.factors.items():
-            rest = replace(
-                term, factors={a: e for a, e in term.factors.items() if a != atom}
-            )
-            value = self._definition(atom)
-            if value is not None and not isinstance(value, Select):
-                whole = product_of(value)
-                if value not in whole.factors and whole.coefficient:
-                    return [rest.times(whole.to(exponent))]
-                atom = value
-            if is_additive(atom) and exponent == 1:
-                return [rest.times(part) for part in sum_of(atom)]
-            if atom not in term.factors:
-                return [rest.times(Term(factors={atom: exponent}))]
+            found = self._expansion(atom)
+            if found is None or (len(found) > 1 and exponent != 1):
+                continue
+            factors = {a: e for a, e in term.factors.items() if a != atom}
+            rest = replace(term, factors=factors)
+            return [
+                rest.times(part if exponent == 1 else part.to(exponent))
+                for part in found
+            ]
         return None
+
+    def _expansion(self, atom: Expr) -> list[Term] | None:
+        """Return what a factor is the sum of, None if it is nothing but itself."""
+        if atom not in self._expansions:
+            self._expansions[atom] = self._expanded(atom)
+        return self._expansions[atom]
+
+    def _expanded(self, atom: Expr) -> list[Term] | None:
+        power = self._exponential(atom)
+        if power is not None:
+            return [power]
+        value = self._definition(atom)
+        if value is None:
+            return sum_of(atom) if is_additive(atom) else None
+        if is_additive(value):
+            return sum_of(value)
+        whole = product_of(value)
+        return [whole] if whole.coefficient else None
+
+    def _exponential(self, atom: Expr) -> Term | None:
+        """Return exp of a value that is a logarithm as what it is the logarithm of."""
+        match atom:
+            case BuiltinCall(
+                builtin="exp", arguments=(Load(tensor=tensor, subscripts=subscripts),)
+            ) if tensor in self.exponentials:
+                found = self.exponentials[tensor]
+                places = map(subscript_value, subscripts)
+                by = dict(zip(found.indices, places, strict=True))
+                factors = found.product.factors.items()
+                return Term(factors={substituted(a, by): e for a, e in factors})
+            case _:
+                return None
 
     def _definition(self, atom: Expr) -> Expr | None:
         """Return what a read of an elementwise value is."""
