@@ -209,12 +209,12 @@ class Reads:
         """Derive a product: without zeros it is P / b, with one that of the others."""
         zero = Binary("==", reduce.body, _ZERO, BOOL)
         zeros = self._count(reduce, zero, "zeros")
-        rest = Select(zero, _ONE, reduce.body, _F32)
+        rest = all_hold((*_conditions(reduce), negated(zero)))
         statement = self._statement
         others = self.let(
             f"{statement.target.name}_others",
             statement.indices,
-            Reduce("prod", reduce.indices, rest, _F32, reduce.condition),
+            Reduce("prod", reduce.indices, reduce.body, _F32, rest),
         )
         inner = _under(term.over(reduce.indices), _conditions(reduce))
         plain = inner.times(Term(factors={self._result(): ONE, reduce.body: -ONE}))

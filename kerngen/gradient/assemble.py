@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
 from typing import Final, final
 
 from kerngen.gradient.fault import GradientError, Kind
@@ -15,6 +17,7 @@ from kerngen.ir.hoisting import Fresh
 from kerngen.ir.nodes import (
     Affine,
     Binary,
+    BuiltinCall,
     Cast,
     Clamped,
     Constant,
@@ -175,7 +178,7 @@ class _Assembly:
             dims=dims,
             tensors=tensors,
             parameters=parameters,
-            hosts=tuple(replace(h, value=self._sized(h.value)) for h in hosts),
+            hosts=tuple(replace(h, value=self._sized(h.value, on_host=True)) for h in hosts),
             body=body,
             schedules=(),
             signature="",
@@ -201,12 +204,14 @@ class _Assembly:
         """Make dims of the lengths that the forward kernel computed for its outputs."""
         computed = {dim.name for dim in self.derived.original.derived}
         taken = {e for t in self.inputs for e in t.extents}
+        fresh = self.derived.fresh
         letters = (x for x in "pqrstuvwabcdefghmnoxyzijkl" if x not in taken)
+        free = (fresh.name(letter) for letter in letters)
+        names = chain((name for name in free if len(name) == 1), _endless(()))
         for tensor in self.inputs:
             for extent in tensor.extents:
                 if extent in computed and extent not in self.lengths:
-                    letter = self.derived.fresh.name(next(letters))
-                    self.lengths[str(extent)] = letter
+                    self.lengths[str(extent)] = next(names)
 
     def _with_lengths(self, tensor: Tensor) -> Tensor:
         extents = tuple(map(self._extent, tensor.extents))
@@ -259,23 +264,35 @@ class _Assembly:
         ]
         for dim in self._computed():
             if dim.name not in self.lengths:
-                value = self._sized(dim.value)
+                value = self._sized(dim.value, on_host=True)
                 text = dim.text if value == dim.value else ""
                 found.append(DerivedDim(dim.name, value, text or expr_text(value)))
         return tuple(dim for dim in found if dim.name in used)
 
-    def _sized(self, expr: Expr) -> Expr:
-        """Return an expression with lengths as the derived kernel knows them."""
-        if isinstance(expr, DimValue):
-            if expr.name in self.missing:
-                value = UniformValue(self.missing[expr.name].name, Scalar.U32)
-                return Cast(value, Scalar.I32)
-            if expr.name in self.lengths:
-                return DimValue(self.lengths[expr.name])
-            computed = {dim.name: dim.value for dim in self._computed()}
-            if expr.name in computed:
-                return self._sized(computed[expr.name])
-        return map_children(expr, self._sized)
+    def _sized(self, expr: Expr, *, on_host: bool) -> Expr:
+        """Return an expression with lengths as the derived kernel knows them.
+
+        Hosts mix integers of both types; a kernel's body converts them.
+        """
+
+        def visit(node: Expr) -> Expr:
+            if not isinstance(node, DimValue):
+                return map_children(node, visit)
+            if node.name in self.missing:
+                value = UniformValue(self.missing[node.name].name, Scalar.U32)
+                return value if on_host else Cast(value, Scalar.I32)
+            if node.name in self.lengths:
+                return DimValue(self.lengths[node.name])
+            if node.name in self._values:
+                value = visit(self._values[node.name])
+                return value if on_host else _of_i32(value)
+            return node
+
+        return visit(expr)
+
+    @cached_property
+    def _values(self) -> dict[str, Expr]:
+        return {dim.name: dim.value for dim in self._computed()}
 
     # Scalars
 
@@ -322,7 +339,7 @@ class _Assembly:
     def _statement(self, statement: Statement) -> Statement:
         by = self._index_names(statement)
         indices = tuple(by[index] for index in statement.indices)
-        value = self._sized(self._renamed(statement.value, by))
+        value = self._sized(self._renamed(statement.value, by), on_host=False)
         value = _subscripted(value, is_guarded=False)
         target = self._with_lengths(statement.target)
         return replace(statement, target=target, indices=indices, value=value)
@@ -375,6 +392,18 @@ class _Assembly:
                     return map_children(node, visit)
 
         return visit(expr)
+
+
+def _of_i32(expr: Expr) -> Expr:
+    """Return a length as the body of a kernel computes it, in i32."""
+    if isinstance(expr, UniformValue) and expr.type is Scalar.U32:
+        return Cast(expr, Scalar.I32)
+    if isinstance(expr, Cast) and isinstance(expr.operand, UniformValue):
+        return expr
+    expr = map_children(expr, _of_i32)
+    if isinstance(expr, Binary | BuiltinCall) and expr.type.is_integer:
+        return replace(expr, type=Scalar.I32)
+    return expr
 
 
 def _subscript(value: Expr) -> Subscript:

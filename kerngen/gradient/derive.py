@@ -21,6 +21,7 @@ from kerngen.gradient.forward import Forward, base_name, made_ready
 from kerngen.gradient.render import rendered
 from kerngen.gradient.simplify import Simplifier, named_sums
 from kerngen.gradient.terms import ONE, Term
+from kerngen.ir.affine import as_literal
 from kerngen.ir.hoisting import Fresh
 from kerngen.ir.nodes import (
     Binary,
@@ -108,6 +109,7 @@ class _Derivation:
     places: dict[str, tuple[Index, ...]] = field(
         default_factory=dict[str, tuple[Index, ...]]
     )
+    _indices: int = 0
     simplifier: Simplifier = field(default_factory=Simplifier)
 
     def run(self) -> Derived:
@@ -197,11 +199,20 @@ class _Derivation:
 
     def _counted(self, name: str, count: Expr) -> Index:
         """Return a new index of a computed range."""
-        text = self._fresh.name(f"{name}_count")
+        self._indices += 1
+        own = f"{name}#count{self._indices}"
         count = self._without_hosts(count)
-        self.dims.append(DerivedDim(text, count, ""))
-        self._facts.defined[DimValue(text)] = count
-        return Index(f"{name}#{text}", text)
+        while isinstance(count, Cast):
+            count = count.operand
+        literal = as_literal(count)
+        if literal is not None:
+            return Index(own, literal)
+        known = next((dim for dim in self.dims if dim.value == count), None)
+        if known is None:
+            known = DerivedDim(self._fresh.name(f"{name}_range"), count, "")
+            self.dims.append(known)
+            self._facts.defined[DimValue(known.name)] = count
+        return Index(own, known.name)
 
     def _without_hosts(self, expr: Expr) -> Expr:
         """Return a length with hosts as what they are: they are computed after it."""

@@ -184,9 +184,9 @@ def variables(form: Form) -> set[Expr]:
     return {variable.expr for monomial in form for variable in monomial}
 
 
-def coefficient(form: Form, index: Index) -> tuple[Form, Form] | None:
-    """Return (g, r) of a form `g * index + r`; None if it is not linear in it."""
-    variable = variable_of(IndexValue(index))
+def coefficient(form: Form, of: Expr) -> tuple[Form, Form] | None:
+    """Return (g, r) of a form `g * of + r`; None if it is not linear in it."""
+    variable = variable_of(of)
     factor: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
     for monomial, own in form.items():
@@ -270,9 +270,17 @@ class Facts:
         # Each part that is taken away has to be made up for by a fact.
         return any(
             self._proves(combined("-", form, fact), facts, depth - 1)
-            for fact in (*facts, *self._relations(form))
+            for fact in (*facts, *self._relations(form), *self._scaled(negative))
             if form[negative] <= fact.get(negative, 0) < 0
         ) or any(self._proves(f, facts, depth - 1) for f in self._times_divisor(form))
+
+    def _scaled(self, monomial: Monomial) -> Iterator[Form]:
+        """Yield what bounds one factor of a product, times the others."""
+        for place, variable in enumerate(monomial if len(monomial) > 1 else ()):
+            rest = (*monomial[:place], *monomial[place + 1 :])
+            if all(self._is_from_zero(other.expr) for other in rest):
+                for relation in self._relations({(variable,): 1}):
+                    yield combined("*", relation, {rest: 1})
 
     def _times_divisor(self, form: Form) -> Iterator[Form]:
         """Yield what proves `r - a / c >= 0`: that a is at most `r c + c - 1`."""
@@ -296,7 +304,7 @@ class Facts:
         self, form: Form, index: Index, facts: tuple[Form, ...]
     ) -> Form | None:
         """Return the least that a form is over the range of an index."""
-        parts = coefficient(form, index)
+        parts = coefficient(form, IndexValue(index))
         if parts is None:
             return None
         factor, rest = parts

@@ -141,29 +141,48 @@ class Solver:
         )
         for index in (*self.own, *self.bound):
             if index in plain and index not in inside:
-                parts = coefficient(form, index)
+                parts = coefficient(form, IndexValue(index))
                 if parts is not None:
                     yield index, *parts
 
     def _radix(self, equation: Equation) -> bool:
-        """Solve `g i + r == K` where r counts from 0 to g - 1: i = K / g, r = K % g."""
-        for index, factor, rest in self._linear(equation):
-            unknown = mentions(value_of(rest), self._unknown)
-            if not unknown or factor in ({(): 1}, {(): -1}):
+        """Solve `g a + r == K` where r counts from 0 to g - 1: a = K / g, r = K % g.
+
+        `a` is an index, or something else of unknowns: `i % 2`.
+        """
+        form = form_of(equation.value)
+        for part in self._parts(form):
+            split = coefficient(form, part)
+            if split is None or split[0] in ({(): 1}, {(): -1}):
                 continue
+            factor, rest = split
             room = plus(combined("-", factor, rest), -1)
             known = self._known()
+            if not mentions(value_of(rest), self._unknown):
+                continue
             if not self.facts.is_never_negative(rest, known):
                 continue
             if not self.facts.is_never_negative(room, known):
                 continue
-            by = value_of(factor)
+            by, place = value_of(factor), equation.place
             self.equations.remove(equation)
-            left = Binary("%", equation.place, by, _I32)
-            self.equations.append(Equation(value_of(rest), left))
-            self._define(index, Binary("/", equation.place, by, _I32), None)
+            self.equations += [
+                Equation(part, value_of(form_of(Binary("/", place, by, _I32)))),
+                Equation(
+                    value_of(rest), value_of(form_of(Binary("%", place, by, _I32)))
+                ),
+            ]
             return True
         return False
+
+    def _parts(self, form: Form) -> Iterator[Expr]:
+        """Yield what of a form has unknowns, indices of the statement first."""
+        found = dict.fromkeys(v.expr for monomial in form for v in monomial)
+        own = [IndexValue(index) for index in (*self.own, *self.bound)]
+        yield from (index for index in own if index in found)
+        for part in found:
+            if not isinstance(part, IndexValue) and mentions(part, self._unknown):
+                yield part
 
     def _unit(self, equation: Equation) -> bool:
         """Solve `i + r == K` or `r - i == K` for i."""
@@ -320,8 +339,8 @@ class _Replacement:
 
     def _by_equation(self, expr: Expr, by: Equation) -> Expr | None:
         """Return an integer with the index eliminated by the equation, if it can be."""
-        own = coefficient(form_of(expr), self.index)
-        solved = coefficient(form_of(by.value), self.index)
+        own = coefficient(form_of(expr), IndexValue(self.index))
+        solved = coefficient(form_of(by.value), IndexValue(self.index))
         if own is None or solved is None or not own[0]:
             return None
         times = _ratio(own[0], solved[0])

@@ -17,6 +17,7 @@ from kerngen.ir.nodes import (
     Extent,
     Field,
     FunctionCall,
+    Index,
     IndexValue,
     Kernel,
     Load,
@@ -34,7 +35,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import subscript_value
+from kerngen.ir.walk import subscript_value, walk
 
 _LEVELS: Final = (
     ("or",), ("and",), ("==", "!=", "<", "<=", ">", ">="), ("|",), ("^",), ("&",),
@@ -68,10 +69,9 @@ def signature_text(kernel: Kernel) -> str:
 def statement_text(statement: Statement, extents: dict[str, Expr]) -> str:
     """Return a statement on one line; `extents` are the lengths that are computed."""
     word = "let " if statement.target.role is Role.LET else ""
-    names = [
-        f"{i.name} < {_extent(i.extent, extents)}" if word else i.name
-        for i in statement.indices
-    ]
+    names = [i.name for i in statement.indices]
+    if word:
+        names = [*_binders(statement.indices, (statement.value,), extents)]
     places = f"[{', '.join(names)}]" if names else ""
     value = _text(statement.value, extents)[0]
     return f"{word}{statement.target.name}{places} = {value};"
@@ -188,12 +188,43 @@ def _text(expr: Expr, extents: dict[str, Expr]) -> tuple[str, int]:
             return f"{name}({', '.join(map(plain, arguments))})", _ATOM
         case Reduce(kind=kind, indices=indices, body=body, condition=condition):
             when = f" when {plain(condition)}" if condition else ""
-            binders = ", ".join(
-                f"{i.name} < {_extent(i.extent, extents)}" for i in indices
-            )
-            return f"{kind}[{binders}{when}] {inner(body, _PRODUCT)}", _PRODUCT - 1
+            within = (body,) if condition is None else (condition, body)
+            binders = ", ".join(_binders(indices, within, extents))
+            text = inner(body, _PRODUCT)
+            # A reduction takes what is joined by `*`, and ends at any other operator.
+            text = f"({text})" if _is_divided(body) else text
+            return f"{kind}[{binders}{when}] {text}", _PRODUCT - 1
         case _:
             assert_never(expr)
+
+
+def _binders(
+    indices: tuple[Index, ...], values: tuple[Expr, ...], extents: dict[str, Expr]
+) -> Iterator[str]:
+    """Yield indices, each with its range unless it is that of the first axis it is at."""
+    nodes = [node for value in values for node in walk(value)]
+    for index in indices:
+        ranges = (
+            extent
+            for node in nodes
+            if isinstance(node, Load)
+            for s, extent in zip(node.subscripts, node.tensor.extents, strict=True)
+            if s == IndexValue(index)
+        )
+        is_known = next(ranges, None) == index.extent
+        bound = "" if is_known else f" < {_extent(index.extent, extents)}"
+        yield f"{index.name}{bound}"
+
+
+def _is_divided(body: Expr) -> bool:
+    """Whether a chain of factors has another operator than `*`."""
+    while isinstance(body, Binary):
+        if body.op in {"/", "%"}:
+            return True
+        if body.op != "*":
+            return False
+        body = body.left
+    return False
 
 
 def _closed(left: Expr, text: str) -> str:
