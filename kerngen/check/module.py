@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar, cast, final
 
 from kerngen.check import faults_statements
@@ -17,6 +17,7 @@ from kerngen.check.functions import check_functions, check_signatures
 from kerngen.check.given import Given, check_given
 from kerngen.check.imports import bring_in, structs_of
 from kerngen.check.parameters import Header
+from kerngen.check.requires import check_requires
 from kerngen.check.schedules import check_schedule
 from kerngen.check.scope import Scope, ValueSymbol
 from kerngen.check.statements import Body
@@ -230,8 +231,9 @@ def _check_kernel(
     """Return a kernel; where it has faults, it is incomplete and goes no further."""
     header = Header(env, scope, structs)
     header.check(item)
-    body = Body(env, scope)
-    body.check(item.body)
+    known = check_requires(env, scope, item, [*header.dims], header.parameters)
+    body = Body(replace(env, known=known), scope)
+    body.check(item.equations)
     schedules = [check_schedule(schedule, env, scope) for schedule in scheduled]
     _check_written(env, scope, item)
     kernel = Kernel(
@@ -247,6 +249,7 @@ def _check_kernel(
         span=item.span,
         order=tuple(parameter.name.name for parameter in item.parameters),
         derived=tuple(env.derived),
+        requires=tuple(known.requires),
     )
     if fault := uniform_size_fault(kernel):
         env.faults.add(fault)
@@ -297,4 +300,6 @@ def _expect_complete(kernels: tuple[Kernel, ...], items: list[ast.KernelItem]) -
         # Of a struct that is copied, each member has a statement of its own.
         written = {statement.span for statement in kernel.body}
         understood = len(written) + len(kernel.hosts)
-        assert understood == len(item.body), f"{kernel.name}: a statement was left out"
+        assert understood == len(
+            item.equations
+        ), f"{kernel.name}: a statement was left out"

@@ -230,6 +230,13 @@ def _assignment(parts: Sequence[Node]) -> Document:
     return (content, token(str(end)))
 
 
+def _require(parts: Sequence[Node]) -> Document:
+    """Lay out `require a <= b;`: on a line, or broken after `and` and `or`."""
+    word, value, end = parts
+    content = Group(Indent((Line(" "), expression(value).document)))
+    return (token(str(word)), content, token(str(end)))
+
+
 def _target_part(node: Node) -> Sequence[Document]:
     if isinstance(node, Tree):
         return [_laid_out(member) for member in node.children]
@@ -266,6 +273,7 @@ _FORMS: Final[Mapping[str, Callable[[Sequence[Node]], Document]]] = {
     "type": _type,
     "let": _assignment,
     "host": _assignment,
+    "require": _require,
     "assignment": _assignment,
     "target_member": _target_member,
 }

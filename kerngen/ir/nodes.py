@@ -498,6 +498,19 @@ class DerivedDim:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Requirement:
+    """A condition that the host holds every call to: `require d % 8 == 0;`.
+
+    `condition` is over dims and integer scalars, computed exactly; `text` is the user's.
+    """
+
+    condition: Expr
+    text: str = field(compare=False)
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """A `schedule` item: how to run the stage named (None: every stage it fits).
 
@@ -534,6 +547,7 @@ class Kernel:
     order: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """Every parameter's name, tensors and scalars, in the order of the source."""
     derived: tuple[DerivedDim, ...] = ()
+    requires: tuple[Requirement, ...] = ()
 
     @property
     def lengths(self) -> tuple[str, ...]:

@@ -207,6 +207,15 @@ class HostStatement:
 
 @final
 @dataclass(frozen=True, slots=True)
+class RequireStatement:
+    """`require d % 8 == 0;`."""
+
+    condition: Expr
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class TargetMember:
     """One step of a member target: `.pos`, or `.trail[k]` into an array."""
 
@@ -231,7 +240,8 @@ class Assignment:
     span: Span = field(compare=False, repr=False)
 
 
-Statement: TypeAlias = LetStatement | HostStatement | Assignment
+Equation: TypeAlias = LetStatement | HostStatement | Assignment
+Statement: TypeAlias = Equation | RequireStatement
 
 
 # Items
@@ -316,6 +326,16 @@ class KernelItem:
     body: tuple[Statement, ...]
     doc: str
     span: Span = field(compare=False, repr=False)
+
+    @property
+    def equations(self) -> tuple[Equation, ...]:
+        """The statements that name or write a value, in order."""
+        return tuple(s for s in self.body if not isinstance(s, RequireStatement))
+
+    @property
+    def requires(self) -> tuple[RequireStatement, ...]:
+        """The conditions on a call, in order."""
+        return tuple(s for s in self.body if isinstance(s, RequireStatement))
 
 
 @final

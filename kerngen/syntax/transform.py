@@ -208,6 +208,9 @@ class Rules:
     ) -> ast.HostStatement:
         return ast.HostStatement(name, value, span)
 
+    def require(self, span: Span, condition: ast.Expr) -> ast.RequireStatement:
+        return ast.RequireStatement(condition, span)
+
     def assignment(
         self,
         span: Span,
