@@ -31,9 +31,7 @@ MOST_NESTED = 64
 """How deep the expressions of functions nest, calls included: within Python's stack."""
 
 _MOST_SHOWN = 8
-_TAKEN = frozenset(
-    [*BUILTINS, *CASTS, *COMPOSITES, *GEOMETRY, *HALVES, *REDUCTIONS, "bool"]
-)
+_TAKEN = frozenset([*CASTS, *COMPOSITES, *GEOMETRY, *HALVES, *REDUCTIONS, "bool"])
 
 
 def check_signatures(
@@ -43,7 +41,7 @@ def check_signatures(
     signatures: Signatures = {}
     for item in items:
         name = item.name.name
-        if name in _TAKEN:
+        if name in _TAKEN or name in BUILTINS:
             faults.add(faults_names.BuiltinClash(span=item.name.span, name=name))
             continue
         parameters = tuple(

@@ -112,7 +112,7 @@ class Body:
     def _let(self, node: ast.LetStatement) -> None:
         self.env.current.in_let = True
         inner = Expressions(self.env, Scope(self.env.faults, self.scope))
-        with bind_indices(inner, node.binders, node.value) as indices:
+        with bind_indices(inner, node.binders, (node.value,)) as indices:
             value = inner.check(node.value)
         name = node.name
         if value is None or indices is None:

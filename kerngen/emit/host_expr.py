@@ -41,19 +41,6 @@ from kerngen.ir.walk import walk
 ValueName: TypeAlias = Callable[[DimValue | UniformValue], str]
 """How a dim or scalar is spelled where the expression stands."""
 
-HOST_FUNCTIONS = {
-    "abs": "hostmath.absolute",
-    "exp": "hostmath.exp",
-    "floor_div": "hostmath.floor_div",
-    "log": "hostmath.log",
-    "max": "hostmath.maximum",
-    "min": "hostmath.minimum",
-    "mod": "hostmath.mod",
-    "pow": "hostmath.power",
-    "sqrt": "hostmath.sqrt",
-}
-"""The built-ins that have a quick form for Python's numbers; others go by NumPy."""
-
 _CASTS = {
     Scalar.F32: "float",
     Scalar.I32: "hostmath.to_i32",
@@ -108,11 +95,17 @@ def _wrapped(expr: Expr, code: Code) -> Code:
     return call(f"hostmath.{wrap}", [code.text])
 
 
+def _host_function(expr: BuiltinCall) -> str:
+    """Return the function for Python's numbers; "" for a built-in that goes by NumPy."""
+    row = BUILTINS.get(expr.builtin)
+    return row.host if row else ""
+
+
 def warns(expr: Expr) -> bool:
     """Return whether the host computes the expression by NumPy, which may warn."""
     return any(
         isinstance(node, FunctionCall)
-        or (isinstance(node, BuiltinCall) and node.builtin not in HOST_FUNCTIONS)
+        or (isinstance(node, BuiltinCall) and not _host_function(node))
         for node in walk(expr)
     )
 
@@ -198,8 +191,8 @@ class HostPrinter:
         arguments = [self.print(argument) for argument in expr.arguments]
         if self.wraps:
             arguments = [*map(_wrapped, expr.arguments, arguments)]
-        if expr.builtin in HOST_FUNCTIONS:
-            return call(HOST_FUNCTIONS[expr.builtin], [a.text for a in arguments])
+        if function := _host_function(expr):
+            return call(function, [argument.text for argument in arguments])
         arrays = [
             call(_ARRAYS[scalar_of(argument.type)], [code.text])
             for argument, code in zip(expr.arguments, arguments, strict=True)

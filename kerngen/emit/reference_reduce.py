@@ -21,6 +21,7 @@ from kerngen.emit.reference_load import sliced
 from kerngen.emit.reference_runs import Frame, read_axes, read_regardless
 from kerngen.emit.reference_scope import Printer
 from kerngen.emit.reference_types import components, is_float
+from kerngen.ir.conditions import unconditional
 from kerngen.ir.nodes import Binary, Expr, Index, Load, Reduce, ReduceKind
 from kerngen.ir.reads import free_indices
 from kerngen.ir.types import Scalar, ValueType, scalar_of
@@ -50,6 +51,7 @@ _LIMITS: dict[tuple[ReduceKind, Scalar], str] = {
 
 def print_reduce(printer: Printer, expr: Reduce, frame: Frame) -> Code:
     """Return the reduction laid along the frame."""
+    expr = unconditional(expr)
     constant, varying = _split_factors(expr, frame)
     if constant:
         rest = replace(expr, body=_product(varying, expr.type))

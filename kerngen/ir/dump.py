@@ -94,8 +94,9 @@ def dump_expr(expr: Expr) -> str:
             return name + _list(arguments, "()")
         case FunctionCall(function=name, arguments=arguments):
             return name + _list(arguments, "()")
-        case Reduce(kind=kind, indices=indices, body=body):
-            return f"({kind}[{_binders(indices)}] {dump_expr(body)})"
+        case Reduce(kind=kind, indices=indices, body=body, condition=condition):
+            when = f" when {dump_expr(condition)}" if condition else ""
+            return f"({kind}[{_binders(indices)}{when}] {dump_expr(body)})"
         case _:
             assert_never(expr)
 

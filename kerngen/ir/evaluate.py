@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
@@ -17,14 +18,16 @@ from kerngen.ir.nodes import (
     Select,
     Unary,
 )
-from kerngen.ir.scalar_builtins import OF_BITS, OF_NUMBERS
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.plan import hostmath
 
 Value: TypeAlias = float | int | bool
 
 F32_MAX = 3.4028234663852886e38
-LARGEST_F32_IN = {Scalar.I32: 2147483520, Scalar.U32: 4294967040}
+LARGEST_F32_IN = {
+    Scalar.I32: hostmath.I32_LARGEST_F32,
+    Scalar.U32: hostmath.U32_LARGEST_F32,
+}
 """Where a conversion from f32 saturates."""
 
 
@@ -171,16 +174,9 @@ _INTEGER_OPS: Mapping[str, Callable[[int, int], int]] = {
 def _call(name: str, values: list[Value], given: Scalar, scalar: Scalar) -> Value:
     """Return the value of a built-in, whose first argument is of type `given`."""
     try:
-        value = _apply(name, values, given)
+        value = BUILTINS[name].value(given, values)
     except (ArithmeticError, ValueError):
         raise NotFiniteError from None
     if scalar is Scalar.F32:
         return as_f32(value)
     return bool(value) if scalar is Scalar.BOOL else wrap(int(value), scalar)
-
-
-def _apply(name: str, values: list[Value], given: Scalar) -> float:
-    if name in OF_BITS:
-        return OF_BITS[name](given is Scalar.I32, *map(int, values))
-    value: float = OF_NUMBERS[name](*values)
-    return value

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Literal, TypeAlias, final
 
+from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.source.diagnostic import Diagnostic
@@ -367,12 +368,17 @@ class FunctionCall:
 @final
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """A reduction of `body` over `indices`."""
+    """A reduction of `body` over `indices`: `sum[j] x[j]`.
+
+    With a `condition`, `sum[j when j <= i] x[j]`, it is over those terms alone for which
+    that is true.  The others are not evaluated.
+    """
 
     kind: ReduceKind
     indices: tuple[Index, ...]
     body: Expr
     type: ValueType
+    condition: Expr | None = None
 
 
 Expr: TypeAlias = (
@@ -396,7 +402,9 @@ Expr: TypeAlias = (
 )
 
 
-TRUNCATING: Final[Mapping[str, BinaryOp]] = {"floor_div": "/", "mod": "%"}
+TRUNCATING: Final[Mapping[str, BinaryOp]] = {
+    name: row.truncating for name, row in BUILTINS.items() if row.truncating
+}
 """The operator that is the same as a floored built-in where nothing is negative."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kerngen.ir.affine import affine_form, as_literal
+from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.extremes import starts_from_zero
 from kerngen.ir.nodes import (
     Binary,
@@ -49,24 +50,8 @@ def may_be_negative(expr: Expr) -> bool:
             return may_be_negative(left) and may_be_negative(right)
         case Select(then=then, otherwise=otherwise):
             return may_be_negative(then) or may_be_negative(otherwise)
-        case BuiltinCall(builtin=name, arguments=arguments):
-            return _call_may_be_negative(name, arguments)
-        case _:
-            return True
-
-
-def _call_may_be_negative(name: str, arguments: tuple[Expr, ...]) -> bool:
-    """Whether a call is, given which arguments are; of bits, nothing is known."""
-    signs = [may_be_negative(argument) for argument in arguments]
-    match name:
-        case "abs":
-            return False
-        case "max":
-            return all(signs)
-        case "min" | "floor_div":
-            return any(signs)
-        case "mod" | "clamp":  # a remainder has its divisor's sign
-            return signs[1]
+        case BuiltinCall(builtin=name, arguments=arguments) if name in BUILTINS:
+            return BUILTINS[name].may_be_negative([*map(may_be_negative, arguments)])
         case _:
             return True
 

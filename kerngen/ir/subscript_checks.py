@@ -93,6 +93,9 @@ def checked(
     """Yield every subscript to check, with its check."""
     if isinstance(expr, Reduce):
         inner = (*around, *_extents(expr.indices))
+        if expr.condition is not None:
+            yield from checked(expr.condition, inner, known, is_guarded=is_guarded)
+            is_guarded = True
         yield from checked(expr.body, inner, known, is_guarded=is_guarded)
         return
     distinct = tuple(dict.fromkeys(around))

@@ -18,7 +18,7 @@ from kerngen.schedule.task import Task
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 from kerngen.shader.depth import named_where_deep
-from kerngen.shader.helpers import HELPERS
+from kerngen.shader.helpers import helpers
 from kerngen.shader.names import unlike_enumerants, value_namer
 from kerngen.shader.printer import print_module
 from kerngen.shader.structs import StructDeclarations, members_of
@@ -97,8 +97,9 @@ class ShaderBuilder:
         self.task = task
         self._lanes_of = lanes_of
         self._members = members_of(task.layout)
+        self._helpers = helpers()
         self._namer = value_namer(
-            f"{name}{suffix}" for name in HELPERS for suffix in ("", *"234")
+            f"{name}{suffix}" for name in self._helpers for suffix in ("", *"234")
         )
         self._structs = StructDeclarations(self._namer)
         self._names: dict[tuple[str, str, str], str] = {}
@@ -228,7 +229,7 @@ class ShaderBuilder:
     def helper(self, name: str, lanes: int) -> str:
         """Return the name of a helper at a width, declaring it."""
         suffix = str(lanes) if lanes > 1 else ""
-        text = HELPERS[name].format(
+        text = self._helpers[name].format(
             T=wgsl_type(Scalar.F32, lanes),
             I=wgsl_type(Scalar.I32, lanes),
             U=wgsl_type(Scalar.U32, lanes),

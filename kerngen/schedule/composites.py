@@ -34,7 +34,6 @@ from kerngen.schedule.builder import wgsl_type
 from kerngen.schedule.loads import place_of_load
 from kerngen.schedule.values import COMPONENTS, Value
 from kerngen.shader import tree as t
-from kerngen.shader.helpers import HELPER_OF
 
 if TYPE_CHECKING:
     from kerngen.schedule.lowering import Lowerer
@@ -144,16 +143,16 @@ def lower_componentwise(to: Lowerer, expr: BuiltinCall) -> t.Expr:
     row, width = BUILTINS[expr.builtin], expr.type.width
     apart = is_constant(expr)
     arguments = [_operand(to, part, apart=apart) for part in expr.arguments]
-    if expr.builtin in HELPER_OF:
-        helper = to.shader.helper(HELPER_OF[expr.builtin], width)
+    if row.helper:
+        helper = to.shader.helper(row.helper.name, width)
         return t.Call(helper, tuple(arguments))
     if row.wide:
         type_ = wgsl_type(expr.type.scalar, width)
-        return t.Template(row.wgsl, tuple(arguments), type_)
+        return t.Template(row.template, tuple(arguments), type_)
     parts = [named(to, argument) for argument in arguments]
     scalar = expr.type.scalar.spelling
     calls = (
-        t.Template(row.wgsl, tuple(t.Member(v, component) for v in parts), scalar)
+        t.Template(row.template, tuple(t.Member(v, component) for v in parts), scalar)
         for component in COMPONENTS[:width]
     )
     return t.Call(expr.type.spelling, tuple(calls))

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import chain, count
 from typing import Final, TypeAlias, final
 
+from kerngen.ir.conditions import without_conditions
 from kerngen.ir.nodes import Function, Kernel, Module, Schedule
 from kerngen.ir.requirements import known_of
 from kerngen.ir.stages import Stage, StagedKernel, computed_by
@@ -45,6 +46,7 @@ def lower(
     `stem` begins the names of its shader files; `origin` is what their headers name as
     their source.  Raises CompileError as `check_fit` does.
     """
+    staged = _without_conditions(staged)
     tasks = _checked_tasks(staged, module, stem, origin)
     return KernelProgram(staged, tuple(_Scheduler(tasks).stages()), _functions(module))
 
@@ -55,7 +57,22 @@ def check_fit(staged: StagedKernel, module: Module) -> None:
     It does where a schedule of the user's does not fit, or where the kernel has too
     many stages.
     """
-    _checked_tasks(staged, module, "", "")
+    _checked_tasks(_without_conditions(staged), module, "", "")
+
+
+def _without_conditions(staged: StagedKernel) -> StagedKernel:
+    """Return stages for strategies that know no conditions of reductions: all of them."""
+    stages = tuple(
+        replace(
+            stage,
+            steps=tuple(
+                replace(step, value=without_conditions(step.value))
+                for step in stage.steps
+            ),
+        )
+        for stage in staged.stages
+    )
+    return replace(staged, stages=stages)
 
 
 def _functions(module: Module) -> dict[str, Function]:

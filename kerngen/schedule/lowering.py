@@ -61,7 +61,6 @@ from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 from kerngen.shader.depth import named_where_deep
-from kerngen.shader.helpers import HELPER_OF
 
 # Operators whose sides may be a vector and a scalar.
 _MIXES_WIDTHS = frozenset({"+", "-", "*", "/", "%"})
@@ -258,19 +257,19 @@ class Lowerer:
         if expr.builtin in GEOMETRY:
             operands = tuple(value.expr for value, _ in parts)
             return Value(lower_geometry(self, expr, operands))
-        if not BUILTINS[expr.builtin].wide and any(value.wide for value, _ in parts):
-            template, type_ = BUILTINS[expr.builtin].wgsl, wgsl_type(expr.type, 1)
+        row = BUILTINS[expr.builtin]
+        if not row.wide and any(value.wide for value, _ in parts):
+            scalar = wgsl_type(expr.type, 1)
             return self._element_by_element(
-                expr, parts, lambda given: t.Template(template, given, type_)
+                expr, parts, lambda given: t.Template(row.template, given, scalar)
             )
         wide, arguments = self.together(*parts)
         lanes = LANES if wide else 1
-        if expr.builtin in HELPER_OF:
-            helper = self.shader.helper(HELPER_OF[expr.builtin], lanes)
+        if row.helper:
+            helper = self.shader.helper(row.helper.name, lanes)
             return Value(t.call(helper, *arguments), wide)
         type_ = wgsl_type(expr.type, lanes)
-        template = BUILTINS[expr.builtin].wgsl
-        return Value(t.Template(template, tuple(arguments), type_), wide)
+        return Value(t.Template(row.template, tuple(arguments), type_), wide)
 
     def _element_by_element(
         self,

@@ -133,12 +133,18 @@ class Binder:
 @final
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """`sum[p] body`, over one or more indices."""
+    """`sum[p] body`, or `sum[p when condition] body`, over one or more indices."""
 
     kind: ReduceKind
     binders: tuple[Binder, ...]
+    condition: Expr | None
     body: Expr
     span: Span = field(compare=False, repr=False)
+
+    @property
+    def terms(self) -> tuple[Expr, ...]:
+        """What its indices are in scope of: the condition, if any, then the body."""
+        return (self.body,) if self.condition is None else (self.condition, self.body)
 
 
 Expr: TypeAlias = (

@@ -233,6 +233,14 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "Only fields of a struct have attributes; how a kernel runs is set by a schedule.",
     ),
     (
+        lambda m: m.kind == "WHEN" and m.follows_value,
+        "A reduction has its condition in its brackets: 'sum[j when j <= i] x[j]'.",
+    ),
+    (
+        lambda m: m.text_before(1) == "when" and m.kind == "CLOSE_BRACKET",
+        "A condition follows 'when': 'sum[j when j <= i] x[j]'.",
+    ),
+    (
         lambda m: _in_file(m) and m.kind in {"LET", "HOST"},
         "Outside kernels, write a constant: 'const A: f32 = 1.0;'.",
     ),

@@ -265,9 +265,11 @@ class Rules:
         span: Span,
         kind: ast.Identifier,
         binders: tuple[ast.Binder, ...],
+        condition: ast.Expr | None,
         body: ast.Expr,
     ) -> ast.Reduction:
-        return ast.Reduction(cast("ast.ReduceKind", kind.name), binders, body, span)
+        name = cast("ast.ReduceKind", kind.name)
+        return ast.Reduction(name, binders, condition, body, span)
 
     def conditional(
         self, span: Span, condition: ast.Expr, then: ast.Expr, otherwise: ast.Expr

@@ -1,0 +1,322 @@
+"""Integers as polynomials over indices and lengths, and what surely holds of them.
+
+`(i + edge) - u * skip` is `{(i,): 1, (edge,): 1, (skip, u): -1}`.  What is no sum or
+product, `i / 2` or `ids[t]`, is a variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias, final
+
+from kerngen.ir.affine import as_literal, is_fixed
+from kerngen.ir.dump import dump_expr
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Cast,
+    Constant,
+    DimValue,
+    Expr,
+    Extent,
+    Index,
+    IndexValue,
+    Unary,
+    UniformValue,
+)
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import map_children, walk
+
+Monomial: TypeAlias = tuple[Expr, ...]
+Form: TypeAlias = Mapping[Monomial, int]
+
+_I32: Final = Scalar.I32
+_DEEPEST: Final = 4
+"""How many facts a proof combines; each multiplies its time by the number of facts."""
+
+
+def number(value: int) -> Constant:
+    """Return an i32."""
+    return Constant(value, _I32)
+
+
+def length(extent: Extent) -> Expr:
+    """Return the length of an axis as a value."""
+    return number(extent) if isinstance(extent, int) else DimValue(extent)
+
+
+def form_of(expr: Expr) -> Form:
+    """Return an integer as a polynomial."""
+    literal = as_literal(expr)
+    if literal is not None:
+        return {(): literal} if literal else {}
+    match expr:
+        case Unary(op="-", operand=operand, type=Scalar.I32):
+            return scaled(form_of(operand), -1)
+        case Cast(operand=operand, type=Scalar.I32) if operand.type.is_integer:
+            return form_of(operand)
+        case Cast(operand=operand, type=Scalar.U32) if is_fixed(operand):
+            return form_of(operand)
+        case Binary(op="+" | "-" | "*" as op, left=left, right=right) if (
+            expr.type is _I32 or is_fixed(expr)
+        ):
+            return combined(op, form_of(left), form_of(right))
+        case Binary(op="/" | "%", left=left, right=right) if (
+            expr.type is _I32 or is_fixed(expr)
+        ):
+            return _quotient(expr, form_of(left), form_of(right))
+        case _:
+            return {(expr,): 1}
+
+
+def _quotient(expr: Binary, above: Form, below: Form) -> Form:
+    """Return a quotient or remainder with operands in their own canonical form."""
+    if below == {(): 1}:
+        return above if expr.op == "/" else {}
+    operands = value_of(above), value_of(below)
+    return {(Binary(expr.op, *operands, _I32),): 1}
+
+
+def combined(op: str, left: Form, right: Form) -> Form:
+    """Return a sum, difference or product."""
+    if op == "*":
+        total: Form = {}
+        for monomial, factor in right.items():
+            total = combined("+", total, _times(left, monomial, factor))
+        return total
+    sign = 1 if op == "+" else -1
+    found = dict(left)
+    for monomial, factor in right.items():
+        found[monomial] = found.get(monomial, 0) + sign * factor
+    return {monomial: factor for monomial, factor in found.items() if factor}
+
+
+def _times(form: Form, by: Monomial, factor: int) -> Form:
+    return {
+        tuple(sorted((*monomial, *by), key=_order)): factor * own
+        for monomial, own in form.items()
+    }
+
+
+def _order(expr: Expr) -> str:
+    return dump_expr(expr)
+
+
+def scaled(form: Form, factor: int) -> Form:
+    """Return a multiple."""
+    return {monomial: factor * own for monomial, own in form.items() if factor}
+
+
+def plus(form: Form, value: int) -> Form:
+    """Return a form plus a number."""
+    return combined("+", form, {(): value} if value else {})
+
+
+def value_of(form: Form) -> Expr:
+    """Return a polynomial as an expression, what is added before what is taken away."""
+    result: Expr | None = None
+    for monomial, factor in sorted(form.items(), key=_place):
+        part = _product(monomial, abs(factor))
+        if result is None:
+            result = part if factor > 0 else Unary("-", part, _I32)
+        else:
+            result = Binary("+" if factor > 0 else "-", result, part, _I32)
+    return number(0) if result is None else _negated(result)
+
+
+def _negated(expr: Expr) -> Expr:
+    """Return `-3` as a literal."""
+    literal = as_literal(expr.operand) if isinstance(expr, Unary) else None
+    return expr if literal is None else number(-literal)
+
+
+def _place(item: tuple[Monomial, int]) -> tuple[bool, bool]:
+    monomial, factor = item
+    return factor < 0, not monomial
+
+
+def _product(monomial: Monomial, factor: int) -> Expr:
+    ordered = sorted(monomial, key=lambda v: not isinstance(v, IndexValue))
+    parts = [number(factor)] * (factor != 1 or not monomial)
+    result, *rest = [*parts, *map(_signed, ordered)]
+    for part in rest:
+        result = Binary("*", result, part, _I32)
+    return result
+
+
+def _signed(value: Expr) -> Expr:
+    return value if value.type is _I32 else Cast(value, _I32)
+
+
+def variables(form: Form) -> Iterator[Expr]:
+    """Yield what a form is a polynomial of."""
+    for monomial in form:
+        yield from monomial
+
+
+def coefficient(form: Form, variable: Expr) -> tuple[Form, Form] | None:
+    """Return (g, r) of a form `g * variable + r`; None if it is not linear in it."""
+    factor: dict[Monomial, int] = {}
+    rest: dict[Monomial, int] = {}
+    for monomial, own in form.items():
+        if variable not in monomial:
+            rest[monomial] = own
+            continue
+        left = list(monomial)
+        left.remove(variable)
+        if variable in left:
+            return None
+        factor[tuple(left)] = own
+    return factor, rest
+
+
+@final
+@dataclass
+class Facts:
+    """What is known of the integers of a kernel.
+
+    `defined` are the values of derived dims and hosts; `positive` are known to be at
+    least 1; `assumed` are forms that are never negative, by the kernel's requirements.
+    """
+
+    defined: Mapping[Expr, Expr]
+    positive: set[Expr] = field(default_factory=set[Expr])
+    assumed: tuple[Form, ...] = ()
+    _whole: dict[Expr, Form] = field(default_factory=dict[Expr, Form])
+
+    def whole(self, form: Form) -> Form:
+        """Return a form with hosts and derived lengths replaced by what they are."""
+        if not any(self._needs(v) for v in variables(form)):
+            return form
+        total: Form = {}
+        for monomial, factor in form.items():
+            product: Form = {(): factor}
+            for variable in monomial:
+                product = combined("*", product, self._resolved(variable))
+            total = combined("+", total, product)
+        return total
+
+    def _needs(self, variable: Expr) -> bool:
+        return not isinstance(variable, IndexValue)
+
+    def _resolved(self, variable: Expr) -> Form:
+        if variable not in self._whole:
+            self._whole[variable] = {(variable,): 1}
+            value = self.defined.get(variable)
+            if value is None:
+                deep = map_children(variable, self._deep)
+                found = form_of(deep)
+            else:
+                found = self.whole(form_of(value))
+            self._whole[variable] = found
+        return self._whole[variable]
+
+    def _deep(self, expr: Expr) -> Expr:
+        return value_of(self.whole(form_of(expr))) if expr.type.is_integer else expr
+
+    def is_never_negative(self, form: Form, facts: tuple[Form, ...] = ()) -> bool:
+        """Whether a form is at least 0, given that others are."""
+        deep = tuple(map(self.whole, facts))
+        return self._proves(self.whole(form), (*deep, *self.assumed), _DEEPEST)
+
+    def _proves(self, form: Form, facts: tuple[Form, ...], depth: int) -> bool:
+        if all(factor >= 0 for factor in form.values()):
+            return all(map(self._is_from_zero, set(variables(form))))
+        if depth == 0:
+            return False
+        for index in _indices_in(form):
+            bounded = self._bounded(form, index, facts, depth)
+            if bounded is not None:
+                if self._proves(bounded, facts, depth):
+                    return True
+                break
+        if self._has_ones(form) and self._proves_above_one(form):
+            return True
+        return any(
+            self._proves(combined("-", form, fact), facts, depth - 1)
+            for fact in (*facts, *self._relations(form))
+            if any(m in form and (form[m] < 0) == (f < 0) for m, f in fact.items() if m)
+        )
+
+    def _bounded(
+        self, form: Form, index: Index, facts: tuple[Form, ...], depth: int
+    ) -> Form | None:
+        """Return the least that a form is over the range of an index."""
+        parts = coefficient(form, IndexValue(index))
+        if parts is None:
+            return None
+        factor, rest = parts
+        if self._proves(factor, facts, depth - 1):
+            return rest
+        if self._proves(scaled(factor, -1), facts, depth - 1):
+            last = plus(self.whole(form_of(length(index.extent))), -1)
+            return combined("+", rest, combined("*", factor, last))
+        return None
+
+    def _has_ones(self, form: Form) -> bool:
+        return any(v in self.positive for v in variables(form))
+
+    def _proves_above_one(self, form: Form) -> bool:
+        """Whether a form of lengths is never negative, those known being at least 1."""
+        total: Form = {}
+        for monomial, factor in form.items():
+            product: Form = {(): factor}
+            for variable in monomial:
+                above = {(variable,): 1, **({(): 1} if variable in self.positive else {})}
+                product = combined("*", product, above)
+            total = combined("+", total, product)
+        from_zero = all(map(self._is_from_zero, set(variables(total))))
+        return from_zero and all(factor >= 0 for factor in total.values())
+
+    def _is_from_zero(self, variable: Expr) -> bool:
+        """Whether a variable is never negative."""
+        match variable:
+            case IndexValue() | DimValue() | UniformValue(type=Scalar.U32):
+                return True
+            case Binary(op="/" | "%", left=left, right=right):
+                operands = [form_of(left)] + [form_of(right)] * (variable.op == "/")
+                return all(self.is_never_negative(each) for each in operands)
+            case BuiltinCall(builtin="abs" | "mod"):
+                return True
+            case BuiltinCall(builtin="clamp", arguments=(_, low, _)):
+                return self.is_never_negative(form_of(low))
+            case BuiltinCall(builtin="min", arguments=both):
+                return all(self.is_never_negative(form_of(each)) for each in both)
+            case BuiltinCall(builtin="max", arguments=both):
+                return any(self.is_never_negative(form_of(each)) for each in both)
+            case _:
+                return variable.type is Scalar.U32
+
+    def _relations(self, form: Form) -> Iterator[Form]:
+        """Yield forms that are never negative by what the variables are."""
+        for variable in dict.fromkeys(variables(form)):
+            own: Form = {(variable,): 1}
+            match variable:
+                case Binary(op="%", right=right) | BuiltinCall(
+                    builtin="mod", arguments=(_, right)
+                ):
+                    yield plus(combined("-", self.whole(form_of(right)), own), -1)
+                case Binary(op="/", left=left, right=right):
+                    above = self.whole(form_of(left))
+                    if self.is_never_negative(above):
+                        by = self.whole(form_of(right))
+                        yield combined("-", above, combined("*", own, by))
+                        yield combined("-", above, own)
+                case BuiltinCall(builtin="clamp", arguments=(_, _, high)):
+                    yield combined("-", self.whole(form_of(high)), own)
+                case BuiltinCall(builtin="min", arguments=both):
+                    for each in both:
+                        yield combined("-", self.whole(form_of(each)), own)
+                case _:
+                    pass
+
+
+def _indices_in(form: Form) -> list[Index]:
+    found = (v.index for v in variables(form) if isinstance(v, IndexValue))
+    return list(dict.fromkeys(found))
+
+
+def mentions(expr: Expr, indices: frozenset[Index]) -> bool:
+    """Whether an expression uses any of some indices."""
+    return any(isinstance(n, IndexValue) and n.index in indices for n in walk(expr))

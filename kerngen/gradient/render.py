@@ -1,0 +1,217 @@
+"""Sums of products as expressions again: common factors out, conditions merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final
+
+from kerngen.gradient.conditions import all_hold, negated
+from kerngen.gradient.simplify import common, split
+from kerngen.gradient.terms import HALF, ONE, Term, indices_of
+from kerngen.ir.nodes import (
+    Affine,
+    Binary,
+    BuiltinCall,
+    Clamped,
+    Constant,
+    Expr,
+    IndexValue,
+    Load,
+    Reduce,
+    Select,
+    Unary,
+)
+from kerngen.ir.reads import free_indices
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import walk
+
+_F32: Final = Scalar.F32
+_ZERO: Final = Constant(0.0, _F32)
+_MOST_REPEATED: Final = 4
+"""Up to this power a factor is written as often; `pow` is less accurate, and slower."""
+
+
+def rendered(terms: list[Term]) -> Expr:
+    """Return a sum of terms as an expression."""
+    groups: dict[tuple[Expr, ...], list[Term]] = {}
+    for term in terms:
+        before = split(term)[0].conditions
+        kept = tuple(c for c in term.conditions if c not in before)
+        groups.setdefault(before, []).append(replace(term, conditions=kept))
+    parts = [(c, _factored(each)) for c, each in groups.items()]
+    result: Expr | None = None
+    for value in _chosen(parts):
+        result = value if result is None else _sum(result, value)
+    return _ZERO if result is None else result
+
+
+def _chosen(parts: list[tuple[tuple[Expr, ...], Expr]]) -> Iterable[Expr]:
+    """Yield values where their conditions hold; two of opposite ones as one choice."""
+    waiting = list(parts)
+    while waiting:
+        conditions, value = waiting.pop(0)
+        if not conditions:
+            yield value
+            continue
+        for place, (others, other) in enumerate(waiting):
+            own = [c for c in conditions if negated(c) in others]
+            rest = {c for c in conditions if c not in own}
+            same = rest == {c for c in others if negated(c) not in own}
+            if len(own) == 1 and same:
+                del waiting[place]
+                both = Select(own[0], value, other, _F32)
+                kept = tuple(c for c in conditions if c in rest)
+                yield _where(kept, both)
+                break
+        else:
+            yield _where(conditions, value)
+
+
+def _where(conditions: tuple[Expr, ...], value: Expr) -> Expr:
+    if not conditions:
+        return value
+    return Select(all_hold(conditions), value, _ZERO, _F32)
+
+
+def _sum(left: Expr, right: Expr) -> Expr:
+    if isinstance(right, Unary) and right.op == "-":
+        return Binary("-", left, right.operand, _F32)
+    return Binary("+", left, right, _F32)
+
+
+def _factored(terms: list[Term]) -> Expr:
+    """Return a sum with what all terms share before it: `weight * (dweight - along)`."""
+    if len(terms) == 1:
+        return _term(terms[0])
+    shared = Term(factors=_plain(common(terms)))
+    if all(abs(term.coefficient) == abs(terms[0].coefficient) for term in terms):
+        shared = replace(shared, coefficient=abs(terms[0].coefficient))
+    rest = [term.times(shared.to(-ONE)) for term in terms]
+    # What is added comes first, so that nothing begins with a minus.
+    rest.sort(key=lambda term: term.coefficient < 0)
+    total = _term(rest[0])
+    for term in rest[1:]:
+        total = _sum(total, _term(term))
+    if not shared.factors and shared.coefficient == 1:
+        return total
+    return _product(shared, (total,))
+
+
+def _plain(factors: dict[Expr, Fraction] | object) -> dict[Expr, Fraction]:
+    assert isinstance(factors, dict)
+    return {a: e for a, e in factors.items() if not _is_choice(a)}
+
+
+def _term(term: Term) -> Expr:
+    outside, inside = split(term)
+    if not term.bound:
+        return _product(outside, ())
+    body = _guarded(inside)
+    reduce = Reduce("sum", term.bound, body, _F32)
+    return _product(replace(outside, conditions=()), (reduce,))
+
+
+def _guarded(inside: Term) -> Expr:
+    """Return the body of a sum, with each condition at the factor that has its indices.
+
+    Around the whole product it would hide a product of two factors from `gemm`.
+    """
+    factors, whole = dict(inside.factors), list(inside.conditions)
+    if len(factors) > 1 and all(e == 1 for e in factors.values()):
+        for atom in inside.factors:
+            own = [c for c in whole if free_indices(c) <= free_indices(atom)]
+            others = [a for a in inside.factors if a != atom]
+            if own and len(own) == len(whole) and not any(map(_may_leave, others)):
+                guarded = Select(all_hold(own), atom, _ZERO, _F32)
+                factors = {a: e for a, e in factors.items() if a != atom}
+                factors[guarded] = ONE
+                return _product(Term(inside.coefficient, factors), ())
+    return _where(tuple(whole), _product(replace(inside, conditions=()), ()))
+
+
+def _may_leave(expr: Expr) -> bool:
+    """Whether a factor may read outside of an axis where its condition does not hold."""
+    return not isinstance(expr, Load) or not all(
+        isinstance(subscript, IndexValue) for subscript in expr.subscripts
+    )
+
+
+def _is_choice(expr: Expr) -> bool:
+    """Whether a factor chooses among numbers: a partial derivative with a kink."""
+    if not isinstance(expr, Select):
+        return False
+    sides = (expr.then, expr.otherwise)
+    return all(isinstance(side, Constant) or _is_choice(side) for side in sides)
+
+
+def _product(term: Term, also: tuple[Expr, ...]) -> Expr:
+    """Return a product: above the line first, then divided by what is below."""
+    choices = [a for a, e in term.factors.items() if e == 1 and _is_choice(a)]
+    if choices:
+        # Chosen, never multiplied by 0: NaN times 0 is NaN.
+        rest = {a: e for a, e in term.factors.items() if a != choices[0]}
+        return _distributed(choices[0], replace(term, factors=rest), also)
+    above = [p for a, e in term.factors.items() if e > 0 for p in _power(a, e)]
+    below = [p for a, e in term.factors.items() if e < 0 for p in _power(a, -e)]
+    value, is_negative = abs(term.coefficient), term.coefficient < 0
+    parts = [*above, *also]
+    if value.numerator == 1 and value.denominator > 1 and _is_awkward(value):
+        below.insert(0, _number(Fraction(value.denominator)))
+    elif value != 1 or not parts:
+        parts.insert(0, _number(value))
+    result = _multiplied(parts)
+    if below:
+        result = Binary("/", result, _multiplied(below), _F32)
+    return Unary("-", result, _F32) if is_negative else result
+
+
+def _is_awkward(value: Fraction) -> bool:
+    """Whether a fraction has no short decimal form: 1/3."""
+    return float(value) != float(f"{float(value):.7g}")
+
+
+def _distributed(choice: Expr, rest: Term, also: tuple[Expr, ...]) -> Expr:
+    if isinstance(choice, Select):
+        then = _distributed(choice.then, rest, also)
+        otherwise = _distributed(choice.otherwise, rest, also)
+        return Select(choice.condition, then, otherwise, _F32)
+    assert isinstance(choice, Constant)
+    if not choice.value:
+        return _ZERO
+    scaled = rest.coefficient * Fraction(repr(float(choice.value)))
+    return _product(replace(rest, coefficient=scaled), also)
+
+
+def _power(atom: Expr, exponent: Fraction) -> list[Expr]:
+    whole, part = divmod(exponent, 1)
+    if part not in {Fraction(0), HALF} or whole > _MOST_REPEATED:
+        power = Constant(float(exponent), _F32)
+        return [BuiltinCall("pow", (atom, power), _F32)]
+    root = [BuiltinCall("sqrt", (atom,), _F32)] if part else []
+    return [*[atom] * int(whole), *root]
+
+
+def _number(value: Fraction) -> Constant:
+    return Constant(float(value), _F32)
+
+
+def _multiplied(parts: list[Expr]) -> Expr:
+    first, *rest = parts or [Constant(1.0, _F32)]
+    for part in rest:
+        first = Binary("*", first, part, _F32)
+    return first
+
+
+def has_reduce(expr: Expr) -> bool:
+    """Whether an expression holds a reduction."""
+    return any(isinstance(node, Reduce) for node in walk(expr))
+
+
+def uses(terms: list[Term]) -> frozenset[object]:
+    """Return the indices in use."""
+    return frozenset(indices_of(a for term in terms for a in term.factors))
+
+
+_SUBSCRIPTS = (Affine, Clamped)
