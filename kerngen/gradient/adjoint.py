@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, assert_never, final
 
-from kerngen.gradient import partials
-from kerngen.gradient.conditions import BOOL, chosen, conjuncts, negated
+from kerngen.gradient.conditions import BOOL, all_hold, chosen, conjuncts, negated
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forms import Facts, Form
 from kerngen.gradient.forward import Forward, as_select
+from kerngen.gradient.partials import partials
 from kerngen.gradient.solve import solved
 from kerngen.gradient.terms import ONE, Term, product_of
+from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
@@ -88,7 +89,8 @@ class Reads:
                 opposite = tuple(conjuncts(negated(condition)))
                 self._visit(otherwise, _under(term, opposite))
             case Reduce(kind="sum", indices=indices, body=body):
-                self._visit(body, term.over(indices))
+                inner = _under(term.over(indices), _conditions(expr))
+                self._visit(body, inner)
             case BuiltinCall(builtin="select"):
                 self._visit(as_select(expr), term)
             case BuiltinCall():
@@ -158,42 +160,16 @@ class Reads:
         return below if below.coefficient else Term(factors={expr: ONE})
 
     def _builtin(self, call: BuiltinCall, term: Term) -> None:
-        texts = partials.PARTIALS.get(call.builtin)
-        if texts is None or call.type is not _F32:
+        found = partials(call) if call.builtin in BUILTINS else None
+        if found is None or call.type is not _F32:
             raise self._fault(f"'{call.builtin}'")
-        if call.builtin == "pow":
-            self._power(call, term)
-            return
-        for text, argument in zip(texts, call.arguments, strict=True):
-            if text and self.forward.is_active(argument):
-                self._partial(text, call, argument, term)
-
-    def _partial(
-        self, text: str, call: BuiltinCall, argument: Expr, term: Term
-    ) -> None:
-        partial = partials.applied(text, call.arguments, call)
-        partial = _decided(partial, term.conditions)
-        factor = product_of(partial)
-        if factor.coefficient:
-            self._visit(argument, term.times(factor))
-
-    def _power(self, call: BuiltinCall, term: Term) -> None:
-        """Derive a power; one with a literal exponent n is n x^(n - 1)."""
-        base, exponent = call.arguments
-        texts = partials.PARTIALS["pow"]
-        if not isinstance(exponent, Constant):
-            for text, argument in zip(texts, call.arguments, strict=True):
-                if self.forward.is_active(argument):
-                    self._partial(text, call, argument, term)
-            return
-        value = float(exponent.value)
-        if value:
-            lower = Constant(value - 1.0, _F32)
-            power = BuiltinCall("pow", (base, lower), _F32)
-            inner = base if value == 2.0 else power
-            if value != 1.0:
-                term = term.times(product_of(inner))
-            self._visit(base, term.times(product_of(exponent)))
+        if call.builtin == "pow" and isinstance(call.arguments[1], Constant):
+            found = (_power(*call.arguments), _ZERO)
+        for partial, argument in zip(found, call.arguments, strict=True):
+            if self.forward.is_active(argument):
+                factor = product_of(_decided(partial, term.conditions))
+                if factor.coefficient:
+                    self._visit(argument, term.times(factor))
 
     # Reductions
 
@@ -214,8 +190,8 @@ class Reads:
 
     def _count(self, reduce: Reduce, condition: Expr, name: str) -> Load:
         """Name how many terms of a reduction a condition holds for."""
-        body = Select(condition, _ONE, _ZERO, _F32)
-        counted = Reduce("sum", reduce.indices, body, _F32)
+        holds = all_hold((*_conditions(reduce), condition))
+        counted = Reduce("sum", reduce.indices, _ONE, _F32, holds)
         statement = self._statement
         return self.let(
             f"{statement.target.name}_{name}", statement.indices, counted
@@ -226,7 +202,8 @@ class Reads:
         is_top = Binary("==", reduce.body, self._result(), BOOL)
         count = self._count(reduce, is_top, "ties")
         share = term.times(Term(factors={count: -ONE}))
-        self._visit(reduce.body, _under(share.over(reduce.indices), (is_top,)))
+        holds = (*_conditions(reduce), is_top)
+        self._visit(reduce.body, _under(share.over(reduce.indices), holds))
 
     def _product(self, reduce: Reduce, term: Term) -> None:
         """Derive a product: without zeros it is P / b, with one that of the others."""
@@ -237,9 +214,9 @@ class Reads:
         others = self.let(
             f"{statement.target.name}_others",
             statement.indices,
-            Reduce("prod", reduce.indices, rest, _F32),
+            Reduce("prod", reduce.indices, rest, _F32, reduce.condition),
         )
-        inner = term.over(reduce.indices)
+        inner = _under(term.over(reduce.indices), _conditions(reduce))
         plain = inner.times(Term(factors={self._result(): ONE, reduce.body: -ONE}))
         if reduce.body in plain.factors:
             none = Binary("==", zeros, _ZERO, BOOL)
@@ -247,6 +224,19 @@ class Reads:
         single = inner.times(Term(factors={others: ONE}))
         one = Binary("==", zeros, _ONE, BOOL)
         self._visit(reduce.body, _under(single, (one, zero)))
+
+
+def _conditions(reduce: Reduce) -> tuple[Expr, ...]:
+    return tuple(conjuncts(reduce.condition)) if reduce.condition else ()
+
+
+def _power(base: Expr, exponent: Expr) -> Expr:
+    """Return the derivative of a power with a literal exponent: n x^(n - 1)."""
+    assert isinstance(exponent, Constant)
+    lower = float(exponent.value) - 1.0
+    rest = BuiltinCall("pow", (base, Constant(lower, _F32)), _F32)
+    known: dict[float, Expr] = {-1.0: _ZERO, 0.0: _ONE, 1.0: base}
+    return Binary("*", exponent, known.get(lower, rest), _F32)
 
 
 def _under(term: Term, conditions: tuple[Expr, ...]) -> Term:

@@ -112,10 +112,8 @@ def _is_product(statement: Statement) -> bool:
     for node in walk(statement.value):
         match node:
             case Reduce(kind="sum", body=Binary(op="*", left=left, right=right)):
-                both = [next(_indices(side), None) for side in (left, right)]
-                own = {i for side in (left, right) for i in _indices(side)}
-                apart = set(_indices(left)) != set(_indices(right))
-                return None not in both and bool(own) and apart
+                one, other = set(_indices(left)), set(_indices(right))
+                return bool(one - other and other - one)
             case _:
                 pass
     return False
@@ -367,9 +365,11 @@ class _Assembly:
                     )
                     tensor = self._with_lengths(tensor)
                     return replace(node, tensor=tensor, subscripts=moved)
-                case Reduce(indices=indices, body=body):
+                case Reduce(indices=indices):
                     own = tuple(by[index] for index in indices)
-                    return replace(node, indices=own, body=visit(body))
+                    inner = map_children(node, visit)
+                    assert isinstance(inner, Reduce)
+                    return replace(inner, indices=own)
                 case _:
                     return map_children(node, visit)
 
@@ -405,9 +405,10 @@ def _subscripted(expr: Expr, *, is_guarded: bool) -> Expr:
     parts = children(expr)
     if not parts:
         return expr
-    guards = isinstance(expr, Select) or (
+    guards = isinstance(expr, Select | Reduce) or (
         isinstance(expr, Binary) and expr.op in {"and", "or"}
     )
+    guards = guards and len(parts) > 1
     first = parts[0]
 
     def visit(child: Expr) -> Expr:

@@ -18,7 +18,7 @@ from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forms import Facts, Form, form_of, variables
 from kerngen.gradient.forward import Forward, base_name, made_ready
 from kerngen.gradient.render import rendered
-from kerngen.gradient.simplify import Simplifier, named_sums, split
+from kerngen.gradient.simplify import Simplifier, named_sums
 from kerngen.gradient.terms import ONE, Term
 from kerngen.ir.hoisting import Fresh
 from kerngen.ir.nodes import (
@@ -32,7 +32,6 @@ from kerngen.ir.nodes import (
     IndexValue,
     Kernel,
     Load,
-    Reduce,
     Role,
     Statement,
     Tensor,
@@ -266,7 +265,9 @@ class _Derivation:
                 *(free_indices(e) for e in (*inside.factors, *inside.conditions))
             )
             own = tuple(index for index in indices if index in used)
-            wanted = f"d{target}" if is_single and own == indices else f"d{target}_sum"
+            is_whole = is_single and terms[0].coefficient == 1 and own == indices
+            is_whole = is_whole and terms[0].factors == inside.factors
+            wanted = f"d{target}" if is_whole else f"{target}_along"
             let = self._let(wanted, own, rendered([inside]))
             result = Term(factors={let: ONE})
             self.simplifier.learn(own, inside, result, Term())
@@ -345,10 +346,3 @@ def _on_device(expr: Expr) -> Expr:
         )
         return replace(expr, left=left, right=right)
     return expr
-
-
-def holds_sum(terms: list[Term]) -> bool:
-    """Whether any of some terms is a sum."""
-    return any(split(term)[1].bound for term in terms) or any(
-        isinstance(a, Reduce) for term in terms for a in term.factors
-    )

@@ -32,7 +32,7 @@ Monomial: TypeAlias = tuple[Expr, ...]
 Form: TypeAlias = Mapping[Monomial, int]
 
 _I32: Final = Scalar.I32
-_DEEPEST: Final = 4
+_DEEPEST: Final = 3
 """How many facts a proof combines; each multiplies its time by the number of facts."""
 
 
@@ -184,6 +184,7 @@ class Facts:
     positive: set[Expr] = field(default_factory=set[Expr])
     assumed: tuple[Form, ...] = ()
     _whole: dict[Expr, Form] = field(default_factory=dict[Expr, Form])
+    _known: dict[object, bool] = field(default_factory=dict[object, bool])
 
     def whole(self, form: Form) -> Form:
         """Return a form with hosts and derived lengths replaced by what they are."""
@@ -217,39 +218,65 @@ class Facts:
 
     def is_never_negative(self, form: Form, facts: tuple[Form, ...] = ()) -> bool:
         """Whether a form is at least 0, given that others are."""
-        deep = tuple(map(self.whole, facts))
-        return self._proves(self.whole(form), (*deep, *self.assumed), _DEEPEST)
+        key = _key(form), tuple(map(_key, facts))
+        if key not in self._known:
+            # What is asked again on the way is not known by itself.
+            self._known[key] = False
+            deep = tuple(map(self.whole, facts))
+            own = self.whole(form)
+            self._known[key] = self._proves(own, (*deep, *self.assumed), _DEEPEST)
+        return self._known[key]
 
     def _proves(self, form: Form, facts: tuple[Form, ...], depth: int) -> bool:
-        if all(factor >= 0 for factor in form.values()):
+        negative = next((m for m, factor in form.items() if factor < 0), None)
+        if negative is None:
             return all(map(self._is_from_zero, set(variables(form))))
-        if depth == 0:
-            return False
         for index in _indices_in(form):
-            bounded = self._bounded(form, index, facts, depth)
+            bounded = self._bounded(form, index, facts)
             if bounded is not None:
                 if self._proves(bounded, facts, depth):
                     return True
                 break
         if self._has_ones(form) and self._proves_above_one(form):
             return True
+        if depth == 0:
+            return False
+        # Each part that is taken away has to be made up for by a fact.
         return any(
             self._proves(combined("-", form, fact), facts, depth - 1)
             for fact in (*facts, *self._relations(form))
-            if any(m in form and (form[m] < 0) == (f < 0) for m, f in fact.items() if m)
-        )
+            if form[negative] <= fact.get(negative, 0) < 0
+        ) or any(self._proves(f, facts, depth - 1) for f in self._times_divisor(form))
+
+    def _times_divisor(self, form: Form) -> Iterator[Form]:
+        """Yield what proves `r - a / c >= 0`: that a is at most `r c + c - 1`."""
+        for monomial, factor in form.items():
+            match monomial:
+                case (Binary(op="/", left=left, right=right) as quotient,) if (
+                    factor == -1
+                ):
+                    above = self.whole(form_of(left))
+                    by = self.whole(form_of(right))
+                    if self.is_never_negative(above):
+                        rest = combined("+", form, {(quotient,): 1})
+                        most = plus(
+                            combined("+", combined("*", rest, by), by), -1
+                        )
+                        yield combined("-", most, above)
+                case _:
+                    pass
 
     def _bounded(
-        self, form: Form, index: Index, facts: tuple[Form, ...], depth: int
+        self, form: Form, index: Index, facts: tuple[Form, ...]
     ) -> Form | None:
         """Return the least that a form is over the range of an index."""
         parts = coefficient(form, IndexValue(index))
         if parts is None:
             return None
         factor, rest = parts
-        if self._proves(factor, facts, depth - 1):
+        if self._proves(factor, facts, 0):
             return rest
-        if self._proves(scaled(factor, -1), facts, depth - 1):
+        if self._proves(scaled(factor, -1), facts, 0):
             last = plus(self.whole(form_of(length(index.extent))), -1)
             return combined("+", rest, combined("*", factor, last))
         return None
@@ -310,6 +337,10 @@ class Facts:
                         yield combined("-", self.whole(form_of(each)), own)
                 case _:
                     pass
+
+
+def _key(form: Form) -> object:
+    return frozenset(form.items())
 
 
 def _indices_in(form: Form) -> list[Index]:

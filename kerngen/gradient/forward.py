@@ -205,10 +205,10 @@ def _named(
 
     def visit(expr: Expr, *, linear: bool) -> Expr:
         match expr:
-            case Reduce(kind="sum", body=body) if linear and passes(expr):
-                return replace(expr, body=visit(body, linear=True))
+            case Reduce(kind="sum") if linear and passes(expr):
+                return inside(expr, linear=True)
             case Reduce():
-                return let(replace(expr, body=visit(expr.body, linear=False)))
+                return let(inside(expr, linear=False))
             case Binary(op="+" | "-"):
                 return map_children(expr, lambda c: visit(c, linear=linear))
             case Binary(op="*" | "/" as op, left=left, right=right):
@@ -225,6 +225,12 @@ def _named(
                 return Select(condition, then, otherwise, expr.type)
             case _:
                 return map_children(expr, lambda c: visit(c, linear=False))
+
+    def inside(reduce: Reduce, *, linear: bool) -> Reduce:
+        condition = reduce.condition and visit(reduce.condition, linear=False)
+        return replace(
+            reduce, condition=condition, body=visit(reduce.body, linear=linear)
+        )
 
     def let(reduce: Reduce) -> Expr:
         free = free_indices(reduce)
@@ -248,7 +254,7 @@ def _named(
 
     value = statement.value
     if isinstance(value, Reduce):
-        value = replace(value, body=visit(value.body, linear=value.kind == "sum"))
+        value = inside(value, linear=value.kind == "sum")
     else:
         value = visit(value, linear=True)
     yield from lets

@@ -9,23 +9,17 @@ from typing import Final
 
 from kerngen.gradient.conditions import all_hold, negated
 from kerngen.gradient.simplify import common, split
-from kerngen.gradient.terms import HALF, ONE, Term, indices_of
+from kerngen.gradient.terms import HALF, ONE, Term
 from kerngen.ir.nodes import (
-    Affine,
     Binary,
     BuiltinCall,
-    Clamped,
     Constant,
     Expr,
-    IndexValue,
-    Load,
     Reduce,
     Select,
     Unary,
 )
-from kerngen.ir.reads import free_indices
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import walk
 
 _F32: Final = Scalar.F32
 _ZERO: Final = Constant(0.0, _F32)
@@ -108,34 +102,10 @@ def _term(term: Term) -> Expr:
     outside, inside = split(term)
     if not term.bound:
         return _product(outside, ())
-    body = _guarded(inside)
-    reduce = Reduce("sum", term.bound, body, _F32)
+    condition = all_hold(inside.conditions) if inside.conditions else None
+    body = _product(replace(inside, conditions=()), ())
+    reduce = Reduce("sum", term.bound, body, _F32, condition)
     return _product(replace(outside, conditions=()), (reduce,))
-
-
-def _guarded(inside: Term) -> Expr:
-    """Return the body of a sum, with each condition at the factor that has its indices.
-
-    Around the whole product it would hide a product of two factors from `gemm`.
-    """
-    factors, whole = dict(inside.factors), list(inside.conditions)
-    if len(factors) > 1 and all(e == 1 for e in factors.values()):
-        for atom in inside.factors:
-            own = [c for c in whole if free_indices(c) <= free_indices(atom)]
-            others = [a for a in inside.factors if a != atom]
-            if own and len(own) == len(whole) and not any(map(_may_leave, others)):
-                guarded = Select(all_hold(own), atom, _ZERO, _F32)
-                factors = {a: e for a, e in factors.items() if a != atom}
-                factors[guarded] = ONE
-                return _product(Term(inside.coefficient, factors), ())
-    return _where(tuple(whole), _product(replace(inside, conditions=()), ()))
-
-
-def _may_leave(expr: Expr) -> bool:
-    """Whether a factor may read outside of an axis where its condition does not hold."""
-    return not isinstance(expr, Load) or not all(
-        isinstance(subscript, IndexValue) for subscript in expr.subscripts
-    )
 
 
 def _is_choice(expr: Expr) -> bool:
@@ -202,16 +172,3 @@ def _multiplied(parts: list[Expr]) -> Expr:
     for part in rest:
         first = Binary("*", first, part, _F32)
     return first
-
-
-def has_reduce(expr: Expr) -> bool:
-    """Whether an expression holds a reduction."""
-    return any(isinstance(node, Reduce) for node in walk(expr))
-
-
-def uses(terms: list[Term]) -> frozenset[object]:
-    """Return the indices in use."""
-    return frozenset(indices_of(a for term in terms for a in term.factors))
-
-
-_SUBSCRIPTS = (Affine, Clamped)

@@ -275,8 +275,11 @@ def _exponential(value: Expr) -> Term | None:
 
 def _terms_of_sum(reduce: Reduce) -> Term | None:
     body, conditions = reduce.body, tuple[Expr, ...]()
+    if reduce.condition is not None:
+        conditions = tuple(conjuncts(reduce.condition))
     if isinstance(body, Select) and body.otherwise == Constant(0.0, _F32):
-        conditions, body = tuple(conjuncts(body.condition)), body.then
+        conditions = (*conditions, *conjuncts(body.condition))
+        body = body.then
     term = product_of(body)
     return replace(term, conditions=conditions, bound=reduce.indices)
 

@@ -38,7 +38,6 @@ from kerngen.ir.nodes import (
     Index,
     IndexValue,
     Load,
-    Reduce,
     Subscript,
 )
 from kerngen.ir.reads import free_indices
@@ -185,8 +184,8 @@ class Solver:
             above = value_of(combined("-", form_of(equation.place), rest))
             by = value_of(factor)
             self.equations.remove(equation)
-            self._define(index, Binary("/", above, by, _I32), equation)
             self._require("==", Binary("%", above, by, _I32), number(0))
+            self._define(index, Binary("/", above, by, _I32), equation)
             return True
         return False
 
@@ -311,8 +310,6 @@ class _Replacement:
                 found = self._by_equation(value_of(form), self.by)
                 if found is not None:
                     return Binary(op, *_sides(form_of(found)), BOOL)
-            case Reduce(body=body):
-                return replace(expr, body=self(body))
             case _:
                 pass
         return map_children(expr, self)

@@ -178,13 +178,14 @@ def substituted(expr: Expr, by: Mapping[Index, Expr]) -> Expr:
         case Load(subscripts=subscripts, path=path):
             moved = tuple(_moved(each, by) for each in subscripts)
             return replace(expr, subscripts=moved, path=_moved_path(path, by))
-        case Reduce(indices=indices, body=body):
+        case Reduce(indices=indices):
             renamed = tuple(
                 each.index
                 for each in (by.get(index, IndexValue(index)) for index in indices)
                 if isinstance(each, IndexValue)
             )
-            return replace(expr, indices=renamed, body=substituted(body, by))
+            inner = map_children(expr, lambda child: substituted(child, by))
+            return replace(inner, indices=renamed) if isinstance(inner, Reduce) else inner
         case _:
             return map_children(expr, lambda child: substituted(child, by))
 

@@ -51,7 +51,8 @@ def kernel_text(kernel: Kernel) -> str:
     lines = [*_doc(kernel.doc, ""), *_head(kernel)]
     extents = {dim.name: dim.value for dim in kernel.derived}
     for host in kernel.hosts:
-        lines.append(f"    host {host.name} = {host.text or expr_text(host.value)};")
+        own = f"host {host.name} = {expr_text(host.value)};"
+        lines.append(f"    {host.text or own}")
     lines += [f"    {statement_text(s, extents)}" for s in kernel.body]
     return "\n".join([*lines, "}", ""])
 
@@ -185,11 +186,12 @@ def _text(expr: Expr, extents: dict[str, Expr]) -> tuple[str, int]:
             return f"{name}({', '.join(map(plain, arguments))})", _ATOM
         case FunctionCall(function=name, arguments=arguments):
             return f"{name}({', '.join(map(plain, arguments))})", _ATOM
-        case Reduce(kind=kind, indices=indices, body=body):
+        case Reduce(kind=kind, indices=indices, body=body, condition=condition):
+            when = f" when {plain(condition)}" if condition else ""
             binders = ", ".join(
                 f"{i.name} < {_extent(i.extent, extents)}" for i in indices
             )
-            return f"{kind}[{binders}] {inner(body, _PRODUCT)}", _PRODUCT - 1
+            return f"{kind}[{binders}{when}] {inner(body, _PRODUCT)}", _PRODUCT - 1
         case _:
             assert_never(expr)
 
