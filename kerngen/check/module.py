@@ -10,11 +10,13 @@ from kerngen.check import faults_statements
 from kerngen.check.checked import CheckedFile, ItemKind, KernelHead, UsedModule
 from kerngen.check.constants import check_constants
 from kerngen.check.dead_schedules import report_dead
+from kerngen.check.derivatives import check_derivatives
 from kerngen.check.environment import Copied, Environment, Signatures
 from kerngen.check.faults_names import DuplicateItem
 from kerngen.check.faults_places import MembersNeverWritten
 from kerngen.check.functions import check_functions, check_signatures
 from kerngen.check.given import Given, check_given
+from kerngen.check.gradients import Derive, no_gradients, with_gradients
 from kerngen.check.imports import bring_in, structs_of
 from kerngen.check.parameters import Header
 from kerngen.check.requires import check_requires
@@ -49,11 +51,14 @@ def check(program: ast.Program, source: Source) -> Module:
 
     Raises `CompileError` with every fault found.
     """
-    return check_file(program, source, ()).module
+    return check_file(program, source, (), no_gradients).module
 
 
 def check_file(
-    program: ast.Program, source: Source, uses: tuple[UsedModule, ...]
+    program: ast.Program,
+    source: Source,
+    uses: tuple[UsedModule, ...],
+    derive: Derive,
 ) -> CheckedFile:
     """Return a file that uses others; raise `CompileError` with every fault found.
 
@@ -74,7 +79,6 @@ def check_file(
         faults.amend(say_where(source.name, uses, kernels))
     faults.raise_if_any()
     _expect_complete(parts.kernels, _all(program.items, ast.KernelItem))
-
     module = Module(
         source.name,
         program.doc,
@@ -83,7 +87,7 @@ def check_file(
         structs=(*parts.structs.values(),),
         warnings=parts.warnings.in_order(),
     )
-    return CheckedFile(
+    file = CheckedFile(
         module=module,
         functions={function.name: function for function in parts.functions},
         signatures=parts.signatures,
@@ -91,8 +95,10 @@ def check_file(
         structs=parts.structs,
         kernels=parts.heads,
         uses=uses,
+        derived_from={},
         schedules=parts.given,
     )
+    return with_gradients(file, program, derive)
 
 
 @final
@@ -117,7 +123,11 @@ def _check_items(
     functions = _distinct(faults, "functions", _all(program.items, ast.FunctionItem))
     constants = _distinct(faults, "constants", _all(program.items, ast.ConstItem))
     structs = _distinct(faults, "structs", _all(program.items, ast.StructItem))
-    kernels = _distinct(faults, "kernels", _all(program.items, ast.KernelItem))
+    named = [
+        i for i in program.items if isinstance(i, ast.KernelItem | ast.GradientItem)
+    ]
+    distinct = _distinct(faults, "kernels", named)
+    kernels = _all(distinct, ast.KernelItem)
     schedules = _all(program.items, ast.ScheduleItem)
     scheduled: dict[str, list[ast.ScheduleItem]] = {}
     for schedule in schedules:
@@ -125,7 +135,7 @@ def _check_items(
 
     # What other files have, as if it stood before these.
     places = _places(
-        function=functions, constant=constants, struct=structs, kernel=kernels
+        function=functions, constant=constants, struct=structs, kernel=distinct
     )
     imported = bring_in(faults, places, uses, outer)
     # What functions take and return, so that their order does not matter.
@@ -139,11 +149,18 @@ def _check_items(
     known = check_structs(faults, structs, outer, foreign, path)
     own = {item.name.name: known[item.name.name] for item in structs}
     # Functions, callees before callers.
-    checked_functions = check_functions(faults, functions, callable_, outer)
+    checked_functions = check_derivatives(
+        faults,
+        _all(program.items, ast.DerivativeItem),
+        check_functions(faults, functions, callable_, outer),
+        signatures,
+        callable_,
+        outer,
+    )
     # Kernels, each in a scope of its own, with their schedules.
     heads = {
         item.name.name: KernelHead(Scope(faults, outer), item.name.span)
-        for item in kernels
+        for item in distinct
     }
     copied, warnings = Copied(), Faults()
     checked_kernels = tuple(

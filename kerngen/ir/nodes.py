@@ -447,7 +447,11 @@ class Host:
 @final
 @dataclass(frozen=True)
 class Function:
-    """One of the user's functions: lets in order, then the value."""
+    """One of the user's functions: lets in order, then the value.
+
+    `partials` are the names of the functions that are its derivatives by each parameter,
+    if the user gave them; empty for a parameter that is no f32.
+    """
 
     name: str
     parameters: tuple[LocalValue, ...]
@@ -455,6 +459,7 @@ class Function:
     body: Expr
     type: ValueType
     doc: str = field(default="", compare=False, repr=False)
+    partials: tuple[str, ...] = ()
 
 
 @final

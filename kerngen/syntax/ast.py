@@ -346,6 +346,31 @@ class KernelItem:
 
 @final
 @dataclass(frozen=True, slots=True)
+class GradientItem:
+    """`kernel name = gradient of kernel by x given y;`."""
+
+    name: Identifier
+    kernel: Identifier
+    by: tuple[Identifier, ...]
+    given: tuple[Identifier, ...]
+    doc: str
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DerivativeItem:
+    """`derivative of function(parameters) { lets values }`, a value per parameter."""
+
+    function: Identifier
+    parameters: tuple[Parameter, ...]
+    lets: tuple[LetStatement, ...]
+    values: tuple[Expr, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Option:
     """One option of a schedule: `tile(128, 64, 16)`."""
 
@@ -368,7 +393,14 @@ class ScheduleItem:
 
 
 Item: TypeAlias = (
-    UseItem | ConstItem | StructItem | FunctionItem | KernelItem | ScheduleItem
+    UseItem
+    | ConstItem
+    | StructItem
+    | FunctionItem
+    | DerivativeItem
+    | KernelItem
+    | GradientItem
+    | ScheduleItem
 )
 
 

@@ -48,6 +48,11 @@ class KernLexer(RegexLexer):  # type: ignore[misc]  # it has no annotations
                 rf"\b(kernel|fn|struct|schedule)(\s+)({_NAME})",
                 bygroups(Keyword.Declaration, Whitespace, Name.Function),
             ),
+            (
+                r"\b(gradient|derivative)(\s+)(of)\b",
+                bygroups(Keyword, Whitespace, Keyword),
+            ),
+            (r"\b(?:by|given)(?=\s+(?!and\b|or\b)\w)", Keyword),
             (r"\brequire(?=\s+(?!and\b|or\b)[\w(])", Keyword),
             (words(_WORDS, prefix=r"\b", suffix=r"\b"), Keyword),
             (r"\b(?:sum|prod|max|min)(?=\s*\[)", Keyword.Reserved),

@@ -6,10 +6,10 @@ from collections.abc import Set as AbstractSet
 
 COMPARISONS = frozenset({"EQUAL", "UNEQUAL", "LESS", "AT_MOST", "GREATER", "AT_LEAST"})
 
-ITEMS = frozenset({"USE", "CONST", "STRUCT", "FN", "KERNEL", "SCHEDULE"})
+ITEMS = frozenset({"USE", "CONST", "STRUCT", "FN", "DERIVATIVE", "KERNEL", "SCHEDULE"})
 
-CONTEXTUAL = frozenset({"REQUIRE"})
-"""Words that are names wherever the parser can't take them: `x[require]`."""
+CONTEXTUAL = frozenset({"REQUIRE", "GRADIENT", "OF", "BY", "GIVEN", "DERIVATIVE"})
+"""Words that are names wherever the parser can't take them: `let gradient = ...`."""
 
 KEYWORDS = ITEMS | CONTEXTUAL | {
     "WHEN", "MUT", "LET", "HOST", "IF", "ELSE", "TRUE", "FALSE", "OR", "AND", "NOT",
