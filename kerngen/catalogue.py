@@ -9,6 +9,7 @@ from kerngen.check import (
     faults_indices,
     faults_names,
     faults_places,
+    faults_requires,
     faults_schedules,
     faults_statements,
     faults_structs,
@@ -32,6 +33,7 @@ _MODULES = (
     faults_indices,
     faults_statements,
     faults_schedules,
+    faults_requires,
     faults_structs,
     faults_lowering,
 )

@@ -18,8 +18,7 @@ from kerngen.plan.size import (
     ALWAYS,
     Guard,
     Size,
-    Symbol,
-    children,
+    symbols,
 )
 from kerngen.plan.tree import (
     Access,
@@ -29,6 +28,7 @@ from kerngen.plan.tree import (
     KernelPlan,
     ModulePlan,
     RangeCheck,
+    Requirement,
     ScalarPlan,
     Schedule,
     Stage,
@@ -89,6 +89,10 @@ def plan_of(
         derived=tuple(
             DerivedDim(dim.name, dim.text, maker.size(dim.value))
             for dim in kernel.derived
+        ),
+        requires=tuple(
+            Requirement(each.text, maker.guard(each.condition))
+            for each in kernel.requires
         ),
         checks=tuple(_range_checks(kernel, maker)),
         gathers=tuple(
@@ -175,7 +179,7 @@ def _dispatch(shader: Shader, maker: SizeMaker) -> Dispatch:
 def _scalars_read(plan: KernelPlan) -> dict[str, None]:
     """Return the scalars that guards, lengths and checks read, in that order."""
     known = {*plan.dims, *(dim.name for dim in plan.derived)}
-    names = (name for size in _read(plan) for name in _symbols(size))
+    names = (name for size in _read(plan) for name in symbols(size))
     read = (n for n in names if n not in known and not n.startswith("adapter."))
     # A part comes after what it is of, which messages show.
     return dict.fromkeys(x for n in read for x in (n.split(".")[0], n))
@@ -184,14 +188,8 @@ def _scalars_read(plan: KernelPlan) -> dict[str, None]:
 def _read(plan: KernelPlan) -> Iterator[Size | Guard]:
     for stage in plan.stages:
         yield from (schedule.when for schedule in stage.schedules)
+    yield from (each.condition for each in plan.requires)
     yield from (dim.value for dim in plan.derived)
     for check in plan.checks:
         yield check.offset
         yield from (term.coefficient for term in check.terms)
-
-
-def _symbols(part: Size | Guard) -> Iterator[str]:
-    if isinstance(part, Symbol):
-        yield part.name
-    for each in children(part):
-        yield from _symbols(each)

@@ -20,6 +20,7 @@ GROUPS: Final = {
     "KG06": "Schedules",
     "KG07": "Schedules and the stages of their kernels",
     "KG08": "Structs",
+    "KG09": "Conditions on a call",
     "KG11": "Vectors, matrices and members of structs",
 }
 """What the codes of a hundred are about."""

@@ -447,7 +447,11 @@ class Host:
 @final
 @dataclass(frozen=True)
 class Function:
-    """One of the user's functions: lets in order, then the value."""
+    """One of the user's functions: lets in order, then the value.
+
+    `partials` are the names of the functions that are its derivatives by each parameter,
+    if the user gave them; empty for a parameter that is no f32.
+    """
 
     name: str
     parameters: tuple[LocalValue, ...]
@@ -455,6 +459,7 @@ class Function:
     body: Expr
     type: ValueType
     doc: str = field(default="", compare=False, repr=False)
+    partials: tuple[str, ...] = ()
 
 
 @final
@@ -506,6 +511,19 @@ class DerivedDim:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Requirement:
+    """A condition that the host holds every call to: `require d % 8 == 0;`.
+
+    `condition` is over dims and integer scalars, computed exactly; `text` is the user's.
+    """
+
+    condition: Expr
+    text: str = field(compare=False)
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """A `schedule` item: how to run the stage named (None: every stage it fits).
 
@@ -542,6 +560,7 @@ class Kernel:
     order: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """Every parameter's name, tensors and scalars, in the order of the source."""
     derived: tuple[DerivedDim, ...] = ()
+    requires: tuple[Requirement, ...] = ()
 
     @property
     def lengths(self) -> tuple[str, ...]:

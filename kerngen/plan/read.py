@@ -19,6 +19,7 @@ from kerngen.plan.tree import (
     KernelPlan,
     ModulePlan,
     RangeCheck,
+    Requirement,
     ScalarPlan,
     Schedule,
     Scratch,
@@ -163,6 +164,7 @@ class _Kernel:
             stages=tuple(self._all("stages")),
             temporaries=tuple(self._all("temporaries")),
             derived=tuple(self._all("derived")),
+            requires=tuple(self._all("requires")),
             checks=tuple(self._all("checks")),
             gathers=tuple(self._all("gathers")),
             guards=tuple(self._all("guards")),
@@ -198,6 +200,8 @@ class _Kernel:
             case "scalar":
                 name, _, element = rest.partition(" ")
                 self._all("scalars").append(ScalarPlan(name, element))
+            case "require":
+                self._require(line, rest)
             case "length":
                 self._length(line, rest)
             case "range":
@@ -264,6 +268,13 @@ class _Kernel:
         self._all("derived").append(dim)
         self.lengths.add(name)
         self.symbols.add(name)
+
+    def _require(self, line: _Line, rest: str) -> None:
+        if len(line.fields) != 2:
+            line.refuse("expected 'require CONDITION | \"TEXT\"'")
+        condition = self._parse(line, rest, Parser.whole_guard)
+        requirement = Requirement(line.string(line.fields[1]), condition)
+        self._all("requires").append(requirement)
 
     def _checked(self, line: _Line, rest: str) -> tuple[str, int, str | int]:
         place = _CHECKED.fullmatch(rest)

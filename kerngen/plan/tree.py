@@ -58,6 +58,15 @@ class DerivedDim:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Requirement:
+    """A condition that every call must meet; `text` is its source, as in `d % 8 == 0`."""
+
+    text: str
+    condition: Guard
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Term:
     """A coefficient times an index that ranges over `extent`."""
 
@@ -200,6 +209,7 @@ class KernelPlan:
     derived: tuple[DerivedDim, ...] = ()
     checks: tuple[RangeCheck, ...] = ()
     gathers: tuple[Gather, ...] = ()
+    requires: tuple[Requirement, ...] = ()
     guards: tuple[str, ...] = ()
     computed: tuple[str, ...] = ()
     """Symbols whose values the generated module computes, before the derived dims."""

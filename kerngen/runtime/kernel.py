@@ -18,6 +18,7 @@ from kerngen.plan.tree import (
     Dispatch,
     Gather,
     RangeCheck,
+    Requirement,
     Schedule,
     Stage,
 )
@@ -162,6 +163,7 @@ class Kernel:
     derived: tuple[DerivedDim, ...] = ()
     checks: tuple[RangeCheck, ...] = ()
     gathers: tuple[Gather, ...] = ()
+    requires: tuple[Requirement, ...] = ()
     guard_scalars: tuple[str, ...] = ()
     """The scalars that guards, lengths and checks read: `step`, or `camera.width`.
 

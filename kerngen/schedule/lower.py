@@ -11,10 +11,12 @@ from typing import Final, TypeAlias, final
 
 from kerngen.ir.conditions import without_conditions
 from kerngen.ir.nodes import Function, Kernel, Module, Schedule
+from kerngen.ir.requirements import known_of
 from kerngen.ir.stages import Stage, StagedKernel, computed_by
 from kerngen.ir.strategies import OPTIONS
 from kerngen.layout.struct import uniform_layout
-from kerngen.plan.size import ALWAYS
+from kerngen.plan.facts import Facts
+from kerngen.plan.size import ALWAYS, NEVER
 from kerngen.schedule.choice import Choice, default_choices
 from kerngen.schedule.faults import (
     BadTiling,
@@ -155,7 +157,7 @@ class _Scheduler:
         """Yield the schedules of a stage that some outcome of the guards chooses."""
         ways = self.ways.get(number, NO_WAY)
         made: dict[_Key, ScheduledStage] = {}
-        for candidate in self._candidates(number) if ways else ():
+        for candidate in self._possible(number) if ways else ():
             guard = candidate.choice.guard
             chosen = self.guards.assuming(ways, guard, holds=True)
             if not chosen:
@@ -169,6 +171,22 @@ class _Scheduler:
             yield schedule if ways else replace(schedule, guard=None)
             if not ways:
                 return
+
+    def _possible(self, number: int) -> Iterator[_Candidate]:
+        """Yield the candidates that some call has, by what the kernel requires of it.
+
+        A guard that holds of every call is none.
+        """
+        known = known_of(self.tasks[number].kernel)
+        for candidate in self._candidates(number):
+            choice = candidate.choice
+            holds = None
+            if choice.guard is not None and known.requires:
+                holds = known.facts.decide(known.guard(choice.guard))
+            if holds is True:
+                choice = replace(choice, guard=None)
+            if holds is not False:
+                yield replace(candidate, choice=choice)
 
     def _candidates(self, number: int) -> Iterator[_Candidate]:
         """Yield the user's schedules that fit, and the compiler's own behind them."""
@@ -228,7 +246,7 @@ def _schedule(
     if key not in made:
         label = _label(choice, {schedule.label for schedule in made.values()})
         lowered = strategy.lower(replace(task, label=label), choice.options)
-        variants = tuple(_up_to_any_size(lowered))
+        variants = tuple(_up_to_any_size(lowered, task.facts))
         made[key] = ScheduledStage(
             strategy.name, label, choice.guard, variants, choice.reason, covers
         )
@@ -250,11 +268,16 @@ def _label(choice: Choice, taken: AbstractSet[str]) -> str:
     return next(name for name in names if name not in taken)
 
 
-def _up_to_any_size(variants: Iterable[Variant]) -> Iterator[Variant]:
-    """Yield variants up to the first that takes any size: none behind it would run."""
+def _up_to_any_size(variants: Iterable[Variant], facts: Facts) -> Iterator[Variant]:
+    """Yield variants up to the first that takes any size: none behind it would run.
+
+    What the kernel requires of a call need not be asked again, and may rule one out.
+    """
     for variant in variants:
-        yield variant
-        if variant.when == ALWAYS:
+        when = facts.simplified(variant.when) if facts else variant.when
+        if when != NEVER:
+            yield replace(variant, when=when)
+        if when == ALWAYS:
             return
 
 

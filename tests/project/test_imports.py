@@ -21,6 +21,7 @@ ORDER = [
     "syntax",
     "format",
     "check",
+    "gradient",
     "shader",
     "schedule",
     "catalogue",
