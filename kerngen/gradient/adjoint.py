@@ -10,7 +10,7 @@ from typing import Final, assert_never, final
 from kerngen.gradient.conditions import BOOL, all_hold, chosen, conjuncts, negated
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forms import Facts, Form
-from kerngen.gradient.forward import Forward, as_select
+from kerngen.gradient.forward import Forward, as_select, called
 from kerngen.gradient.partials import partials
 from kerngen.gradient.solve import solved
 from kerngen.gradient.terms import ONE, Term, product_of
@@ -97,7 +97,9 @@ class Reads:
                 self._builtin(expr, term)
             case Cast() | IndexValue() | DimValue() | Constant() | ConstRef():
                 return
-            case Swizzle() | Part() | Construct() | FunctionCall() | LocalValue():
+            case FunctionCall():
+                self._call(expr, term)
+            case Swizzle() | Part() | Construct() | LocalValue():
                 raise self._fault("vectors and matrices")
             case Reduce(kind=kind):
                 raise self._fault(f"'{kind}' here")
@@ -171,6 +173,17 @@ class Reads:
                 if factor.coefficient:
                     self._visit(argument, term.times(factor))
 
+    def _call(self, call: FunctionCall, term: Term) -> None:
+        """Derive a function by what its author gave as its derivatives."""
+        functions = self.forward.functions
+        names = functions[call.function].partials
+        for name, argument in zip(names, call.arguments, strict=True):
+            if name and self.forward.is_active(argument):
+                partial = called(functions[name], call.arguments)
+                factor = product_of(partial)
+                if factor.coefficient:
+                    self._visit(argument, term.times(factor))
+
     # Reductions
 
     def _reduction(self, reduce: Reduce, term: Term) -> None:
@@ -193,9 +206,7 @@ class Reads:
         holds = all_hold((*_conditions(reduce), condition))
         counted = Reduce("sum", reduce.indices, _ONE, _F32, holds)
         statement = self._statement
-        return self.let(
-            f"{statement.target.name}_{name}", statement.indices, counted
-        )
+        return self.let(f"{statement.target.name}_{name}", statement.indices, counted)
 
     def _extreme(self, reduce: Reduce, term: Term) -> None:
         """Share the adjoint of a maximum among the terms that are equal to it."""

@@ -14,6 +14,7 @@ from kerngen.gradient.text import expr_text, signature_text, statement_text
 from kerngen.ir.affine import affine_form
 from kerngen.ir.extremes import stays_inside
 from kerngen.ir.hoisting import Fresh
+from kerngen.ir.memory import Leaf
 from kerngen.ir.nodes import (
     Affine,
     Binary,
@@ -32,6 +33,7 @@ from kerngen.ir.nodes import (
     Load,
     Parameter,
     Reduce,
+    Requirement,
     Role,
     Select,
     Statement,
@@ -39,7 +41,6 @@ from kerngen.ir.nodes import (
     Tensor,
     UniformValue,
 )
-from kerngen.ir.memory import Leaf
 from kerngen.ir.reads import tensors_read
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import children, map_children, subscript_value, walk
@@ -178,7 +179,9 @@ class _Assembly:
             dims=dims,
             tensors=tensors,
             parameters=parameters,
-            hosts=tuple(replace(h, value=self._sized(h.value, on_host=True)) for h in hosts),
+            hosts=tuple(
+                replace(h, value=self._sized(h.value, on_host=True)) for h in hosts
+            ),
             body=body,
             schedules=(),
             signature="",
@@ -186,6 +189,7 @@ class _Assembly:
             span=original.span,
             order=(*(t.name for t in inputs), *(p.name for p in parameters)),
             derived=derived,
+            requires=self._requires({*dims, *(p.name for p in parameters)}),
         )
         kernel = replace(kernel, signature=signature_text(kernel))
         return _named_apart(kernel)
@@ -225,16 +229,14 @@ class _Assembly:
         for dim in self.derived.original.dims:
             if dim not in dims and self._is_used(dim, hosts):
                 name = self.derived.fresh.name(f"{dim}_len")
-                doc = f"The length of the axes `{dim}` of `{self.derived.original.name}`."
+                doc = (
+                    f"The length of the axes `{dim}` of `{self.derived.original.name}`."
+                )
                 self.missing[dim] = Parameter(name, Leaf(Scalar.U32), None, doc)
                 self.lengths[dim] = f"{name}_length"
 
     def _is_used(self, dim: str, hosts: tuple[Host, ...]) -> bool:
-        ranges = {
-            i.extent
-            for s in self.body
-            for i in (*s.indices, *_bound(s.value))
-        }
+        ranges = {i.extent for s in self.body for i in (*s.indices, *_bound(s.value))}
         values = [*(s.value for s in self.body), *(h.value for h in hosts)]
         values += [d.value for d in self._computed() if d.name in self._ranges()]
         return dim in ranges or any(
@@ -257,9 +259,7 @@ class _Assembly:
         used = {e for t in outputs for e in t.extents}
         used |= {i.extent for s in body for i in (*s.indices, *_bound(s.value))}
         found = [
-            DerivedDim(
-                f"{p.name}_length", UniformValue(p.name, Scalar.U32), p.name
-            )
+            DerivedDim(f"{p.name}_length", UniformValue(p.name, Scalar.U32), p.name)
             for p in self.missing.values()
         ]
         for dim in self._computed():
@@ -279,8 +279,8 @@ class _Assembly:
             if not isinstance(node, DimValue):
                 return map_children(node, visit)
             if node.name in self.missing:
-                value = UniformValue(self.missing[node.name].name, Scalar.U32)
-                return value if on_host else Cast(value, Scalar.I32)
+                scalar = UniformValue(self.missing[node.name].name, Scalar.U32)
+                return scalar if on_host else Cast(scalar, Scalar.I32)
             if node.name in self.lengths:
                 return DimValue(self.lengths[node.name])
             if node.name in self._values:
@@ -293,6 +293,18 @@ class _Assembly:
     @cached_property
     def _values(self) -> dict[str, Expr]:
         return {dim.name: dim.value for dim in self._computed()}
+
+    def _requires(self, known: set[str]) -> tuple[Requirement, ...]:
+        """Return the requirements of the forward kernel on what is still there."""
+        return tuple(
+            requirement
+            for requirement in self.derived.original.requires
+            if all(
+                node.name in known
+                for node in walk(requirement.condition)
+                if isinstance(node, DimValue | UniformValue)
+            )
+        )
 
     # Scalars
 
@@ -328,9 +340,7 @@ class _Assembly:
             for dim in self._computed()
             if dim.name in self._ranges() and dim.name not in self.lengths
         ]
-        used = {
-            n.name for v in values for n in walk(v) if isinstance(n, UniformValue)
-        }
+        used = {n.name for v in values for n in walk(v) if isinstance(n, UniformValue)}
         own = [p for p in self.derived.original.parameters if p.name in used]
         return (*self.missing.values(), *own)
 

@@ -14,9 +14,9 @@ from typing import Final, final
 
 from kerngen.gradient.adjoint import Reads
 from kerngen.gradient.assemble import Derived, assembled
-from kerngen.gradient.conditions import facts_of
+from kerngen.gradient.conditions import conjuncts, facts_of
 from kerngen.gradient.fault import GradientError, Kind
-from kerngen.gradient.forms import Facts, Form, form_of, variables
+from kerngen.gradient.forms import Facts, Form, form_of, scaled, variables
 from kerngen.gradient.forward import Forward, base_name, made_ready
 from kerngen.gradient.render import rendered
 from kerngen.gradient.simplify import Simplifier, named_sums
@@ -77,9 +77,7 @@ def _check(kernel: Kernel, by: tuple[str, ...], given: tuple[str, ...]) -> None:
             raise GradientError(Kind.BY_TWICE, fields)
         if wanted not in inputs and wanted not in scalars:
             raise GradientError(Kind.BY_UNKNOWN, fields)
-        memory = (
-            inputs[wanted].memory if wanted in inputs else scalars[wanted].memory
-        )
+        memory = inputs[wanted].memory if wanted in inputs else scalars[wanted].memory
         if memory.spelling not in {"f32", "f16"}:
             fields["type"] = memory.spelling
             integer = memory.spelling in {"i32", "u32"}
@@ -229,8 +227,19 @@ class _Derivation:
         if len(whole) != 1:
             return False
         ((monomial, _),) = whole.items()
-        known = self._facts.positive | self._divisors
-        return all(v.expr in known for v in monomial)
+        return all(self._is_positive(v.expr) for v in monomial)
+
+    def _is_positive(self, expr: Expr) -> bool:
+        if expr in self._facts.positive or expr in self._divisors:
+            return True
+        match expr:
+            case Binary(op="/", left=left, right=right):
+                # What divides a length leaves at least 1 of it.
+                rest = Binary("%", left, right, Scalar.I32)
+                divides = self._facts.is_never_negative(scaled(form_of(rest), -1))
+                return divides and self._is_positive(left)
+            case _:
+                return False
 
     @cached_property
     def _divisors(self) -> frozenset[Expr]:
@@ -342,13 +351,14 @@ def _recast(kernel: Kernel, given: tuple[str, ...]) -> Kernel:
 
 
 def _facts(kernel: Kernel) -> Facts:
-    defined: dict[Expr, Expr] = {DimValue(dim.name): dim.value for dim in kernel.derived}
+    defined: dict[Expr, Expr] = {
+        DimValue(dim.name): dim.value for dim in kernel.derived
+    }
     for host in kernel.hosts:
         if host.type.is_integer:
             defined[UniformValue(host.name, host.type)] = host.value
-    assumed = tuple(
-        form for c in getattr(kernel, "requires", ()) for form in facts_of(c)
-    )
+    required = (c for r in kernel.requires for c in conjuncts(r.condition))
+    assumed = tuple(form for c in required for form in facts_of(c))
     return Facts(defined, {DimValue(dim) for dim in kernel.dims}, assumed)
 
 

@@ -87,13 +87,13 @@ def form_of(expr: Expr) -> Form:
             return form_of(operand)
         case Cast(operand=operand, type=Scalar.U32) if is_fixed(operand):
             return form_of(operand)
-        case Binary(op="+" | "-" | "*" as op, left=left, right=right) if (
-            expr.type is _I32 or is_fixed(expr)
-        ):
+        case Binary(
+            op="+" | "-" | "*" as op, left=left, right=right
+        ) if expr.type is _I32 or is_fixed(expr):
             return combined(op, form_of(left), form_of(right))
-        case Binary(op="/" | "%", left=left, right=right) if (
-            expr.type is _I32 or is_fixed(expr)
-        ):
+        case Binary(
+            op="/" | "%", left=left, right=right
+        ) if expr.type is _I32 or is_fixed(expr):
             return _quotient(expr, form_of(left), form_of(right))
         case _:
             return {(variable_of(expr),): 1}
@@ -168,9 +168,10 @@ def _place(item: tuple[Monomial, int]) -> tuple[bool, bool]:
 def _product(monomial: Monomial, factor: int) -> Expr:
     values = [_signed(variable.expr) for variable in monomial]
     ordered = sorted(values, key=lambda value: not isinstance(value, IndexValue))
-    parts = [number(factor)] * (factor != 1 or not monomial)
-    result, *rest = [*parts, *ordered]
-    for part in rest:
+    if factor != 1 or not ordered:
+        ordered.insert(0, number(factor))
+    result = ordered[0]
+    for part in ordered[1:]:
         result = Binary("*", result, part, _I32)
     return result
 
@@ -293,9 +294,7 @@ class Facts:
                     by = self.whole(form_of(right))
                     if self.is_never_negative(above):
                         rest = combined("+", form, {monomial: 1})
-                        most = plus(
-                            combined("+", combined("*", rest, by), by), -1
-                        )
+                        most = plus(combined("+", combined("*", rest, by), by), -1)
                         yield combined("-", most, above)
                 case _:
                     pass
@@ -326,8 +325,10 @@ class Facts:
         for monomial, factor in form.items():
             product: Form = {(): factor}
             for v in monomial:
-                one = {(): 1} if v.expr in self.positive else {}
-                product = combined("*", product, {(v,): 1, **one})
+                above: Form = {(v,): 1}
+                if v.expr in self.positive:
+                    above = plus(above, 1)
+                product = combined("*", product, above)
             total = combined("+", total, product)
         from_zero = all(map(self._is_from_zero, variables(total)))
         return from_zero and all(factor >= 0 for factor in total.values())
@@ -364,7 +365,10 @@ class Facts:
                     above = self.whole(form_of(left))
                     if self.is_never_negative(above):
                         by = self.whole(form_of(right))
-                        yield combined("-", above, combined("*", own, by))
+                        whole = combined("-", above, combined("*", own, by))
+                        yield whole
+                        rest = form_of(Binary("%", left, right, _I32))
+                        yield combined("-", rest, whole)
                         yield combined("-", above, own)
                 case BuiltinCall(builtin="clamp", arguments=(_, _, high)):
                     yield combined("-", self.whole(form_of(high)), own)

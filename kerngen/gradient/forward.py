@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from kerngen.gradient.fault import GradientError, Kind
@@ -47,6 +47,7 @@ class Forward:
     kernel: Kernel
     statements: tuple[Statement, ...]
     active: frozenset[str]
+    functions: Mapping[str, Function]
 
     def is_active(self, expr: Expr) -> bool:
         """Whether the gradient passes through an expression."""
@@ -92,7 +93,7 @@ def made_ready(
             if each.target.element is _F32
             and any(_name_of(n) in active for n in walk(each.value))
         }
-    return Forward(kernel, tuple(statements), active)
+    return Forward(kernel, tuple(statements), active, functions)
 
 
 def _refuse_writes(kernel: Kernel) -> None:
@@ -127,7 +128,8 @@ def _inlined(
     """Put functions in the place of their calls, where the gradient passes through.
 
     Conditions are inlined, too: what they say of indices is wanted.  Functions of
-    integers stay calls, as ten rounds of Philox would grow without bound.
+    integers stay calls, as ten rounds of Philox would grow without bound; so do those
+    whose derivatives the user gave.
     """
 
     def visit(node: Expr) -> Expr:
@@ -135,14 +137,16 @@ def _inlined(
         if not isinstance(node, FunctionCall):
             return node
         passes = any(_name_of(n) in active for n in walk(node))
-        if not passes and node.type is not Scalar.BOOL:
+        function = functions[node.function]
+        if function.partials or (not passes and node.type is not Scalar.BOOL):
             return node
-        return visit(_called(functions[node.function], node.arguments))
+        return visit(called(function, node.arguments))
 
     return visit(expr)
 
 
-def _called(function: Function, arguments: tuple[Expr, ...]) -> Expr:
+def called(function: Function, arguments: tuple[Expr, ...]) -> Expr:
+    """Return the value of a function at some arguments."""
     values = {
         local.name: value
         for local, value in zip(function.parameters, arguments, strict=True)

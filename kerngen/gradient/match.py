@@ -35,9 +35,7 @@ def renamings(
     for renaming in _matched(pattern.factors, pattern.free, factors, {}):
         times = min(
             _times(exponent, factors[matched])
-            for (_, exponent), matched in zip(
-                pattern.factors, renaming[1], strict=True
-            )
+            for (_, exponent), matched in zip(pattern.factors, renaming[1], strict=True)
         )
         if times >= 1:
             yield renaming[0], times
@@ -66,9 +64,7 @@ def _matched(
             yield from _matched(rest, free, factors, trial, (*used, atom))
 
 
-def same(
-    pattern: Expr, expr: Expr, free: frozenset[Index], renaming: Renaming
-) -> bool:
+def same(pattern: Expr, expr: Expr, free: frozenset[Index], renaming: Renaming) -> bool:
     """Whether an expression is a pattern under a renaming, which is added to."""
     if type(pattern) is not type(expr):
         return False

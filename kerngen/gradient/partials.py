@@ -16,6 +16,7 @@ from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children
 from kerngen.syntax.library import Library
 
+
 @cache
 def _template(name: str, place: int) -> Expr:
     """Return a built-in's derivative as an expression of locals named x, y, z and f."""

@@ -124,9 +124,15 @@ def _guarded(inside: Term) -> Term:
     needed = frozenset[Index]().union(*map(free_indices, inside.conditions))
     for atom, exponent in inside.factors.items():
         others = (a for a in inside.factors if a != atom)
-        if exponent == 1 and needed <= free_indices(atom) and all(map(_is_bare, others)):
+        if (
+            exponent == 1
+            and needed <= free_indices(atom)
+            and all(map(_is_bare, others))
+        ):
             guarded = Select(all_hold(inside.conditions), atom, _ZERO, _F32)
-            factors = {guarded if a == atom else a: e for a, e in inside.factors.items()}
+            factors = {
+                guarded if a == atom else a: e for a, e in inside.factors.items()
+            }
             return replace(inside, factors=factors, conditions=())
     return inside
 

@@ -131,7 +131,7 @@ class Simplifier:
             self.exponentials[target] = named
 
     def _define_sum(
-        self, statement: Statement, whole: Term, sums: list[Expr], result: Load
+        self, statement: Statement, whole: Term, sums: list[Reduce], result: Load
     ) -> None:
         reduce = sums[0]
         if len(sums) > 1 or whole.factors[reduce] != 1 or not whole.coefficient:
@@ -190,7 +190,7 @@ class Simplifier:
     def _named_inside(self, expr: Expr) -> Expr:
         """Put names in the place of what they are in an expression."""
         for definition in self.definitions:
-            ((value, exponent), *more) = definition.product.factors.items()
+            (value, exponent), *more = definition.product.factors.items()
             if more or exponent != 1 or type(value) is not type(expr):
                 continue
             renaming: dict[Index, Index] = {}
@@ -283,7 +283,7 @@ class Simplifier:
         match atom:
             case BuiltinCall(
                 builtin="exp", arguments=(Load(tensor=tensor, subscripts=subscripts),)
-            ) if tensor in self.exponentials:
+            ) if (tensor in self.exponentials):
                 found = self.exponentials[tensor]
                 places = map(subscript_value, subscripts)
                 by = dict(zip(found.indices, places, strict=True))
@@ -343,7 +343,9 @@ def _with_name(term: Term, definition: Definition) -> Term:
             continue
         by = {old: IndexValue(new) for old, new in renaming.items()}
         product = Term(
-            factors={substituted(a, by): e for a, e in definition.product.factors.items()}
+            factors={
+                substituted(a, by): e for a, e in definition.product.factors.items()
+            }
         )
         name = Term(factors={substituted(definition.result, by): ONE})
         power = Fraction(times)

@@ -244,9 +244,9 @@ class Solver:
                 index = self.fresh("u", by)
                 product = Binary("*", equation.place, by, _I32)
                 place = Binary("+", product, IndexValue(index), _I32)
-            case Binary(op="%", left=IndexValue(ranged) as whole, right=by) if (
-                self._splits(whole, by)
-            ):
+            case Binary(
+                op="%", left=IndexValue(ranged) as whole, right=by
+            ) if self._splits(whole, by):
                 above = plus(
                     combined("+", form_of(length(ranged.extent)), form_of(by)), -1
                 )
@@ -344,7 +344,9 @@ class _Replacement:
         if own is None or solved is None or not own[0]:
             return None
         times = _ratio(own[0], solved[0])
-        if times is None or any(self.index in free_indices(v) for v in variables(own[1])):
+        if times is None or any(
+            self.index in free_indices(v) for v in variables(own[1])
+        ):
             return None
         difference = combined("-", form_of(by.place), solved[1])
         return value_of(combined("+", own[1], scaled(difference, times)))
@@ -398,9 +400,7 @@ def solved(
         one = Term(factors={solver.terms[atom]: term.factors[atom]})
         product = product.times(one)
     conditions = without_known(solver.conditions, facts)
-    return replace(
-        product, conditions=conditions, bound=tuple((*solver.own, *solver.bound))
-    )
+    return replace(product, conditions=conditions, bound=(*solver.own, *solver.bound))
 
 
 def _is_renaming(equations: Sequence[Equation], own: frozenset[Index]) -> bool:

@@ -82,9 +82,9 @@ def joined(left: Factors, right: Factors) -> dict[Expr, Fraction]:
     """Return the factors of a product."""
     factors = dict(left)
     for atom, exponent in right.items():
-        exponent += factors.pop(atom, Fraction(0))
-        if exponent:
-            factors[atom] = exponent
+        total = exponent + factors.pop(atom, Fraction(0))
+        if total:
+            factors[atom] = total
     return factors
 
 
@@ -185,7 +185,9 @@ def substituted(expr: Expr, by: Mapping[Index, Expr]) -> Expr:
                 if isinstance(each, IndexValue)
             )
             inner = map_children(expr, lambda child: substituted(child, by))
-            return replace(inner, indices=renamed) if isinstance(inner, Reduce) else inner
+            return (
+                replace(inner, indices=renamed) if isinstance(inner, Reduce) else inner
+            )
         case _:
             return map_children(expr, lambda child: substituted(child, by))
 

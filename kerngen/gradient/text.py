@@ -51,6 +51,9 @@ def kernel_text(kernel: Kernel) -> str:
     """Return a kernel as its author would have written it."""
     lines = [*_doc(kernel.doc, ""), *_head(kernel)]
     extents = {dim.name: dim.value for dim in kernel.derived}
+    for requirement in kernel.requires:
+        own = f"require {expr_text(requirement.condition)};"
+        lines.append(f"    {own}")
     for host in kernel.hosts:
         own = f"host {host.name} = {expr_text(host.value)};"
         lines.append(f"    {host.text or own}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from math import prod
 
 from kerngen.ir.stages import Write
 from kerngen.schedule.costs import Polynomial, bytes_moved, operations
@@ -44,7 +45,5 @@ def totals(program: KernelProgram, length: int = 64) -> tuple[int, int]:
 def _value(polynomial: Polynomial, length: int) -> int:
     total = 0
     for extents, factor in polynomial.items():
-        for extent in extents:
-            factor *= extent if isinstance(extent, int) else length
-        total += factor
+        total += factor * prod(e if isinstance(e, int) else length for e in extents)
     return total
