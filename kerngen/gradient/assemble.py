@@ -141,7 +141,11 @@ def _inputs(derived: Derived, body: tuple[Statement, ...]) -> tuple[Tensor, ...]
         if targets[name] not in read:
             fields = {"kernel": original.name, "name": name}
             raise GradientError(Kind.GIVEN_UNUSED, fields)
-        doc = targets[name].doc or f"What `{original.name}` gave."
+        outputs = {t.name: t for t in original.tensors if t.role is Role.OUTPUT}
+        usual = f"What `{original.name}` gave."
+        doc = targets[name].doc or usual
+        if name not in outputs:
+            doc = f"`{name}` of `{original.name}`."
         given.append(replace(targets[name], doc=doc, is_half=False))
     seeds = [t for t in derived.seeds if t in read]
     return (*plain, *given, *seeds)

@@ -33,16 +33,32 @@ _MOST_REPEATED: Final = 4
 
 def rendered(terms: list[Term]) -> Expr:
     """Return a sum of terms as an expression."""
+    shared = _shared(terms)
+    if shared.factors:
+        rest = rendered([term.times(shared.to(-ONE)) for term in terms])
+        return _product(shared, (rest,))
     groups: dict[tuple[Expr, ...], list[Term]] = {}
     for term in terms:
         before = split(term)[0].conditions
         kept = tuple(c for c in term.conditions if c not in before)
         groups.setdefault(before, []).append(replace(term, conditions=kept))
-    parts = [(c, _factored(each)) for c, each in groups.items()]
+    in_order = sorted(groups.items(), key=lambda group: bool(group[0]))
+    parts = [(c, _factored(each)) for c, each in in_order]
     result: Expr | None = None
     for value in _chosen(parts):
         result = value if result is None else _sum(result, value)
     return _ZERO if result is None else result
+
+
+def _shared(terms: list[Term]) -> Term:
+    """Return the factors of all terms of a sum, where some have conditions.
+
+    One term has none: what it is a product of is computed in any case.
+    """
+    guarded = [bool(split(term)[0].conditions) for term in terms]
+    if all(guarded) or not any(guarded):
+        return Term()
+    return Term(factors=_plain(common(terms)))
 
 
 def _chosen(parts: list[tuple[tuple[Expr, ...], Expr]]) -> Iterable[Expr]:
@@ -70,6 +86,8 @@ def _chosen(parts: list[tuple[tuple[Expr, ...], Expr]]) -> Iterable[Expr]:
 def _where(conditions: tuple[Expr, ...], value: Expr) -> Expr:
     if not conditions:
         return value
+    if isinstance(value, Unary):
+        return Unary("-", _where(conditions, value.operand), _F32)
     return Select(all_hold(conditions), value, _ZERO, _F32)
 
 

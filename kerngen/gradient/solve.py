@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, final
 
 from kerngen.gradient.conditions import BOOL, facts_of, without_known
@@ -106,7 +107,17 @@ class Solver:
 
     def solve(self) -> None:
         """Solve as many equations as can be; the others become conditions."""
-        steps = (self._radix, self._unit, self._pair, self._multiple, self._quotient)
+        # The statement's own indices first: those of a reduction are often a window,
+        # and what is left of both is what is summed over.
+        steps = (
+            self._radix,
+            partial(self._unit, self.own),
+            self._pair,
+            partial(self._multiple, self.own),
+            partial(self._unit, self.bound),
+            partial(self._multiple, self.bound),
+            self._quotient,
+        )
         while self.equations:
             for step in (self._settled, *steps):
                 if any(step(equation) for equation in tuple(self.equations)):
@@ -129,7 +140,9 @@ class Solver:
         self._give_up(equation)
         return True
 
-    def _linear(self, equation: Equation) -> Iterator[tuple[Index, Form, Form]]:
+    def _linear(
+        self, equation: Equation, of: Sequence[Index]
+    ) -> Iterator[tuple[Index, Form, Form]]:
         """Yield the unknowns that a value is linear in, with (g, r) of `g i + r`."""
         form = form_of(equation.value)
         plain = {v.index for v in variables(form) if isinstance(v, IndexValue)}
@@ -139,7 +152,7 @@ class Solver:
             if not isinstance(v, IndexValue)
             for index in free_indices(v)
         )
-        for index in (*self.own, *self.bound):
+        for index in of:
             if index in plain and index not in inside:
                 parts = coefficient(form, IndexValue(index))
                 if parts is not None:
@@ -184,9 +197,9 @@ class Solver:
             if not isinstance(part, IndexValue) and mentions(part, self._unknown):
                 yield part
 
-    def _unit(self, equation: Equation) -> bool:
+    def _unit(self, of: Sequence[Index], equation: Equation) -> bool:
         """Solve `i + r == K` or `r - i == K` for i."""
-        for index, factor, rest in self._linear(equation):
+        for index, factor, rest in self._linear(equation, of):
             if factor in ({(): 1}, {(): -1}):
                 place = combined("-", form_of(equation.place), rest)
                 solution = value_of(scaled(place, factor[()]))
@@ -195,9 +208,9 @@ class Solver:
                 return True
         return False
 
-    def _multiple(self, equation: Equation) -> bool:
+    def _multiple(self, of: Sequence[Index], equation: Equation) -> bool:
         """Solve `g i + r == K` where g divides what is left."""
-        for index, factor, rest in self._linear(equation):
+        for index, factor, rest in self._linear(equation, of):
             if not self.nonzero(factor):
                 continue
             above = value_of(combined("-", form_of(equation.place), rest))
@@ -268,7 +281,9 @@ class Solver:
     def _wrapped(self, equation: Equation, whole: Expr, by: Expr) -> bool:
         """Solve `mod(i + r, m) == K` for an i that ranges over m."""
         end = self.facts.whole(form_of(by))
-        for index, factor, rest in self._linear(Equation(whole, equation.place)):
+        for index, factor, rest in self._linear(
+            Equation(whole, equation.place), (*self.own, *self.bound)
+        ):
             own = self.facts.whole(form_of(length(index.extent)))
             if factor not in ({(): 1}, {(): -1}) or own != end:
                 continue

@@ -129,7 +129,7 @@ def _scalar(parameter: Parameter) -> str:
 
 
 def _number(value: object) -> str:
-    return repr(value)
+    return repr(value).replace("e-0", "e-").replace("e+", "e")
 
 
 def _extent(extent: Extent, extents: dict[str, Expr]) -> str:
@@ -256,5 +256,5 @@ def _constant(value: float, scalar: Scalar) -> tuple[str, int]:
     if abs(value) == float("inf"):
         text = "inf" if value > 0 else "-inf"
     else:
-        text = repr(value)
+        text = _number(value)
     return text, _UNARY if text.startswith("-") else _ATOM
