@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from kerngen.check import (
+    faults_gradients,
     faults_indices,
     faults_names,
     faults_places,
@@ -15,6 +16,7 @@ from kerngen.check import (
     faults_structs,
     faults_types,
 )
+from kerngen.gradient import faults as faults_derivation
 from kerngen.schedule import faults as faults_lowering
 from kerngen.source import reading, together
 from kerngen.source.diagnostic import Diagnostic
@@ -35,6 +37,8 @@ _MODULES = (
     faults_schedules,
     faults_requires,
     faults_structs,
+    faults_gradients,
+    faults_derivation,
     faults_lowering,
 )
 

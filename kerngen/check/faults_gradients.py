@@ -110,7 +110,7 @@ class DerivativeOfVectors(Worded):
         "A derivative is of a function of numbers that returns an f32."
     )
     says: ClassVar[str] = (
-        "'{name}' has a {type}, and derivatives are by f32 and of f32."
+        "Derivatives are by f32 and of f32, and '{name}' has the type '{type}'."
     )
     advice: ClassVar[str] = (
         "Leave the derivative out: it is derived from the equations of the function."

@@ -22,6 +22,7 @@ GROUPS: Final = {
     "KG08": "Structs",
     "KG09": "Conditions on a call",
     "KG11": "Vectors, matrices and members of structs",
+    "KG12": "Gradients",
 }
 """What the codes of a hundred are about."""
 

@@ -5,21 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from kerngen.source.diagnostic import Related
-from kerngen.source.text import Span
-from kerngen.source.worded import Worded, WordedBeside
-
-
-@dataclass(frozen=True, kw_only=True)
-class _OfForward(Worded):
-    """A fault that a statement of the kernel that is derived is the reason of."""
-
-    there: Span | None
-
-    @property
-    def related(self) -> tuple[Related, ...]:
-        """The statement."""
-        return (Related(self.there, "this is why"),) if self.there else ()
+from kerngen.source.worded import Worded, WordedBeside, WordedNear
 
 
 @final
@@ -96,12 +82,13 @@ class GivenUnneeded(Worded):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class InPlace(_OfForward):
+class InPlace(WordedNear):
     """The gradient of a kernel that writes its parameters."""
 
     code: ClassVar[str] = "KG1208"
     rule: ClassVar[str] = "A gradient is of a kernel that has outputs alone."
     says: ClassVar[str] = "'{kernel}' changes '{tensor}' in place."
+    nearby: ClassVar[str] = "this is why"
     advice: ClassVar[str] = "Derive a kernel that returns the new values as an output."
 
     kernel: str
@@ -127,12 +114,13 @@ class ZeroGradient(Worded):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class NoDerivative(_OfForward):
+class NoDerivative(WordedNear):
     """The gradient of what has no rule."""
 
     code: ClassVar[str] = "KG1210"
     rule: ClassVar[str] = "Every part of an equation that is derived has a derivative."
     says: ClassVar[str] = "'{kernel}' has no gradient: there is no rule for {what}."
+    nearby: ClassVar[str] = "this is why"
     advice: ClassVar[str] = (
         "Write it by what has one, or as a function with a 'derivative of' its own."
     )
@@ -143,12 +131,13 @@ class NoDerivative(_OfForward):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class GradientTooLarge(_OfForward):
+class GradientTooLarge(WordedNear):
     """A gradient that has too many statements."""
 
     code: ClassVar[str] = "KG1211"
     rule: ClassVar[str] = "A gradient has at most 64 statements."
     says: ClassVar[str] = "The gradient of '{kernel}' has more than 64 statements."
+    nearby: ClassVar[str] = "this is why"
     advice: ClassVar[str] = (
         "Name values that are used several times by a 'let', or derive it in parts."
     )

@@ -90,7 +90,7 @@ def _fault(item: ast.GradientItem, error: GradientError) -> Diagnostic:
             return faults.ByType(span=span, name=name, type=fields["type"])
         case Kind.IN_PLACE:
             return faults.InPlace(
-                span=span, kernel=kernel, tensor=fields["tensor"], there=error.span
+                span=span, kernel=kernel, tensor=fields["tensor"], declared=error.span
             )
         case Kind.GIVEN_UNUSED:
             return faults.GivenUnneeded(span=span, name=name)
@@ -99,10 +99,12 @@ def _fault(item: ast.GradientItem, error: GradientError) -> Diagnostic:
         case Kind.NO_DERIVATIVE:
             what = fields["what"]
             return faults.NoDerivative(
-                span=span, kernel=kernel, what=what, there=error.span
+                span=span, kernel=kernel, what=what, declared=error.span
             )
         case Kind.TOO_LARGE:
-            return faults.GradientTooLarge(span=span, kernel=kernel, there=error.span)
+            return faults.GradientTooLarge(
+                span=span, kernel=kernel, declared=error.span
+            )
         case Kind.BY_UNKNOWN | Kind.BY_TWICE | Kind.GIVEN_UNKNOWN:
             raise AssertionError(f"{name} is checked before: {error}")
         case _:
