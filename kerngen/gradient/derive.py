@@ -25,11 +25,13 @@ from kerngen.ir.affine import as_literal
 from kerngen.ir.hoisting import Fresh
 from kerngen.ir.nodes import (
     Binary,
+    BuiltinCall,
     Cast,
     DerivedDim,
     DimValue,
     Expr,
     Function,
+    FunctionCall,
     Index,
     IndexValue,
     Kernel,
@@ -320,7 +322,29 @@ class _Derivation:
         doc = f"The gradient by `{wanted}`."
         name = self._gradient_name(wanted)
         target = Tensor(name, _F32, extents, Role.OUTPUT, doc)
-        return Statement(target, indices, rendered(terms))
+        value = self._with_repeated_named(wanted, indices, rendered(terms))
+        return Statement(target, indices, value)
+
+    def _with_repeated_named(
+        self, target: str, indices: tuple[Index, ...], value: Expr
+    ) -> Expr:
+        """Return a value with calls that it repeats as lets: `tanh(u)` in 1 - tanh(u)^2."""
+        if _has_reduce(value):
+            return value
+        calls = [n for n in walk(value) if isinstance(n, BuiltinCall | FunctionCall)]
+        repeated = [c for c in dict.fromkeys(calls) if calls.count(c) > 1]
+        for call in repeated[:1]:
+            if call.type is not _F32:
+                continue
+            let = self._let(f"{target}_part", indices, call)
+            value = _replaced(value, call, let)
+        return value
+
+
+def _replaced(expr: Expr, part: Expr, by: Expr) -> Expr:
+    if expr == part:
+        return by
+    return map_children(expr, lambda child: _replaced(child, part, by))
 
 
 def _has_reduce(expr: Expr) -> bool:
