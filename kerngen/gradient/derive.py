@@ -118,9 +118,11 @@ class _Derivation:
         kernel = _recast(self.kernel, self.given)
         forward = made_ready(kernel, self.functions, self.by, self._fresh)
         self._forward, self._facts = forward, _facts(kernel)
+        outputs = {t.name for t in self.kernel.tensors if t.role is Role.OUTPUT}
         for statement in forward.statements:
             is_given = statement.target.role is Role.INPUT
-            self.simplifier.define(statement, first=is_given)
+            is_let = statement.target.name not in outputs
+            self.simplifier.define(statement, first=is_given, is_computed=is_let)
             self.places[statement.target.name] = statement.indices
         self._seeds = dict(self._gradients_of_outputs())
         reads = self._reads()
@@ -336,9 +338,13 @@ class _Derivation:
         for call in repeated[:1]:
             if call.type is not _F32:
                 continue
-            let = self._let(f"{target}_part", indices, call)
+            let = self._let(f"{_called_name(call)}_{target}", indices, call)
             value = _replaced(value, call, let)
         return value
+
+
+def _called_name(call: BuiltinCall | FunctionCall) -> str:
+    return call.builtin if isinstance(call, BuiltinCall) else call.function
 
 
 def _replaced(expr: Expr, part: Expr, by: Expr) -> Expr:
