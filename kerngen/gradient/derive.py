@@ -25,11 +25,13 @@ from kerngen.ir.affine import as_literal
 from kerngen.ir.hoisting import Fresh
 from kerngen.ir.nodes import (
     Binary,
+    BuiltinCall,
     Cast,
     DerivedDim,
     DimValue,
     Expr,
     Function,
+    FunctionCall,
     Index,
     IndexValue,
     Kernel,
@@ -116,9 +118,11 @@ class _Derivation:
         kernel = _recast(self.kernel, self.given)
         forward = made_ready(kernel, self.functions, self.by, self._fresh)
         self._forward, self._facts = forward, _facts(kernel)
+        outputs = {t.name for t in self.kernel.tensors if t.role is Role.OUTPUT}
         for statement in forward.statements:
             is_given = statement.target.role is Role.INPUT
-            self.simplifier.define(statement, first=is_given)
+            is_let = statement.target.name not in outputs
+            self.simplifier.define(statement, first=is_given, is_computed=is_let)
             self.places[statement.target.name] = statement.indices
         self._seeds = dict(self._gradients_of_outputs())
         reads = self._reads()
@@ -320,7 +324,33 @@ class _Derivation:
         doc = f"The gradient by `{wanted}`."
         name = self._gradient_name(wanted)
         target = Tensor(name, _F32, extents, Role.OUTPUT, doc)
-        return Statement(target, indices, rendered(terms))
+        value = self._with_repeated_named(wanted, indices, rendered(terms))
+        return Statement(target, indices, value)
+
+    def _with_repeated_named(
+        self, target: str, indices: tuple[Index, ...], value: Expr
+    ) -> Expr:
+        """Return a value with calls that it repeats as lets: `tanh(u)` in 1 - tanh(u)^2."""
+        if _has_reduce(value):
+            return value
+        calls = [n for n in walk(value) if isinstance(n, BuiltinCall | FunctionCall)]
+        repeated = [c for c in dict.fromkeys(calls) if calls.count(c) > 1]
+        for call in repeated[:1]:
+            if call.type is not _F32:
+                continue
+            let = self._let(f"{_called_name(call)}_{target}", indices, call)
+            value = _replaced(value, call, let)
+        return value
+
+
+def _called_name(call: BuiltinCall | FunctionCall) -> str:
+    return call.builtin if isinstance(call, BuiltinCall) else call.function
+
+
+def _replaced(expr: Expr, part: Expr, by: Expr) -> Expr:
+    if expr == part:
+        return by
+    return map_children(expr, lambda child: _replaced(child, part, by))
 
 
 def _has_reduce(expr: Expr) -> bool:

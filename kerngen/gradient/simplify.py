@@ -106,8 +106,14 @@ class Simplifier:
         default_factory=dict[Tensor, Definition]
     )
 
-    def define(self, statement: Statement, *, first: bool = False) -> None:
-        """Learn what a statement's target is."""
+    def define(
+        self, statement: Statement, *, first: bool = False, is_computed: bool = True
+    ) -> None:
+        """Learn what a statement's target is.
+
+        `first` is what is given.  What is not `is_computed` anyway, an output of the
+        forward kernel, is worth a name only if it divides by what a row has.
+        """
         target, value = statement.target, statement.value
         if target.element is not _F32:
             return
@@ -121,7 +127,8 @@ class Simplifier:
             return
         self.elementwise[target] = statement
         own = Definition(target, statement.indices, whole, result)
-        if _is_worth(whole, statement.indices):
+        worth = is_computed or first or _is_of_rows(whole, statement.indices)
+        if worth and _is_worth(whole, statement.indices):
             self.definitions.insert(0 if first else len(self.definitions), own)
         exponential = _exponential(value)
         if exponential is not None and first:
@@ -311,6 +318,14 @@ def _is_worth(product: Term, indices: tuple[Index, ...]) -> bool:
     return len(factors) > 1 or any(
         e != 1 or not isinstance(atom, Load | UniformValue | ConstRef | Constant)
         for atom, e in factors.items()
+    )
+
+
+def _is_of_rows(product: Term, indices: tuple[Index, ...]) -> bool:
+    lets = (a for a in product.factors if isinstance(a, Load))
+    return any(
+        let.tensor.role is Role.LET and len(free_indices(let)) < len(indices)
+        for let in lets
     )
 
 
