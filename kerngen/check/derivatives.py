@@ -15,7 +15,7 @@ from kerngen.check.functions import check_locals
 from kerngen.check.scope import Scope
 from kerngen.check.text import collapse
 from kerngen.ir.nodes import Function
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Scalar, ValueType
 from kerngen.source.diagnostic import Faults
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.source.text import Span
@@ -109,12 +109,13 @@ def _partials(
 
 def _matches(faults: Faults, item: ast.DerivativeItem, signature: Signature) -> bool:
     """Whether a derivative is of a function of numbers, and takes what that takes."""
-    types = [*(p.type for p in signature.parameters), signature.result]
-    if None in types:
+    result = signature.result
+    types = [p.type for p in signature.parameters if p.type is not None]
+    if result is None or len(types) < len(signature.parameters):
         return False
-    strange = [t for t in types if t is not None and not isinstance(t, Scalar)]
-    if signature.result not in (None, Scalar.F32):
-        strange = [signature.result]
+    strange: list[ValueType] = [t for t in types if not isinstance(t, Scalar)]
+    if result is not Scalar.F32:
+        strange = [result]
     name = signature.name
     if strange:
         fault = faults_gradients.DerivativeOfVectors(

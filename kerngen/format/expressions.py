@@ -122,11 +122,13 @@ def _binary(parts: Sequence[Node]) -> Piece:
 def _reduction(parts: Sequence[Node]) -> Piece:
     kind, opening, binders, *when, closing, body = parts
     piece = expression(body)
-    indices = subscripts(opening, binders, closing)
     if when:
         indices = _conditional_indices(opening, binders, when, closing)
-    head = (token(str(kind)), indices)
-    group = Group((head, Indent((Line(" "), piece.document))), piece.open_tail)
+        behind: Document = (SPACE, piece.document)
+    else:
+        indices = subscripts(opening, binders, closing)
+        behind = Indent((Line(" "), piece.document))
+    group = Group((token(str(kind)), indices, behind), piece.open_tail)
     return Piece(group, group if piece.opens else None, piece.opens)
 
 

@@ -75,7 +75,12 @@ def made_ready(
     for original in kernel.body:
         target = original.target
         inlined = _inlined(original.value, functions, active)
-        if target.element is _F32 and any(_name_of(n) in active for n in walk(inlined)):
+        passes = any(_name_of(node) in active for node in walk(inlined))
+        if passes and not isinstance(target.element, Scalar):
+            what = f"'{target.name}', which has components"
+            fields = {"kernel": kernel.name, "what": what}
+            raise GradientError(Kind.NO_DERIVATIVE, fields, original.span)
+        if target.element is _F32 and passes:
             active |= {target.name}
         statement = apart.statement(replace(original, value=inlined))
         reduced = frozenset(

@@ -85,7 +85,7 @@ def unconditional(reduce: Reduce) -> Reduce:
     if condition is None:
         return reduce
     branches = reduce.body, identity_of(reduce.kind, reduce.type)
-    if isinstance(condition, Unary) and condition.op == "not":
+    if isinstance(condition, Unary):  # of bools, there is 'not' alone
         condition, branches = condition.operand, branches[::-1]
     body = Select(condition, *branches, reduce.type)
     return replace(reduce, condition=None, body=body)

@@ -34,6 +34,7 @@ CONSTRUCTS: Final = (
     *("compound assignment", "output of integers", "rank 0", "rank 3"),
     *("literal axis", "arithmetic axis", "reserved name"),
     *("sum", "prod", "max", "min", "two indices", "reduction in a reduction"),
+    *("condition of a reduction", "condition by a key"),
     *("reduction to rank 0", "matrix product", "batched product", "softmax"),
     *("given range", "broadcast", "transpose", "diagonal"),
     *("gather", "gather by u32", "affine subscript", "constant subscript"),
@@ -314,6 +315,14 @@ class _Collector:
                     self.note("batched product", really=batched)
             case _:
                 pass
+        if expr.condition is not None:
+            self.note("condition of a reduction")
+            by_key = (
+                isinstance(expr.condition, ast.Binary) and expr.condition.op == "=="
+            )
+            self.note("condition by a key", really=by_key)
+            self.expression(expr.condition, inner)
+            inner = replace(inner, branch=True)
         self.expression(expr.body, inner)
 
     # Reads

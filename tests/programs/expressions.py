@@ -485,10 +485,16 @@ class Body:
 
     def _reduction(self, expr: ast.Reduction, want: str | None) -> Compiled:
         assert self.call is not None
-        ranges = self.call.ranges(expr.binders, expr.body, self.scope)
+        ranges = self.call.ranges(expr.binders, expr.terms, self.scope)
         inner = replace(self, scope=self.scope.within(ranges))
+        condition = None
+        if expr.condition is not None:
+            condition = inner.of(expr.condition)
+            assert condition.type == "bool"
+            inner = replace(inner, scope=replace(inner.scope, clamps=True))
         body = inner.of(expr.body, want)
-        run, type_, spend = body.run, body.type, self.interpreter.spend
+        type_, spend = body.type, self.interpreter.spend
+        run = body.run if condition is None else _chosen(condition.run, body.run)
         names = list(ranges)
         lengths = list(ranges.values())
 
@@ -496,12 +502,26 @@ class Body:
             collected: list[Any] = []
             _collect(dict(at), names, lengths, run, collected)
             spend(len(collected) * cost)
-            return collected
+            return [term for term in collected if term is not None]
 
         cost = len(list(numbers_in(type_)))
         self.note("reduction of composites", really=cost > 1)
         join = _joining(expr.kind, type_)
         return Compiled(type_, lambda at: join(terms(at)))
+
+
+def _chosen(condition: Run, body: Run) -> Run:
+    """Compute a term where a condition holds; elsewhere there is none."""
+
+    def run(at: At) -> Any:
+        if condition(at):
+            return body(at)
+        with suppress(numbers.UndecidedError):
+            # What it reads must be there; its value does not matter.
+            body(at)
+        return None
+
+    return run
 
 
 def _collect(

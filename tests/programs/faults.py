@@ -289,6 +289,24 @@ FAULTS: Final = (
         "np.matmul(m, v[..., None])[..., 0]",
     ),
     PlantedFault(
+        "a condition that keeps what it should leave out",
+        "kerngen.ir.conditions:unconditional",
+        "branches[::-1]",
+        "branches",
+    ),
+    PlantedFault(
+        "a prefix that is a term too long",
+        "kerngen.runtime.reference:prefixes",
+        "shift + 1",
+        "shift + 2",
+    ),
+    PlantedFault(
+        "a key that counts where it is no place",
+        "kerngen.runtime.reference:scatter",
+        "inside &= (place >= 0) & (place < length)",
+        "inside &= place < length",
+    ),
+    PlantedFault(
         "an array in a struct of which only the first element is read",
         "kerngen.schedule.memory:follow",
         "element(place, laid, lower_at(to, step))",

@@ -62,6 +62,9 @@ SHOWS: Final = {
     "a subscript one beyond its axis": "shifted",
     "members taken to be apart that are one": "mirrored",
     "an element of a fixed array that is written by another index": "trails",
+    "a condition that keeps what it should leave out": "chosen",
+    "a prefix that is a term too long": "chosen",
+    "a key that counts where it is no place": "chosen",
 }
 """The kernel in which each fault shows."""
 
