@@ -5,13 +5,15 @@ The derivation is given by who checks: it comes after the checker in the house.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias, final
 
 from kerngen.check import faults_gradients
 from kerngen.check.checked import CheckedFile
 from kerngen.check.environment import Environment
+from kerngen.check.faults_names import DuplicateItem
+from kerngen.check.kept import kept, kept_name, lets_of
 from kerngen.check.linking import link
 from kerngen.check.parameters import KINDS
 from kerngen.check.schedules import check_schedule
@@ -82,6 +84,8 @@ def with_gradients(
                 made = _scheduled(faults, file, program, made)
                 own = replace(source, kernel=made)
                 sources[made.name] = derived[made.name] = own
+    for made in _kept(faults, items, sources):
+        derived[made.kernel.name] = made
     faults.raise_if_any()
     kernels = (*file.module.kernels, *(each.kernel for each in derived.values()))
     in_order = tuple(sorted(kernels, key=lambda kernel: kernel.span.start))
@@ -90,6 +94,35 @@ def with_gradients(
         module=replace(file.module, kernels=in_order),
         derived_from={n: each.file for n, each in derived.items() if each.file},
     )
+
+
+def _kept(
+    faults: Faults,
+    items: Sequence[ast.GradientItem],
+    sources: Mapping[str, _Derivable],
+) -> Iterator[_Derivable]:
+    """Yield a kernel for each that returns what gradients of it are given of its lets."""
+    wanted: dict[str, dict[str, ast.Identifier]] = {}
+    for item in items:
+        source = sources.get(item.kernel.name)
+        lets = lets_of(source.kernel) if source else {}
+        found = {n.name: n for n in item.given if n.name in lets}
+        if found:
+            wanted.setdefault(item.kernel.name, {}).update(found)
+    for name, given in wanted.items():
+        source, first = sources[name], next(iter(given.values()))
+        taken = sources.get(kept_name(source.kernel))
+        if taken is None:
+            yield replace(source, kernel=kept(source.kernel, given, first.span))
+            continue
+        faults.add(
+            DuplicateItem(
+                span=first.span,
+                other=taken.kernel.span,
+                kind="kernels",
+                name=taken.kernel.name,
+            )
+        )
 
 
 def _sources(file: CheckedFile, wanted: set[str]) -> dict[str, _Derivable]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
+from kerngen.check.kept import lets_of
 from kerngen.gradient import faults
 from kerngen.gradient.derive import derive
 from kerngen.gradient.fault import GradientError, Kind
@@ -38,7 +39,8 @@ def _check_names(found: Faults, item: ast.GradientItem, kernel: Kernel) -> None:
     """Report names that are none of the kernel's, and those that are there twice."""
     tensors = [t for t in kernel.tensors if t.role is not Role.OUTPUT]
     inputs = [*(t.name for t in tensors), *(p.name for p in kernel.parameters)]
-    computed = [s.target.name for s in kernel.body]
+    outputs = [t.name for t in kernel.tensors if t.role is Role.OUTPUT]
+    computed = [*outputs, *lets_of(kernel)]
     _check_twice(found, "by", item.by)
     _check_twice(found, "given", item.given)
     for name in item.by:

@@ -112,6 +112,24 @@ def test_a_gradient_is_derived_again() -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-7)
 
 
+def test_a_let_that_is_given_is_returned_by_a_kernel_of_its_own() -> None:
+    text = f"{RIGHT}\nkernel brief = gradient of unit by x given length, y;\n"
+    x, dy = np.random.default_rng(6).standard_normal((2, 3, 4))
+    with built_module(text) as module:
+        y, length = module.unit_kept_reference(x)
+        np.testing.assert_array_equal(y, module.unit_reference(x))
+        np.testing.assert_allclose(length, np.linalg.norm(x, axis=1))
+        assert "unit_kept(" in str(module.unit_kept.__doc__)
+        names = {"length": length, "y": y, "dy": dy, "x": x}
+        (kernel,) = (k for k in checked(text).kernels if k.name == "brief")
+        inputs = [names[tensor.name] for tensor in kernel.tensors[:-1]]
+        found = module.brief_reference(*inputs)
+        np.testing.assert_allclose(found, module.unit_gradient_reference(x, dy)[0])
+    clash = text + "kernel unit_kept(x: f32[n]) -> y: f32[n] { y[i] = x[i]; }"
+    with pytest.raises(CompileError, match="two kernels called 'unit_kept'"):
+        checked(clash)
+
+
 def test_a_function_has_the_derivative_that_the_user_gave() -> None:
     rng = np.random.default_rng(4)
     x, z, dy = rng.standard_normal((3, 5))
