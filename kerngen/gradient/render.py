@@ -135,9 +135,12 @@ def _guarded(inside: Term) -> Term:
     """Return a sum of products with the condition at the factor that has its indices.
 
     Around the whole product it would hide that from `gemm`: both factors are read once
-    per tile, where each is a function of its own indices.
+    per tile, where each is a function of its own indices.  A condition of the program
+    stays around all: a term that it leaves out is not evaluated, 0 times infinity is.
     """
-    if len(inside.factors) < 2 or not inside.conditions:
+    if len(inside.factors) < 2 or not inside.solved.issuperset(inside.conditions):
+        return inside
+    if not inside.conditions:
         return inside
     needed = frozenset[Index]().union(*map(free_indices, inside.conditions))
     for atom, exponent in inside.factors.items():
