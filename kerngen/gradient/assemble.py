@@ -453,7 +453,7 @@ def _subscripted(expr: Expr, *, is_guarded: bool) -> Expr:
         isinstance(expr, Binary) and expr.op in {"and", "or"}
     )
     guards = guards and len(parts) > 1
-    first = parts[0]
+    first, *_ = parts
 
     def visit(child: Expr) -> Expr:
         later = guards and child is not first

@@ -9,7 +9,7 @@ from typing import Final
 
 from kerngen.gradient.conditions import all_hold, negated
 from kerngen.gradient.simplify import common, split
-from kerngen.gradient.terms import HALF, ONE, Term
+from kerngen.gradient.terms import HALF, ONE, Factors, Term
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
@@ -115,8 +115,8 @@ def _factored(terms: list[Term]) -> Expr:
     return _product(shared, (total,))
 
 
-def _plain(factors: dict[Expr, Fraction] | object) -> dict[Expr, Fraction]:
-    assert isinstance(factors, dict)
+def _plain(factors: Factors) -> dict[Expr, Fraction]:
+    """Return factors without those that choose among numbers."""
     return {a: e for a, e in factors.items() if not _is_choice(a)}
 
 

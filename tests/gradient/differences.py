@@ -221,7 +221,7 @@ class Case:
 
 
 def _listed(result: Any) -> list[Array]:
-    results = result if isinstance(result, tuple) else (result,)
+    results: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
     return [np.asarray(each) for each in results]
 
 
