@@ -10,6 +10,7 @@ from kerngen.check.files import Checker
 from kerngen.emit import emit_binding, plan_kernels
 from kerngen.emit.module_name import module_name
 from kerngen.emit.python_names import imported_structs
+from kerngen.gradient.item import derive_item
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Kernel, Module, Schedule
 from kerngen.ir.stages import StagedKernel
@@ -58,7 +59,7 @@ class Compiler:
     def __init__(self, library: Library, *, formatted: bool = True) -> None:
         self._library = library
         self._formatted = formatted
-        self._checker = Checker(library)
+        self._checker = Checker(library, derive_item)
 
     def _lowered(self, name: str) -> tuple[Module, tuple[KernelProgram, ...]]:
         # Texts to syntax trees, and these to typed kernels: with the functions that the

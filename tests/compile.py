@@ -21,6 +21,7 @@ from typing import Any
 
 from kerngen.check.files import Checker
 from kerngen.compiler import compile_text
+from kerngen.gradient.item import derive_item
 from kerngen.ir.nodes import Module
 from kerngen.jit.memory import installed
 from kerngen.runtime.kernel import Kernel
@@ -136,4 +137,4 @@ def checked(text: str, **others: str) -> Module:
     """Check a file, a.kern; `others` are files beside it, by their stem."""
     texts = {"a.kern": text, **{f"{stem}.kern": t for stem, t in others.items()}}
     library = Library(lambda name: Source(name, texts[name]), tuple(texts), None)
-    return Checker(library).module("a.kern")
+    return Checker(library, derive_item).module("a.kern")

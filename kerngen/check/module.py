@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar, cast, final
 
 from kerngen.check import faults_statements
 from kerngen.check.checked import CheckedFile, ItemKind, KernelHead, UsedModule
 from kerngen.check.constants import check_constants
 from kerngen.check.dead_schedules import report_dead
+from kerngen.check.derivatives import check_derivatives
 from kerngen.check.environment import Copied, Environment, Signatures
 from kerngen.check.faults_names import DuplicateItem
 from kerngen.check.faults_places import MembersNeverWritten
 from kerngen.check.functions import check_functions, check_signatures
 from kerngen.check.given import Given, check_given
+from kerngen.check.gradients import Derive, no_gradients, with_gradients
 from kerngen.check.imports import bring_in, structs_of
 from kerngen.check.parameters import Header
+from kerngen.check.requires import check_requires
 from kerngen.check.schedules import check_schedule
 from kerngen.check.scope import Scope, ValueSymbol
 from kerngen.check.statements import Body
@@ -48,11 +51,14 @@ def check(program: ast.Program, source: Source) -> Module:
 
     Raises `CompileError` with every fault found.
     """
-    return check_file(program, source, ()).module
+    return check_file(program, source, (), no_gradients).module
 
 
 def check_file(
-    program: ast.Program, source: Source, uses: tuple[UsedModule, ...]
+    program: ast.Program,
+    source: Source,
+    uses: tuple[UsedModule, ...],
+    derive: Derive,
 ) -> CheckedFile:
     """Return a file that uses others; raise `CompileError` with every fault found.
 
@@ -73,7 +79,6 @@ def check_file(
         faults.amend(say_where(source.name, uses, kernels))
     faults.raise_if_any()
     _expect_complete(parts.kernels, _all(program.items, ast.KernelItem))
-
     module = Module(
         source.name,
         program.doc,
@@ -82,7 +87,7 @@ def check_file(
         structs=(*parts.structs.values(),),
         warnings=parts.warnings.in_order(),
     )
-    return CheckedFile(
+    file = CheckedFile(
         module=module,
         functions={function.name: function for function in parts.functions},
         signatures=parts.signatures,
@@ -90,8 +95,10 @@ def check_file(
         structs=parts.structs,
         kernels=parts.heads,
         uses=uses,
+        derived_from={},
         schedules=parts.given,
     )
+    return with_gradients(file, program, derive)
 
 
 @final
@@ -116,7 +123,11 @@ def _check_items(
     functions = _distinct(faults, "functions", _all(program.items, ast.FunctionItem))
     constants = _distinct(faults, "constants", _all(program.items, ast.ConstItem))
     structs = _distinct(faults, "structs", _all(program.items, ast.StructItem))
-    kernels = _distinct(faults, "kernels", _all(program.items, ast.KernelItem))
+    named = [
+        i for i in program.items if isinstance(i, ast.KernelItem | ast.GradientItem)
+    ]
+    distinct = _distinct(faults, "kernels", named)
+    kernels = _all(distinct, ast.KernelItem)
     schedules = _all(program.items, ast.ScheduleItem)
     scheduled: dict[str, list[ast.ScheduleItem]] = {}
     for schedule in schedules:
@@ -124,7 +135,7 @@ def _check_items(
 
     # What other files have, as if it stood before these.
     places = _places(
-        function=functions, constant=constants, struct=structs, kernel=kernels
+        function=functions, constant=constants, struct=structs, kernel=distinct
     )
     imported = bring_in(faults, places, uses, outer)
     # What functions take and return, so that their order does not matter.
@@ -138,11 +149,18 @@ def _check_items(
     known = check_structs(faults, structs, outer, foreign, path)
     own = {item.name.name: known[item.name.name] for item in structs}
     # Functions, callees before callers.
-    checked_functions = check_functions(faults, functions, callable_, outer)
+    checked_functions = check_derivatives(
+        faults,
+        _all(program.items, ast.DerivativeItem),
+        check_functions(faults, functions, callable_, outer),
+        signatures,
+        callable_,
+        outer,
+    )
     # Kernels, each in a scope of its own, with their schedules.
     heads = {
         item.name.name: KernelHead(Scope(faults, outer), item.name.span)
-        for item in kernels
+        for item in distinct
     }
     copied, warnings = Copied(), Faults()
     checked_kernels = tuple(
@@ -230,8 +248,9 @@ def _check_kernel(
     """Return a kernel; where it has faults, it is incomplete and goes no further."""
     header = Header(env, scope, structs)
     header.check(item)
-    body = Body(env, scope)
-    body.check(item.body)
+    known = check_requires(env, scope, item, [*header.dims], header.parameters)
+    body = Body(replace(env, known=known), scope)
+    body.check(item.equations)
     schedules = [check_schedule(schedule, env, scope) for schedule in scheduled]
     _check_written(env, scope, item)
     kernel = Kernel(
@@ -247,6 +266,7 @@ def _check_kernel(
         span=item.span,
         order=tuple(parameter.name.name for parameter in item.parameters),
         derived=tuple(env.derived),
+        requires=tuple(known.requires),
     )
     if fault := uniform_size_fault(kernel):
         env.faults.add(fault)
@@ -297,4 +317,6 @@ def _expect_complete(kernels: tuple[Kernel, ...], items: list[ast.KernelItem]) -
         # Of a struct that is copied, each member has a statement of its own.
         written = {statement.span for statement in kernel.body}
         understood = len(written) + len(kernel.hosts)
-        assert understood == len(item.body), f"{kernel.name}: a statement was left out"
+        assert understood == len(
+            item.equations
+        ), f"{kernel.name}: a statement was left out"

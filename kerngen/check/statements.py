@@ -70,7 +70,7 @@ class Body:
     hosts: list[Host] = field(default_factory=list[Host])
     statements: list[Statement] = field(default_factory=list[Statement])
 
-    def check(self, body: tuple[ast.Statement, ...]) -> None:
+    def check(self, body: tuple[ast.Equation, ...]) -> None:
         """Check every statement."""
         for statement in body:
             if not isinstance(statement, ast.Assignment):
@@ -139,7 +139,7 @@ class Body:
 
     def _add(
         self,
-        node: ast.Statement,
+        node: ast.Equation,
         target: Tensor,
         indices: tuple[Index, ...],
         value: Expr,

@@ -76,12 +76,12 @@ def used_in_subscripts(name: str, *exprs: ast.Expr) -> bool:
 class Read:
     """A read `name[subscripts]` in a statement, with the reductions around it."""
 
-    statement: ast.Statement
+    statement: ast.Equation
     subscripts: tuple[ast.Expr, ...]
     reductions: tuple[ast.Reduction, ...]
 
 
-def reads_of(body: tuple[ast.Statement, ...]) -> dict[str, list[Read]]:
+def reads_of(body: tuple[ast.Equation, ...]) -> dict[str, list[Read]]:
     """Return the reads of each name with subscripts, in the order of the text."""
     reads: dict[str, list[Read]] = {}
 

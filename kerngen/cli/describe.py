@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import TypeAlias, TypedDict
 
-from kerngen.ir.nodes import Expr, Role, Tensor
+from kerngen.gradient import kernel_text
+from kerngen.ir.nodes import Expr, Kernel, Role, Tensor
 from kerngen.ir.reads import tensors_read
 from kerngen.ir.sizes import SizeMaker
 from kerngen.ir.stages import StagedKernel, Write, computed_by
@@ -125,6 +126,12 @@ class KernelData(TypedDict):
     stages: list[StageData]
 
 
+def _source(kernel: Kernel) -> str:
+    """Return a kernel's text; of a gradient, the equations that were derived, too."""
+    text = kernel.span.text
+    return text if "{" in text else f"{text}\n\n{kernel_text(kernel).rstrip()}"
+
+
 def as_data(program: KernelProgram, python: str) -> KernelData:
     """Return what `json.dumps` takes."""
     kernel = program.staged.kernel
@@ -134,7 +141,7 @@ def as_data(program: KernelProgram, python: str) -> KernelData:
         "path": kernel.span.source.path,
         "line": kernel.span.line,
         "doc": kernel.doc,
-        "source": kernel.span.text,
+        "source": _source(kernel),
         "uniform": _uniform(uniform_layout(kernel)),
         "temporaries": [_tensor(tensor) for tensor in program.temporaries],
         "inlined": _inlined(program.staged),

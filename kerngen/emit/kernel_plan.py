@@ -16,10 +16,7 @@ from kerngen.ir.subscript_checks import checks_of
 from kerngen.ir.walk import walk
 from kerngen.plan.size import (
     ALWAYS,
-    Guard,
-    Size,
-    Symbol,
-    children,
+    symbols,
 )
 from kerngen.plan.tree import (
     Access,
@@ -30,6 +27,7 @@ from kerngen.plan.tree import (
     Gather,
     KernelPlan,
     RangeCheck,
+    Requirement,
     ScalarPlan,
     Sequence,
     TemporaryPlan,
@@ -99,6 +97,10 @@ def _planned(program: KernelProgram, names: KernelNames) -> PlannedKernel:
         derived=tuple(
             DerivedDim(dim.name, dim.text, maker.size(dim.value))
             for dim in kernel.derived
+        ),
+        requires=tuple(
+            Requirement(each.text, maker.guard(each.condition))
+            for each in kernel.requires
         ),
         checks=tuple(_range_checks(kernel, maker)),
         gathers=tuple(
@@ -198,14 +200,7 @@ def _dispatch(shader: Shader, maker: SizeMaker) -> Dispatch:
 def _scalars_read(plan: KernelPlan) -> dict[str, None]:
     """Return the scalars that guards, lengths and checks read, in that order."""
     known = {*plan.dims, *(dim.name for dim in plan.derived)}
-    names = (name for size in sizes_of(plan) for name in _symbols(size))
+    names = (name for size in sizes_of(plan) for name in symbols(size))
     read = (n for n in names if n not in known and not n.startswith("adapter."))
     # A part comes after what it is of, which messages show.
     return dict.fromkeys(x for n in read for x in (n.split(".")[0], n))
-
-
-def _symbols(part: Size | Guard) -> Iterator[str]:
-    if isinstance(part, Symbol):
-        yield part.name
-    for each in children(part):
-        yield from _symbols(each)

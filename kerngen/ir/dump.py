@@ -153,6 +153,8 @@ def _function(function: Function) -> str:
 def _lines(kernel: Kernel) -> Iterator[str]:
     if kernel.dims:
         yield f"dims {', '.join(kernel.dims)}"
+    for each in kernel.requires:
+        yield f"require {dump_expr(each.condition)}"
     for dim in kernel.derived:
         yield f"derived {dim.name} = {dump_expr(dim.value)}"
     yield from map(_tensor, kernel.tensors)

@@ -450,7 +450,11 @@ class Host:
 @final
 @dataclass(frozen=True)
 class Function:
-    """One of the user's functions: lets in order, then the value."""
+    """One of the user's functions: lets in order, then the value.
+
+    `partials` are the names of the functions that are its derivatives by each parameter,
+    if the user gave them; empty for a parameter that is no f32.
+    """
 
     name: str
     parameters: tuple[LocalValue, ...]
@@ -458,6 +462,7 @@ class Function:
     body: Expr
     type: ValueType
     doc: str = field(default="", compare=False, repr=False)
+    partials: tuple[str, ...] = ()
 
 
 @final
@@ -509,6 +514,19 @@ class DerivedDim:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Requirement:
+    """A condition that the host holds every call to: `require d % 8 == 0;`.
+
+    `condition` is over dims and integer scalars, computed exactly; `text` is the user's.
+    """
+
+    condition: Expr
+    text: str = field(compare=False)
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """A `schedule` item: how to run the stage named (None: every stage it fits).
 
@@ -545,6 +563,7 @@ class Kernel:
     order: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """Every parameter's name, tensors and scalars, in the order of the source."""
     derived: tuple[DerivedDim, ...] = ()
+    requires: tuple[Requirement, ...] = ()
 
     @property
     def lengths(self) -> tuple[str, ...]:

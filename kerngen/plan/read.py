@@ -60,6 +60,7 @@ def _kernel(head: Line, inner: Sequence[Line]) -> KernelPlan:
         body=_body(head, inner[start:], scope),
         temporaries=tuple(facts.temporaries),
         derived=tuple(facts.derived),
+        requires=tuple(facts.requires),
         checks=tuple(facts.checks),
         gathers=tuple(facts.gathers),
         guards=tuple(facts.guards),

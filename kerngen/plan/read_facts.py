@@ -14,6 +14,7 @@ from kerngen.plan.tree import (
     DerivedDim,
     Gather,
     RangeCheck,
+    Requirement,
     ScalarPlan,
     TemporaryPlan,
     TensorPlan,
@@ -40,6 +41,7 @@ class FactReader:
     temporaries: list[TemporaryPlan] = field(default_factory=list[TemporaryPlan])
     scalars: list[ScalarPlan] = field(default_factory=list[ScalarPlan])
     derived: list[DerivedDim] = field(default_factory=list[DerivedDim])
+    requires: list[Requirement] = field(default_factory=list[Requirement])
     checks: list[RangeCheck] = field(default_factory=list[RangeCheck])
     gathers: list[Gather] = field(default_factory=list[Gather])
 
@@ -63,6 +65,8 @@ class FactReader:
                 self.temporaries.append(TemporaryPlan(*self._typed(line, rest)))
             case "scalar":
                 self._scalar(line, rest)
+            case "require":
+                self._require(line, rest)
             case "length":
                 self._length(line, rest)
             case "range":
@@ -104,6 +108,12 @@ class FactReader:
         self.derived.append(dim)
         self.scope.lengths.add(name)
         self.scope.symbols.add(name)
+
+    def _require(self, line: Line, rest: str) -> None:
+        if len(line.fields) != 2:
+            line.refuse("expected 'require CONDITION | \"TEXT\"'")
+        condition = self.scope.guard(line, rest, facts=frozenset())
+        self.requires.append(Requirement(line.string(line.fields[1]), condition))
 
     def _checked(self, line: Line, rest: str) -> tuple[str, int, str | int]:
         place = _CHECKED.fullmatch(rest)

@@ -39,9 +39,9 @@ class Scope:
         """Return a text as a size over dims and scalars."""
         return self._parse(line, text, Parser.whole_size, _NO_FACTS)
 
-    def guard(self, line: Line, text: str) -> Guard:
-        """Return a text as a condition, which may ask for facts of the adapter."""
-        return self._parse(line, text, Parser.whole_guard, FACTS)
+    def guard(self, line: Line, text: str, facts: frozenset[str] = FACTS) -> Guard:
+        """Return a text as a condition, which may ask for these facts of the adapter."""
+        return self._parse(line, text, Parser.whole_guard, facts)
 
     def _parse(
         self,

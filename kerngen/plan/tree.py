@@ -60,6 +60,15 @@ class DerivedDim:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Requirement:
+    """A condition that every call must meet; `text` is its source, as in `d % 8 == 0`."""
+
+    text: str
+    condition: Guard
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Term:
     """A coefficient times an index that ranges over `extent`."""
 
@@ -295,6 +304,7 @@ class KernelPlan:
     derived: tuple[DerivedDim, ...] = ()
     checks: tuple[RangeCheck, ...] = ()
     gathers: tuple[Gather, ...] = ()
+    requires: tuple[Requirement, ...] = ()
     guards: tuple[str, ...] = ()
     computed: tuple[str, ...] = ()
     """Symbols whose values the generated module computes, before the derived dims."""
@@ -313,6 +323,7 @@ class ModulePlan:
 def sizes_of(kernel: KernelPlan) -> Iterator[Size | Guard]:
     """Yield every size and condition of a plan: what runs, then lengths and checks."""
     yield from sizes_in(kernel.body)
+    yield from (each.condition for each in kernel.requires)
     yield from (dim.value for dim in kernel.derived)
     for check in kernel.checks:
         yield check.offset

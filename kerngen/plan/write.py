@@ -142,6 +142,8 @@ def _facts(kernel: KernelPlan) -> Iterator[str]:
         yield f"guards {', '.join(kernel.guards)}"
     if kernel.computed:
         yield f"computed {', '.join(kernel.computed)}"
+    for each in kernel.requires:
+        yield f"require {plain.guard(each.condition)} | {_quoted(each.text)}"
     for dim in kernel.derived:
         yield f"length {dim.name} | {plain.size(dim.value)} | {_quoted(dim.text)}"
     for check in kernel.checks:

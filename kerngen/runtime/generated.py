@@ -115,6 +115,7 @@ class ModuleFiles:
             derived=plan.derived,
             checks=plan.checks,
             gathers=plan.gathers,
+            requires=plan.requires,
             guard_scalars=plan.guards,
             computed=plan.computed,
             compute=computed,

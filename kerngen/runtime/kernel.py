@@ -18,6 +18,7 @@ from kerngen.plan.tree import (
     Dispatch,
     Gather,
     RangeCheck,
+    Requirement,
 )
 from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.checks import (
@@ -136,6 +137,7 @@ class Kernel:
     derived: tuple[DerivedDim, ...] = ()
     checks: tuple[RangeCheck, ...] = ()
     gathers: tuple[Gather, ...] = ()
+    requires: tuple[Requirement, ...] = ()
     guard_scalars: tuple[str, ...] = ()
     """The scalars that guards, lengths and checks read: `step`, or `camera.width`.
 

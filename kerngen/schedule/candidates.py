@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import final
 
 from kerngen.ir.nodes import Kernel, Schedule
+from kerngen.ir.requirements import known_of
 from kerngen.schedule.choice import Choice, default_choices
 from kerngen.schedule.strategies import STRATEGIES
 from kerngen.schedule.task import Task
@@ -47,8 +48,24 @@ class Candidates:
     def of(self, number: int) -> tuple[Candidate, ...]:
         """Return the user's schedules that fit a stage, and the compiler's behind them."""
         if number not in self._found:
-            self._found[number] = tuple(self._find(number))
+            self._found[number] = tuple(self._possible(number))
         return self._found[number]
+
+    def _possible(self, number: int) -> Iterator[Candidate]:
+        """Yield the candidates that some call has, by what the kernel requires of it.
+
+        A guard that holds of every call is none.
+        """
+        known = known_of(self.tasks[number].kernel)
+        for candidate in self._find(number):
+            choice = candidate.choice
+            holds = None
+            if choice.guard is not None and known.requires:
+                holds = known.facts.decide(known.guard(choice.guard))
+            if holds is True:
+                choice = replace(choice, guard=None)
+            if holds is not False:
+                yield replace(candidate, choice=choice)
 
     def _find(self, number: int) -> Iterator[Candidate]:
         for which in self._applying[number]:

@@ -16,7 +16,8 @@ from typing import TypeAlias, final
 
 from kerngen.ir.nodes import Expr
 from kerngen.ir.strategies import OPTIONS
-from kerngen.plan.size import ALWAYS
+from kerngen.plan.facts import Facts
+from kerngen.plan.size import ALWAYS, NEVER
 from kerngen.plan.tree import NOTHING, Needs
 from kerngen.schedule.candidates import Candidate, Candidates
 from kerngen.schedule.choice import Choice
@@ -148,7 +149,8 @@ class Scheduler:
         if key not in made:
             label = _label(choice, {schedule.label for schedule in made.values()})
             task = replace(candidate.task, label=label)
-            variants = tuple(_up_to_any_size(strategy.lower(task, choice.options)))
+            lowered = strategy.lower(task, choice.options)
+            variants = tuple(_up_to_any_size(lowered, task.facts))
             made[key] = ScheduledStage(
                 strategy.name,
                 label,
@@ -181,9 +183,14 @@ def _label(choice: Choice, taken: AbstractSet[str]) -> str:
     return next(name for name in names if name not in taken)
 
 
-def _up_to_any_size(variants: Iterable[Variant]) -> Iterator[Variant]:
-    """Yield variants up to the first that takes any size: none behind it would run."""
+def _up_to_any_size(variants: Iterable[Variant], facts: Facts) -> Iterator[Variant]:
+    """Yield variants up to the first that takes any size: none behind it would run.
+
+    What the kernel requires of a call need not be asked again, and may rule one out.
+    """
     for variant in variants:
-        yield variant
-        if variant.when == ALWAYS:
+        when = facts.simplified(variant.when) if facts else variant.when
+        if when != NEVER:
+            yield replace(variant, when=when)
+        if when == ALWAYS:
             return

@@ -9,8 +9,10 @@ from itertools import takewhile
 from typing import final
 
 from kerngen.ir.nodes import Expr, Function, Index, Kernel, Reduce
+from kerngen.ir.requirements import facts_of
 from kerngen.ir.stages import Stage, StagedKernel
 from kerngen.layout.types import StructLayout
+from kerngen.plan.facts import Facts
 from kerngen.schedule.plain import is_plain, plain_functions
 
 Options = dict[str, tuple[int, ...]]
@@ -44,6 +46,11 @@ class Task:
     def plain_functions(self) -> frozenset[str]:
         """The functions that compute with scalars alone."""
         return plain_functions(self.functions.values())
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What holds of every call, by what the kernel requires."""
+        return facts_of(self.kernel)
 
     @property
     def following(self) -> tuple[Stage, ...]:

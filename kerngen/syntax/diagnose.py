@@ -20,7 +20,7 @@ from kerngen.syntax.numbers import as_written_here
 from kerngen.syntax.remedies import begins_statement, remedy, separates_parameters
 
 _ENDS = wording.CLOSERS | wording.ITEMS | {"DOC"}
-_INNER_ENDS = _ENDS | {"SEMICOLON", "ARROW", "OPEN_BRACE", "LET", "HOST"}
+_INNER_ENDS = _ENDS | {"SEMICOLON", "ARROW", "OPEN_BRACE", "LET", "HOST", "REQUIRE"}
 
 # The terminal that closes a bracket, and those that can't stand inside it.
 _CLOSING = {

@@ -139,7 +139,7 @@ WORDS = {
     "in": "the bare index: it ranges over its axis, or over 'i < n' in 'sum[i < n]'",
     "print": "an output for it",
     "printf": "an output for it",
-    "assert": "a check in Python, before the call",
+    "assert": "'require d % 8 == 0;' in the kernel, or a check in Python before the call",
     "barrier": _NO_BARRIER,
     "workgroupBarrier": _NO_BARRIER,
     "storageBarrier": _NO_BARRIER,

@@ -25,11 +25,11 @@ from pygments.token import (
 
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
-from kerngen.syntax.wording import KEYWORDS
+from kerngen.syntax.wording import CONTEXTUAL, KEYWORDS
 
 _TYPE: Final = r"\b(?:[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh])\b"
 _NAME: Final = r"[A-Za-z_]\w*"
-_WORDS: Final = sorted(word.lower() for word in KEYWORDS - {"REDUCE"})
+_WORDS: Final = sorted(word.lower() for word in KEYWORDS - CONTEXTUAL - {"REDUCE"})
 
 
 class KernLexer(RegexLexer):  # type: ignore[misc]  # it has no annotations
@@ -48,6 +48,12 @@ class KernLexer(RegexLexer):  # type: ignore[misc]  # it has no annotations
                 rf"\b(kernel|fn|struct|schedule)(\s+)({_NAME})",
                 bygroups(Keyword.Declaration, Whitespace, Name.Function),
             ),
+            (
+                r"\b(gradient|derivative)(\s+)(of)\b",
+                bygroups(Keyword, Whitespace, Keyword),
+            ),
+            (r"\b(?:by|given)(?=\s+(?!and\b|or\b)\w)", Keyword),
+            (r"\brequire(?=\s+(?!and\b|or\b)[\w(])", Keyword),
             (words(_WORDS, prefix=r"\b", suffix=r"\b"), Keyword),
             (r"\b(?:sum|prod|max|min)(?=\s*\[)", Keyword.Reserved),
             (_TYPE, Keyword.Type),

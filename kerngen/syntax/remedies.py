@@ -451,6 +451,14 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "Remove it: the body follows.",
     ),
     (
+        lambda m: m.accepts <= {"GRADIENT", "OF", "BY"} and m.item == "kernel",
+        "A gradient is written 'kernel g = gradient of f by x given y;'.",
+    ),
+    (
+        lambda m: m.accepts_only("OF"),
+        "A derivative is written 'derivative of f(x: f32) { ... }'.",
+    ),
+    (
         lambda m: m.item == "kernel" and m.accepts_only("OPEN_PAREN"),
         "A kernel is written 'kernel name(x: f32[n]) -> y: f32[n] { ... }'.",
     ),

@@ -16,12 +16,13 @@ from kerngen.syntax import ast
 from kerngen.syntax.faults import MisplacedDoc, NumberTooLong
 from kerngen.syntax.numbers import whole
 
-Described: TypeAlias = ast.UseItem | ast.ScheduleItem
+Described: TypeAlias = ast.UseItem | ast.ScheduleItem | ast.DerivativeItem
 Documented: TypeAlias = (
     ast.ConstItem
     | ast.StructItem
     | ast.FunctionItem
     | ast.KernelItem
+    | ast.GradientItem
     | ast.StructField
     | ast.Parameter
 )
@@ -148,6 +149,29 @@ class Rules:
     ) -> ast.KernelItem:
         return ast.KernelItem(name, parameters, outputs or (), body, "", span)
 
+    def gradient(
+        self,
+        span: Span,
+        name: ast.Identifier,
+        kernel: ast.Identifier,
+        by: tuple[ast.Identifier, ...],
+        given: tuple[ast.Identifier, ...] | None,
+    ) -> ast.GradientItem:
+        return ast.GradientItem(name, kernel, by, given or (), "", span)
+
+    def names(self, _span: Span, *names: ast.Identifier) -> tuple[ast.Identifier, ...]:
+        return names
+
+    def derivative(
+        self,
+        span: Span,
+        function: ast.Identifier,
+        parameters: tuple[ast.Parameter, ...],
+        lets: tuple[ast.LetStatement, ...],
+        values: tuple[ast.Expr, ...],
+    ) -> ast.DerivativeItem:
+        return ast.DerivativeItem(function, parameters, lets, values, span)
+
     def schedule(
         self,
         span: Span,
@@ -207,6 +231,9 @@ class Rules:
         self, span: Span, name: ast.Identifier, value: ast.Expr
     ) -> ast.HostStatement:
         return ast.HostStatement(name, value, span)
+
+    def require(self, span: Span, condition: ast.Expr) -> ast.RequireStatement:
+        return ast.RequireStatement(condition, span)
 
     def assignment(
         self,

@@ -161,7 +161,7 @@ class _Collector:
             s for s in self.kernel.body if not isinstance(s, ast.HostStatement)
         ]
         self.note("several statements", really=len(statements) > 1)
-        for statement in self.kernel.body:
+        for statement in self.kernel.equations:
             self.names(statement.name)
             match statement:
                 case ast.HostStatement():

@@ -22,6 +22,7 @@ ORDER = [
     "syntax",
     "format",
     "check",
+    "gradient",
     "shader",
     "schedule",
     "catalogue",
