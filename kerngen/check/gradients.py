@@ -84,8 +84,8 @@ def with_gradients(
                 made = _scheduled(faults, file, program, made)
                 own = replace(source, kernel=made)
                 sources[made.name] = derived[made.name] = own
-    for made in _kept(faults, items, sources):
-        derived[made.kernel.name] = made
+    for each in _kept(faults, items, sources):
+        derived[each.kernel.name] = each
     faults.raise_if_any()
     kernels = (*file.module.kernels, *(each.kernel for each in derived.values()))
     in_order = tuple(sorted(kernels, key=lambda kernel: kernel.span.start))
