@@ -118,10 +118,10 @@ class _Derivation:
         kernel = _recast(self.kernel, self.given)
         forward = made_ready(kernel, self.functions, self.by, self._fresh)
         self._forward, self._facts = forward, _facts(kernel)
-        outputs = {t.name for t in self.kernel.tensors if t.role is Role.OUTPUT}
+        results = {t.name for t in self.kernel.tensors if t.role is Role.OUTPUT}
         for statement in forward.statements:
             is_given = statement.target.role is Role.INPUT
-            is_let = statement.target.name not in outputs
+            is_let = statement.target.name not in results
             self.simplifier.define(statement, first=is_given, is_computed=is_let)
             self.places[statement.target.name] = statement.indices
         self._seeds = dict(self._gradients_of_outputs())

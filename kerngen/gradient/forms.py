@@ -215,6 +215,9 @@ class Facts:
     positive: set[Expr] = field(default_factory=set[Expr])
     assumed: tuple[Form, ...] = ()
     _whole: dict[Variable, Form] = field(default_factory=dict[Variable, Form])
+    _tried: list[dict[object, tuple[int, bool]]] = field(
+        default_factory=list[dict[object, tuple[int, bool]]]
+    )
     _known: dict[object, bool] = field(default_factory=dict[object, bool])
 
     def whole(self, form: Form) -> Form:
@@ -251,13 +254,27 @@ class Facts:
             self._known[key] = False
             deep = tuple(map(self.whole, facts))
             own = self.whole(form)
+            self._tried.append({})
             self._known[key] = self._proves(own, (*deep, *self.assumed), _DEEPEST)
+            self._tried.pop()
         return self._known[key]
 
     def _proves(self, form: Form, facts: tuple[Form, ...], depth: int) -> bool:
         negative = next((m for m, factor in form.items() if factor < 0), None)
         if negative is None:
             return all(map(self._is_from_zero, variables(form)))
+        # Facts taken away in another order leave the same.
+        tried, key = self._tried[-1], _key(form)
+        before, proved = tried.get(key, (-1, False))
+        if not proved and before < depth:
+            tried[key] = depth, False
+            proved = self._proves_by(form, negative, facts, depth)
+            tried[key] = depth, proved
+        return proved
+
+    def _proves_by(
+        self, form: Form, negative: Monomial, facts: tuple[Form, ...], depth: int
+    ) -> bool:
         for index in _indices_in(form):
             bounded = self._bounded(form, index, facts)
             if bounded is not None:
@@ -319,16 +336,21 @@ class Facts:
         least = 0
         for monomial, factor in form.items():
             least += factor * all(v.expr in self.positive for v in monomial)
+        above = [m for m, factor in form.items() if factor > 0]
+        for monomial, factor in form.items():
+            # What is taken away must be part of something that is added.
+            if factor < 0 and not any(set(monomial) <= set(m) for m in above):
+                return False
         if least < 0:
             return False
         total: Form = {}
         for monomial, factor in form.items():
             product: Form = {(): factor}
             for v in monomial:
-                above: Form = {(v,): 1}
+                larger: Form = {(v,): 1}
                 if v.expr in self.positive:
-                    above = plus(above, 1)
-                product = combined("*", product, above)
+                    larger = plus(larger, 1)
+                product = combined("*", product, larger)
             total = combined("+", total, product)
         from_zero = all(map(self._is_from_zero, variables(total)))
         return from_zero and all(factor >= 0 for factor in total.values())

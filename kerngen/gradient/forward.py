@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, final
 
 from kerngen.gradient.fault import GradientError, Kind
@@ -219,67 +219,71 @@ def _named(
     A sum in which the statement is linear stays; so does a reduction that is the
     whole value.
     """
-    lets: list[Statement] = []
-
-    def passes(expr: Expr) -> bool:
-        return any(_name_of(n) in active for n in walk(expr))
-
-    def visit(expr: Expr, *, linear: bool) -> Expr:
-        match expr:
-            case Reduce(kind="sum") if linear and passes(expr):
-                return inside(expr, linear=True)
-            case Reduce():
-                return let(inside(expr, linear=False))
-            case Binary(op="+" | "-"):
-                return map_children(expr, lambda c: visit(c, linear=linear))
-            case Binary(op="*" | "/" as op, left=left, right=right):
-                first = linear and not passes(right)
-                second = linear and op == "*" and not passes(left)
-                left = visit(left, linear=first)
-                return replace(expr, left=left, right=visit(right, linear=second))
-            case Unary(op="-"):
-                return map_children(expr, lambda c: visit(c, linear=linear))
-            case Select(condition=condition, then=then, otherwise=otherwise):
-                condition = visit(condition, linear=False)
-                then = visit(then, linear=linear)
-                otherwise = visit(otherwise, linear=linear)
-                return Select(condition, then, otherwise, expr.type)
-            case _:
-                return map_children(expr, lambda c: visit(c, linear=False))
-
-    def inside(reduce: Reduce, *, linear: bool) -> Reduce:
-        condition = reduce.condition and visit(reduce.condition, linear=False)
-        return replace(
-            reduce, condition=condition, body=visit(reduce.body, linear=linear)
-        )
-
-    def let(reduce: Reduce) -> Expr:
-        free = free_indices(reduce)
-        outside = [index for index in statement.indices if index in free]
-        outside += sorted(free.difference(outside), key=lambda index: index.name)
-        # One let for each value that its own indices have.
-        own = tuple(
-            replace(i, name=f"{i.name}#{len(lets)}#{statement.target.name}")
-            for i in outside
-        )
-        by = _values(dict(zip(outside, own, strict=True)))
-        name = fresh.name(f"{statement.target.name}_{reduce.kind}")
-        extents = tuple(index.extent for index in own)
-        tensor = Tensor(name, reduce.type, extents, Role.LET, span=statement.span)
-        lets.append(
-            replace(
-                statement, target=tensor, indices=own, value=substituted(reduce, by)
-            )
-        )
-        return Load(tensor, tuple(IndexValue(index) for index in outside))
-
+    namer = _Namer(statement, active, fresh)
     value = statement.value
     if isinstance(value, Reduce):
-        value = inside(value, linear=value.kind == "sum")
+        value = namer.inside(value, linear=value.kind == "sum")
     else:
-        value = visit(value, linear=True)
-    yield from lets
+        value = namer.visit(value, linear=True)
+    yield from namer.lets
     yield from _with_scales(replace(statement, value=value), fresh, reduced)
+
+
+@final
+@dataclass
+class _Namer:
+    """Makes lets of the reductions of one statement."""
+
+    statement: Statement
+    active: frozenset[str]
+    fresh: Fresh
+    lets: list[Statement] = field(default_factory=list[Statement])
+
+    def _passes(self, expr: Expr) -> bool:
+        return any(_name_of(n) in self.active for n in walk(expr))
+
+    def visit(self, expr: Expr, *, linear: bool) -> Expr:
+        """Return a value with reads of lets for reductions that are not linear in it."""
+        match expr:
+            case Reduce(kind="sum") if linear and self._passes(expr):
+                return self.inside(expr, linear=True)
+            case Reduce():
+                return self._let(self.inside(expr, linear=False))
+            case Binary(op="+" | "-") | Unary(op="-"):
+                return map_children(expr, lambda c: self.visit(c, linear=linear))
+            case Binary(op="*" | "/" as op, left=left, right=right):
+                first = linear and not self._passes(right)
+                second = linear and op == "*" and not self._passes(left)
+                left = self.visit(left, linear=first)
+                return replace(expr, left=left, right=self.visit(right, linear=second))
+            case Select(condition=condition, then=then, otherwise=otherwise):
+                condition = self.visit(condition, linear=False)
+                then = self.visit(then, linear=linear)
+                otherwise = self.visit(otherwise, linear=linear)
+                return Select(condition, then, otherwise, expr.type)
+            case _:
+                return map_children(expr, lambda c: self.visit(c, linear=False))
+
+    def inside(self, reduce: Reduce, *, linear: bool) -> Reduce:
+        """Return a reduction with lets for those in it."""
+        condition = reduce.condition and self.visit(reduce.condition, linear=False)
+        body = self.visit(reduce.body, linear=linear)
+        return replace(reduce, condition=condition, body=body)
+
+    def _let(self, reduce: Reduce) -> Expr:
+        """Name a reduction, over indices of its own."""
+        statement, free = self.statement, free_indices(reduce)
+        outside = [index for index in statement.indices if index in free]
+        outside += sorted(free.difference(outside), key=lambda index: index.name)
+        suffix = f"{len(self.lets)}#{statement.target.name}"
+        own = tuple(replace(i, name=f"{i.name}#{suffix}") for i in outside)
+        by = _values(dict(zip(outside, own, strict=True)))
+        name = self.fresh.name(f"{statement.target.name}_{reduce.kind}")
+        extents = tuple(index.extent for index in own)
+        tensor = Tensor(name, reduce.type, extents, Role.LET, span=statement.span)
+        value = substituted(reduce, by)
+        self.lets.append(replace(statement, target=tensor, indices=own, value=value))
+        return Load(tensor, tuple(IndexValue(index) for index in outside))
 
 
 def _with_scales(

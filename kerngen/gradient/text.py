@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final, assert_never
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias, assert_never
 
 from kerngen.ir.nodes import (
     Binary,
@@ -149,26 +149,6 @@ def _text(expr: Expr, extents: dict[str, Expr]) -> tuple[str, int]:
         return inner(part, 0)
 
     match expr:
-        case Constant(value=value, type=scalar):
-            return _constant(value, scalar)
-        case ConstRef(name=name) | LocalValue(name=name):
-            return name, _ATOM
-        case DimValue(name=name):
-            return _extent(name, {}), _ATOM
-        case IndexValue(index=index):
-            return index.name, _ATOM
-        case UniformValue(name=name, path=path):
-            return name + _path(path, plain), _ATOM
-        case Load(tensor=tensor, subscripts=subscripts, path=path):
-            places = ", ".join(plain(subscript_value(s)) for s in subscripts)
-            brackets = f"[{places}]" if subscripts else ""
-            return tensor.name + brackets + _path(path, plain), _ATOM
-        case Swizzle(operand=operand, components=components):
-            return f"{inner(operand, _ATOM)}.{components}", _ATOM
-        case Part(operand=operand, at=at):
-            return inner(operand, _ATOM) + _path((at,), plain), _ATOM
-        case Construct(type=type_, parts=parts):
-            return f"{type_.spelling}({', '.join(map(plain, parts))})", _ATOM
         case Unary(op=op, operand=operand):
             space = " " if op == "not" else ""
             return f"{op}{space}{inner(operand, _UNARY)}", _UNARY
@@ -178,17 +158,10 @@ def _text(expr: Expr, extents: dict[str, Expr]) -> tuple[str, int]:
             first = inner(left, level + 1 if is_comparison else level)
             return f"{_closed(left, first)} {op} {inner(right, level + 1)}", level
         case Select(condition=condition, then=then, otherwise=otherwise):
-            test = plain(condition)
-            otherwise_ = plain(otherwise)
+            other = plain(otherwise)
             if not isinstance(otherwise, Select):
-                otherwise_ = f"{{ {otherwise_} }}"
-            return f"if {test} {{ {plain(then)} }} else {otherwise_}", 0
-        case Cast(operand=operand, type=type_):
-            return f"{type_.spelling}({plain(operand)})", _ATOM
-        case BuiltinCall(builtin=name, arguments=arguments):
-            return f"{name}({', '.join(map(plain, arguments))})", _ATOM
-        case FunctionCall(function=name, arguments=arguments):
-            return f"{name}({', '.join(map(plain, arguments))})", _ATOM
+                other = f"{{ {other} }}"
+            return f"if {plain(condition)} {{ {plain(then)} }} else {other}", 0
         case Reduce(kind=kind, indices=indices, body=body, condition=condition):
             when = f" when {plain(condition)}" if condition else ""
             within = (body,) if condition is None else (condition, body)
@@ -197,6 +170,51 @@ def _text(expr: Expr, extents: dict[str, Expr]) -> tuple[str, int]:
             # A reduction takes what is joined by `*`, and ends at any other operator.
             text = f"({text})" if _is_divided(body) else text
             return f"{kind}[{binders}{when}] {text}", _PRODUCT - 1
+        case Constant(value=value, type=scalar):
+            return _constant(value, scalar)
+        case Swizzle(operand=operand, components=components):
+            return f"{inner(operand, _ATOM)}.{components}", _ATOM
+        case Part(operand=operand, at=at):
+            return inner(operand, _ATOM) + _path((at,), plain), _ATOM
+        case _:
+            return _named(expr, plain), _ATOM
+
+
+_Named: TypeAlias = (
+    ConstRef
+    | LocalValue
+    | DimValue
+    | IndexValue
+    | UniformValue
+    | Load
+    | Construct
+    | Cast
+    | BuiltinCall
+    | FunctionCall
+)
+
+
+def _named(expr: _Named, plain: Callable[[Expr], str]) -> str:
+    """Return what begins with a name: values, reads and calls."""
+    match expr:
+        case ConstRef(name=name) | LocalValue(name=name) | DimValue(name=name):
+            return name
+        case IndexValue(index=index):
+            return index.name
+        case UniformValue(name=name, path=path):
+            return name + _path(path, plain)
+        case Load(tensor=tensor, subscripts=subscripts, path=path):
+            places = ", ".join(plain(subscript_value(s)) for s in subscripts)
+            brackets = f"[{places}]" if subscripts else ""
+            return tensor.name + brackets + _path(path, plain)
+        case Construct(type=type_, parts=parts):
+            return f"{type_.spelling}({', '.join(map(plain, parts))})"
+        case Cast(operand=operand, type=type_):
+            return f"{type_.spelling}({plain(operand)})"
+        case BuiltinCall(builtin=name, arguments=arguments):
+            return f"{name}({', '.join(map(plain, arguments))})"
+        case FunctionCall(function=name, arguments=arguments):
+            return f"{name}({', '.join(map(plain, arguments))})"
         case _:
             assert_never(expr)
 
@@ -238,8 +256,7 @@ def _closed(left: Expr, text: str) -> str:
     return f"({text})" if isinstance(ends, Reduce) and text[-1] != ")" else text
 
 
-def _path(path: Path, plain: object) -> str:
-    assert callable(plain)
+def _path(path: Path, plain: Callable[[Expr], str]) -> str:
     return "".join(
         (
             f".{step.name}"

@@ -27,6 +27,7 @@ from kerngen.jit.memory import installed
 from kerngen.plan.write import plan_text
 from kerngen.schedule.lower import lower
 from kerngen.schedule.program import KernelProgram
+from kerngen.source.text import Source
 from kerngen.syntax.library import Library
 
 STEP: Final = 1e-6
@@ -39,8 +40,11 @@ Run: TypeAlias = Callable[[Mapping[str, Any]], list[Array]]
 @cache
 def checked_file(path: Path) -> Module:
     """Return a file's typed kernels."""
-    name = path.name
-    return Compiler(Library.of_text(path.read_text("utf-8"), name)).module(name)
+
+    def find(name: str) -> Source:
+        return Source(name, (path.parent / name).read_text("utf-8"))
+
+    return Compiler(Library(find, [path.name])).module(path.name)
 
 
 def kernel_of(module: Module, name: str) -> Kernel:
