@@ -84,10 +84,10 @@ def unconditional(reduce: Reduce) -> Reduce:
     condition = reduce.condition
     if condition is None:
         return reduce
-    branches = reduce.body, identity_of(reduce.kind, reduce.type)
+    then, otherwise = reduce.body, identity_of(reduce.kind, reduce.type)
     if isinstance(condition, Unary):  # of bools, there is 'not' alone
-        condition, branches = condition.operand, branches[::-1]
-    body = Select(condition, *branches, reduce.type)
+        condition, then, otherwise = condition.operand, otherwise, then
+    body = Select(condition, then, otherwise, reduce.type)
     return replace(reduce, condition=None, body=body)
 
 

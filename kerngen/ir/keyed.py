@@ -140,7 +140,7 @@ def _index_of(expr: Expr) -> Index | None:
 
 def prefix_of(reduce: Reduce) -> Prefix | None:
     """Return a reduction of prefixes or suffixes; None where its condition has no such."""
-    if len(reduce.indices) > 1:
+    if len(reduce.indices) != 1:
         return None
     parts = conjuncts(reduce.condition)
     for place, part in enumerate(parts):
@@ -165,10 +165,11 @@ def _bound(part: Expr, own: Index) -> tuple[BinaryOp, Index, Expr] | None:
         return None
     if part.left.type is not Scalar.I32:
         return None
-    for op, low, high in (
+    ways: tuple[tuple[BinaryOp, Expr, Expr], ...] = (
         (part.op, part.left, part.right),
         (_FLIPPED[part.op], part.right, part.left),
-    ):
+    )
+    for op, low, high in ways:
         form = affine_form(Binary("-", high, low, Scalar.I32))
         if form is None or own not in form.terms or len(form.terms) != 2:
             return None

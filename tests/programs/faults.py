@@ -291,8 +291,8 @@ FAULTS: Final = (
     PlantedFault(
         "a condition that keeps what it should leave out",
         "kerngen.ir.conditions:unconditional",
-        "branches[::-1]",
-        "branches",
+        "condition.operand, otherwise, then",
+        "condition.operand, then, otherwise",
     ),
     PlantedFault(
         "a prefix that is a term too long",

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from kerngen.syntax import ast
 
 from . import hosts
-from .expressions import At, Body, Compiled, Scope, literal_kind
+from .expressions import Body, Compiled, Scope, literal_kind
 from .functions import Accuracy
 from .memory import (
     Fixed,
@@ -30,6 +30,7 @@ from .memory import (
     scalar_of,
 )
 from .numbers import Real, UndecidedError, Value
+from .reductions import At
 from .targets import Spot, spot_of, written_part
 from .tensors import Array, Given, IllegalCallError, taken
 
