@@ -209,8 +209,9 @@ def _places(**items: Iterable[_Named]) -> dict[tuple[ItemKind, str], Span]:
 
 
 def _named_kernels(program: ast.Program) -> list[ast.KernelItem | ast.GradientItem]:
-    kinds = ast.KernelItem | ast.GradientItem
-    return [item for item in program.items if isinstance(item, kinds)]
+    return [
+        i for i in program.items if isinstance(i, ast.KernelItem | ast.GradientItem)
+    ]
 
 
 def _all(items: Iterable[object], kind: type[_Kind]) -> list[_Kind]:
