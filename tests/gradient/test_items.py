@@ -131,8 +131,8 @@ def test_a_let_that_is_given_is_returned_by_a_kernel_of_its_own() -> None:
 
 
 def test_a_function_has_the_derivative_that_the_user_gave() -> None:
-    rng = np.random.default_rng(4)
-    x, z, dy = rng.standard_normal((3, 5))
+    drawn: Any = np.random.default_rng(4).standard_normal((3, 5))
+    x, z, dy = drawn
     bend: Any = np.where(x > 0, 1.0, 0.1)
     slope: Any = np.where(x > 0, x, 0.1 * x)
     with built_module(RIGHT) as module:
