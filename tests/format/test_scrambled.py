@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from kerngen.check.files import Checker
-from kerngen.gradient.item import derive_item
 from kerngen.format.form import formatted
+from kerngen.gradient.item import derive_item
 from kerngen.ir.dump import dump_module
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
