@@ -258,7 +258,8 @@ def _under(term: Term, conditions: tuple[Expr, ...]) -> Term:
     for atom, exponent in term.factors.items():
         one = product_of(chosen(atom, known))
         product = product.times(one.to(exponent) if one.coefficient else one)
-    return replace(product, conditions=own, bound=term.bound).under(*conditions)
+    product = replace(product, conditions=own, bound=term.bound, solved=term.solved)
+    return product.under(*conditions)
 
 
 # What conditions say of partial derivatives

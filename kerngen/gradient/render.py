@@ -9,7 +9,7 @@ from typing import Final
 
 from kerngen.gradient.conditions import all_hold, negated
 from kerngen.gradient.simplify import common, split
-from kerngen.gradient.terms import HALF, ONE, Term
+from kerngen.gradient.terms import HALF, ONE, Factors, Term
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
@@ -115,8 +115,8 @@ def _factored(terms: list[Term]) -> Expr:
     return _product(shared, (total,))
 
 
-def _plain(factors: dict[Expr, Fraction] | object) -> dict[Expr, Fraction]:
-    assert isinstance(factors, dict)
+def _plain(factors: Factors) -> dict[Expr, Fraction]:
+    """Return factors without those that choose among numbers."""
     return {a: e for a, e in factors.items() if not _is_choice(a)}
 
 
@@ -135,9 +135,12 @@ def _guarded(inside: Term) -> Term:
     """Return a sum of products with the condition at the factor that has its indices.
 
     Around the whole product it would hide that from `gemm`: both factors are read once
-    per tile, where each is a function of its own indices.
+    per tile, where each is a function of its own indices.  A condition of the program
+    stays around all: a term that it leaves out is not evaluated, 0 times infinity is.
     """
-    if len(inside.factors) < 2 or not inside.conditions:
+    if len(inside.factors) < 2 or not inside.solved.issuperset(inside.conditions):
+        return inside
+    if not inside.conditions:
         return inside
     needed = frozenset[Index]().union(*map(free_indices, inside.conditions))
     for atom, exponent in inside.factors.items():

@@ -407,7 +407,8 @@ def split(term: Term) -> tuple[Term, Term]:
         (inner if free_indices(atom) & bound else outer)[atom] = exponent
     within = tuple(c for c in term.conditions if free_indices(c) & bound)
     before = tuple(c for c in term.conditions if c not in within)
-    return Term(term.coefficient, outer, before), Term(ONE, inner, within, term.bound)
+    outside = Term(term.coefficient, outer, before)
+    return outside, Term(ONE, inner, within, term.bound, term.solved)
 
 
 def _outside(product: Term, term: Term, inside: Term) -> Term:

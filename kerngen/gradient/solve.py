@@ -73,6 +73,7 @@ class Solver:
     nonzero: Callable[[Form], bool]
     conditions: list[Expr]
     terms: dict[Expr, Expr]
+    solved: set[Expr] = field(default_factory=set[Expr])
     equations: list[Equation] = field(default_factory=list[Equation])
 
     @property
@@ -131,7 +132,7 @@ class Solver:
         place = equation.place
         if equation.value.type is Scalar.U32:
             place = Cast(place, Scalar.U32)
-        self._require("==", equation.value, place)
+        self.conditions.append(Binary("==", equation.value, place, BOOL))
 
     def _settled(self, equation: Equation) -> bool:
         """Make a condition of an equation without unknowns."""
@@ -300,6 +301,7 @@ class Solver:
         (self.own if index in self.own else self.bound).remove(index)
         replace_ = _Replacement(index, solution, by)
         self.conditions = [replace_(c) for c in self.conditions]
+        self.solved = {replace_(c) for c in self.solved}
         self.equations = [
             Equation(replace_(e.value), replace_(e.place)) for e in self.equations
         ]
@@ -308,7 +310,9 @@ class Solver:
         self._require("<", solution, length(index.extent))
 
     def _require(self, op: BinaryOp, left: Expr, right: Expr) -> None:
-        self.conditions.append(Binary(op, left, right, BOOL))
+        condition = Binary(op, left, right, BOOL)
+        self.conditions.append(condition)
+        self.solved.add(condition)
 
 
 @final
@@ -404,6 +408,7 @@ def solved(
         nonzero,
         list(term.conditions),
         {atom: atom for atom in factors},
+        set(term.solved),
     )
     for subscript, place, extent in subscripts:
         solver.add(subscript, place, extent)
@@ -415,7 +420,12 @@ def solved(
         one = Term(factors={solver.terms[atom]: term.factors[atom]})
         product = product.times(one)
     conditions = without_known(solver.conditions, facts)
-    return replace(product, conditions=conditions, bound=(*solver.own, *solver.bound))
+    return replace(
+        product,
+        conditions=conditions,
+        bound=(*solver.own, *solver.bound),
+        solved=frozenset(solver.solved),
+    )
 
 
 def _is_renaming(equations: Sequence[Equation], own: frozenset[Index]) -> bool:
@@ -446,4 +456,5 @@ def over_renamed(term: Term, by: Mapping[Index, Expr]) -> Term:
         term,
         factors={substituted(atom, by): e for atom, e in term.factors.items()},
         conditions=tuple(substituted(c, by) for c in term.conditions),
+        solved=frozenset(substituted(c, by) for c in term.solved),
     )

@@ -41,12 +41,17 @@ HALF: Final = Fraction(1, 2)
 @final
 @dataclass(frozen=True)
 class Term:
-    """One product, under `conditions`, summed over the indices in `bound`."""
+    """One product, under `conditions`, summed over the indices in `bound`.
+
+    The conditions in `solved` are no choice of the program: outside of them a subscript
+    has no solution.
+    """
 
     coefficient: Fraction = ONE
     factors: Factors = field(default_factory=dict[Expr, Fraction])
     conditions: tuple[Expr, ...] = ()
     bound: tuple[Index, ...] = ()
+    solved: frozenset[Expr] = frozenset()
 
     def times(self, other: Term) -> Term:
         """Return the product of two terms; the other has neither sum nor condition."""

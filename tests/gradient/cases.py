@@ -43,6 +43,7 @@ _SIZES: Final[dict[str, dict[str, int]]] = {
 
 _VALUES: Final[dict[str, dict[str, Any]]] = {
     "conv2d": {"stride": 2, "pad": 1},
+    "clamp": {"low": 0.5, "high": 1.5},
     "slice_rows": {"start": 1},
     "slice_columns": {"start": 1},
 }

@@ -74,7 +74,7 @@ SECOND = [
 )
 def test_second_order(name: str) -> None:
     """The gradient of a gradient, by all that the first one reads."""
-    (first,) = [case_of(f, n) for f, n in all_of_dsl() if n == name]
+    first = next(case_of(f, n) for f, n in all_of_dsl() if n == name)
     gradient = first.derived()
     case = Case(first.module, gradient, inputs_by(gradient))
     assert case.worst() < CLOSE
@@ -164,6 +164,16 @@ def test_branches_not_taken_count_nowhere(name: str) -> None:
     with np.errstate(all="ignore"):
         for result in case.results():
             assert np.isfinite(result).all()
+
+
+def test_masked_terms_count_nowhere() -> None:
+    """What a condition leaves out of a product is not multiplied by 0."""
+    a = np.where(np.tri(3), 0.5, math.nan)
+    sizes = {"m": 3, "k": 3, "n": 2}
+    case = replace(case_of("programs", "masked"), values={"a": a}, sizes=sizes)
+    da, db = case.results()
+    assert np.isfinite(da).all()
+    assert np.isfinite(db).all()
 
 
 def test_zero_factors() -> None:
