@@ -45,9 +45,16 @@ class Derive(Protocol):
     """Derives the kernel that an item asks for."""
 
     def __call__(
-        self, item: ast.GradientItem, kernel: Kernel, functions: Functions
+        self,
+        item: ast.GradientItem,
+        kernel: Kernel,
+        functions: Functions,
+        warnings: Faults,
     ) -> Kernel:
-        """Return the gradient of a kernel; raise `CompileError` if it has none."""
+        """Return the gradient of a kernel; raise `CompileError` if it has none.
+
+        What the gradient is slow for, though right, goes to `warnings`.
+        """
         ...
 
 
@@ -71,26 +78,29 @@ def with_gradients(
     items = [i for i in program.items if isinstance(i, ast.GradientItem)]
     if not items:
         return file
-    faults = Faults()
+    faults, warnings = Faults(), Faults()
+    for warning in file.module.warnings:
+        warnings.add(warning)
     derived: dict[str, _Derivable] = {}
     sources = _sources(file, {item.kernel.name for item in items})
     for item in _in_order(faults, items, sources):
         source = sources.get(item.kernel.name)
         with faults.collect():
             if source is not None:
-                made = derive(item, source.kernel, source.functions)
+                made = derive(item, source.kernel, source.functions, warnings)
                 doc = item.doc or made.doc
                 made = replace(made, doc=doc, span=item.span)
                 made = _scheduled(faults, file, program, made)
                 own = replace(source, kernel=made)
                 sources[made.name] = derived[made.name] = own
-    derived |= {each.kernel.name: each for each in _kept(faults, items, sources)}
+    for each in _kept(faults, items, sources):
+        derived[each.kernel.name] = each
     faults.raise_if_any()
     kernels = (*file.module.kernels, *(each.kernel for each in derived.values()))
     in_order = tuple(sorted(kernels, key=lambda kernel: kernel.span.start))
     return replace(
         file,
-        module=replace(file.module, kernels=in_order),
+        module=replace(file.module, kernels=in_order, warnings=warnings.in_order()),
         derived_from={n: each.file for n, each in derived.items() if each.file},
     )
 
@@ -234,8 +244,8 @@ def _symbol(parameter: Parameter, span: Span) -> Symbol:
 
 
 def no_gradients(
-    item: ast.GradientItem, kernel: Kernel, functions: Functions
+    item: ast.GradientItem, kernel: Kernel, functions: Functions, warnings: Faults
 ) -> Kernel:
     """Derive nothing: for texts that have no such items."""
-    del kernel, functions
+    del kernel, functions, warnings
     raise AssertionError(f"nobody derives {item.name.name}")

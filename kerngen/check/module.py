@@ -46,12 +46,14 @@ _Kind = TypeVar("_Kind")
 _Item = TypeVar("_Item", bound=_Named)
 
 
-def check(program: ast.Program, source: Source) -> Module:
+def check(
+    program: ast.Program, source: Source, derive: Derive = no_gradients
+) -> Module:
     """Return the typed module of a file that uses no other.
 
     Raises `CompileError` with every fault found.
     """
-    return check_file(program, source, (), no_gradients).module
+    return check_file(program, source, (), derive).module
 
 
 def check_file(
@@ -123,15 +125,8 @@ def _check_items(
     functions = _distinct(faults, "functions", _all(program.items, ast.FunctionItem))
     constants = _distinct(faults, "constants", _all(program.items, ast.ConstItem))
     structs = _distinct(faults, "structs", _all(program.items, ast.StructItem))
-    named = [
-        i for i in program.items if isinstance(i, ast.KernelItem | ast.GradientItem)
-    ]
-    distinct = _distinct(faults, "kernels", named)
-    kernels = _all(distinct, ast.KernelItem)
+    distinct = _distinct(faults, "kernels", _named_kernels(program))
     schedules = _all(program.items, ast.ScheduleItem)
-    scheduled: dict[str, list[ast.ScheduleItem]] = {}
-    for schedule in schedules:
-        scheduled.setdefault(schedule.kernel.name, []).append(schedule)
 
     # What other files have, as if it stood before these.
     places = _places(
@@ -163,16 +158,13 @@ def _check_items(
         for item in distinct
     }
     copied, warnings = Copied(), Faults()
-    checked_kernels = tuple(
-        _check_kernel(
-            item,
-            _kernel_environment(faults, warnings, callable_, item, known, copied),
-            heads[item.name.name].scope,
-            known,
-            scheduled.get(item.name.name, ()),
-        )
-        for item in kernels
-    )
+
+    def checked(item: ast.KernelItem) -> Kernel:
+        env = _kernel_environment(faults, warnings, callable_, item, known, copied)
+        own = [s for s in schedules if s.kernel == item.name]
+        return _check_kernel(item, env, heads[item.name.name].scope, known, own)
+
+    checked_kernels = tuple(map(checked, _all(distinct, ast.KernelItem)))
     # Schedules of other files' kernels, and the place of each among the others.
     report_dead(faults, schedules)
     given = check_given(faults, schedules, [*heads], uses, outer)
@@ -214,6 +206,12 @@ def _places(**items: Iterable[_Named]) -> dict[tuple[ItemKind, str], Span]:
         for kind, of_kind in items.items()
         for item in of_kind
     }
+
+
+def _named_kernels(program: ast.Program) -> list[ast.KernelItem | ast.GradientItem]:
+    return [
+        i for i in program.items if isinstance(i, ast.KernelItem | ast.GradientItem)
+    ]
 
 
 def _all(items: Iterable[object], kind: type[_Kind]) -> list[_Kind]:

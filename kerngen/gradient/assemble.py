@@ -12,8 +12,10 @@ from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forward import base_name
 from kerngen.gradient.text import expr_text, signature_text, statement_text
 from kerngen.ir.affine import affine_form
+from kerngen.ir.evaluate import NotFiniteError
 from kerngen.ir.extremes import stays_inside
 from kerngen.ir.hoisting import Fresh
+from kerngen.ir.inlining import refold
 from kerngen.ir.memory import Leaf
 from kerngen.ir.nodes import (
     Affine,
@@ -355,8 +357,18 @@ class _Assembly:
         indices = tuple(by[index] for index in statement.indices)
         value = self._sized(self._renamed(statement.value, by), on_host=False)
         value = _subscripted(value, is_guarded=False)
+        self._check_constants(statement, value)
         target = self._with_lengths(statement.target)
         return replace(statement, target=target, indices=indices, value=value)
+
+    def _check_constants(self, statement: Statement, value: Expr) -> None:
+        """Refuse constants without a finite value, as the slope of `x / 0.0` is."""
+        try:
+            refold(value)
+        except NotFiniteError:
+            kernel, what = self.derived.original.name, "a slope that is not finite"
+            fields = {"kernel": kernel, "what": what}
+            raise GradientError(Kind.NO_DERIVATIVE, fields, statement.span) from None
 
     def _index_names(self, statement: Statement) -> dict[Index, Index]:
         """Return the statement's indices under names that nothing else has."""
@@ -453,7 +465,7 @@ def _subscripted(expr: Expr, *, is_guarded: bool) -> Expr:
         isinstance(expr, Binary) and expr.op in {"and", "or"}
     )
     guards = guards and len(parts) > 1
-    first, *_ = parts
+    first = next(iter(parts))
 
     def visit(child: Expr) -> Expr:
         later = guards and child is not first

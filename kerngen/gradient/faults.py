@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 from kerngen.source.worded import Worded, WordedBeside, WordedNear
 
@@ -143,3 +143,22 @@ class GradientTooLarge(WordedNear):
     )
 
     kernel: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnprovedClamp(WordedNear):
+    """A read that may be clamped, as far as can be told."""
+
+    code: ClassVar[str] = "KG1212"
+    rule: ClassVar[str] = "Gradients are fast where no read has to be clamped."
+    severity: ClassVar[Literal["error", "warning"]] = "warning"
+    says: ClassVar[str] = (
+        "'{text}' may be clamped: the gradient compares each element with each."
+    )
+    nearby: ClassVar[str] = "read here"
+    advice: ClassVar[str] = (
+        "State what keeps it inside its axis, as in 'require 2 * r <= d;'."
+    )
+
+    text: str

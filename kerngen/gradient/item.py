@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import assert_never
 
 from kerngen.check.kept import lets_of
 from kerngen.gradient import faults
 from kerngen.gradient.derive import derive
 from kerngen.gradient.fault import GradientError, Kind
-from kerngen.ir.nodes import Function, Kernel, Role
+from kerngen.gradient.text import expr_text
+from kerngen.ir.affine import affine_form
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Clamped,
+    Function,
+    Kernel,
+    Load,
+    Reduce,
+    Role,
+    Statement,
+)
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import walk
 from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.source.text import Span
@@ -17,9 +31,14 @@ from kerngen.syntax import ast
 
 
 def derive_item(
-    item: ast.GradientItem, kernel: Kernel, functions: Mapping[str, Function]
+    item: ast.GradientItem,
+    kernel: Kernel,
+    functions: Mapping[str, Function],
+    warnings: Faults,
 ) -> Kernel:
     """Return the kernel of an item, derived from another one.
+
+    Reads that make it compare each element with each are `warnings`.
 
     Raises `CompileError` with every fault of its names, or why it can't be derived.
     """
@@ -28,11 +47,51 @@ def derive_item(
     found.raise_if_any()
     by, given = (tuple(name.name for name in names) for names in (item.by, item.given))
     try:
-        return derive(
+        derived = derive(
             kernel, name=item.name.name, by=by, given=given, functions=functions
         )
     except GradientError as error:
         raise CompileError([_fault(item, error)]) from None
+    if _compares_clamped(derived):
+        for statement, text in _clamped(kernel, by):
+            warnings.add(
+                faults.UnprovedClamp(
+                    span=item.kernel.span, declared=statement.span, text=text
+                )
+            )
+    return derived
+
+
+def _compares_clamped(derived: Kernel) -> bool:
+    """Whether a sum is over all elements whose clamped place is some other one."""
+    return any(
+        isinstance(side, BuiltinCall) and side.builtin in {"min", "max", "clamp"}
+        for statement in derived.body
+        for node in walk(statement.value)
+        if isinstance(node, Reduce) and node.condition is not None
+        for part in walk(node.condition)
+        if isinstance(part, Binary) and part.op == "=="
+        for side in (part.left, part.right)
+    )
+
+
+def _clamped(kernel: Kernel, by: tuple[str, ...]) -> Iterator[tuple[Statement, str]]:
+    """Yield the reads that are clamped because of a condition around them, as text.
+
+    Those at a place that is looked up, or that the program itself clamps, are meant so.
+    """
+    for statement in kernel.body:
+        for node in walk(statement.value):
+            if not isinstance(node, Load) or node.type is not Scalar.F32:
+                continue
+            if node.tensor.role is not Role.INPUT or node.tensor.name in by:
+                forms = (
+                    affine_form(s.value)
+                    for s in node.subscripts
+                    if isinstance(s, Clamped)
+                )
+                if any(form is not None and form.terms for form in forms):
+                    yield statement, expr_text(node)
 
 
 def _check_names(found: Faults, item: ast.GradientItem, kernel: Kernel) -> None:

@@ -224,8 +224,8 @@ class Case:
 
 
 def _listed(result: Any) -> list[Array]:
-    results: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
-    return [np.asarray(each) for each in results]
+    count = len(result) if isinstance(result, tuple) else 0
+    return [np.asarray(result[n]) for n in range(count)] or [np.asarray(result)]
 
 
 def _distance(found: Array, expected: Array) -> float:

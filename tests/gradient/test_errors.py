@@ -53,6 +53,13 @@ BAD = [
         "",
     ),
     (
+        "kernel f(x: f32[n]) -> y: f32[n] { y[i] = x[i] + x[i] / 0.0; }",
+        "x",
+        "",
+        Kind.NO_DERIVATIVE,
+        "",
+    ),
+    (
         "kernel f(x: f32[n], z: f32[n]) -> y: f32[n] { y[i] = x[i]; }",
         "z",
         "",

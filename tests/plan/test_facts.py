@@ -14,7 +14,7 @@ from kerngen.plan.parse import Parser
 from kerngen.plan.size import ALWAYS, NEVER, Guard, holds
 from kerngen.plan.text import guard_text
 
-NAMES = ("m", "n", "k")
+NAMES: tuple[str, ...] = ("m", "n", "k")
 LARGEST = 9
 
 
@@ -31,7 +31,7 @@ def calls(known: Facts) -> Iterator[dict[str, int]]:
     """Yield every call with small numbers that the facts allow."""
     naturals = range(LARGEST)
     for values in product(naturals, naturals, range(-LARGEST, LARGEST)):
-        call = dict(zip(NAMES, values, strict=True))
+        call: dict[str, int] = dict(zip(NAMES, values, strict=True))
         if all(holds(each, call) for each in known.guards):
             yield call
 

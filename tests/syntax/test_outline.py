@@ -23,6 +23,7 @@ ITEMS = (
     'use "a//b {.kern" ;',
     "const use_ : f32 = 1.0 ;",
     "kernel k ( kernel_ : f32 [ n ] ) -> y : f32 [ n ] { y [ i ] = kernel_ [ i ] ; }",
+    "kernel g = gradient of k by kernel_ given y ;",
     "kernel sum ( x : f32 [ n ] ) -> y : f32 [ ] { y = sum [ i ] x [ i ] ; }",
     "schedule k when n > 1 { map }",
     "schedule sum . total { reduce }",
@@ -33,7 +34,8 @@ ITEMS = (
 def parsed(source: Source) -> Outline:
     """The outline, from the syntax tree."""
     items = parse(source).items
-    kernels = (item.name.name for item in items if isinstance(item, ast.KernelItem))
+    kinds = ast.KernelItem | ast.GradientItem
+    kernels = (item.name.name for item in items if isinstance(item, kinds))
     scheduled = (i.kernel.name for i in items if isinstance(i, ast.ScheduleItem))
     return Outline(outline_of(source).uses, frozenset(kernels), frozenset(scheduled))
 
