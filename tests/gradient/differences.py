@@ -224,8 +224,8 @@ class Case:
 
 
 def _listed(result: Any) -> list[Array]:
-    count = len(result) if isinstance(result, tuple) else 0
-    return [np.asarray(result[n]) for n in range(count)] or [np.asarray(result)]
+    results: list[Any] = [*result] if issubclass(type(result), tuple) else [result]
+    return [np.asarray(each) for each in results]
 
 
 def _distance(found: Array, expected: Array) -> float:
