@@ -17,6 +17,7 @@ from kerngen.check.functions import check_functions, check_signatures
 from kerngen.check.given import Given, check_given
 from kerngen.check.imports import bring_in, structs_of
 from kerngen.check.parameters import Header
+from kerngen.check.scheduled import Scheduled, by_kernel, find_scheduled, report_faults
 from kerngen.check.schedules import check_schedule
 from kerngen.check.scope import Scope, ValueSymbol
 from kerngen.check.statements import Body
@@ -117,10 +118,6 @@ def _check_items(
     constants = _distinct(faults, "constants", _all(program.items, ast.ConstItem))
     structs = _distinct(faults, "structs", _all(program.items, ast.StructItem))
     kernels = _distinct(faults, "kernels", _all(program.items, ast.KernelItem))
-    schedules = _all(program.items, ast.ScheduleItem)
-    scheduled: dict[str, list[ast.ScheduleItem]] = {}
-    for schedule in schedules:
-        scheduled.setdefault(schedule.kernel.name, []).append(schedule)
 
     # What other files have, as if it stood before these.
     places = _places(
@@ -144,6 +141,9 @@ def _check_items(
         item.name.name: KernelHead(Scope(faults, outer), item.name.span)
         for item in kernels
     }
+    # Each kernel of each schedule, the kernels of other files included.
+    scheduled = find_scheduled(faults, program, [*heads], uses)
+    of_kernels = by_kernel(scheduled)
     copied, warnings = Copied(), Faults()
     checked_kernels = tuple(
         _check_kernel(
@@ -151,13 +151,14 @@ def _check_items(
             _kernel_environment(faults, warnings, callable_, item, known, copied),
             heads[item.name.name].scope,
             known,
-            scheduled.get(item.name.name, ()),
+            of_kernels[item.name.name],
         )
         for item in kernels
     )
     # Schedules of other files' kernels, and the place of each among the others.
-    report_dead(faults, schedules)
-    given = check_given(faults, schedules, [*heads], uses, outer)
+    report_dead(faults, scheduled)
+    given = check_given(scheduled, heads, uses, outer)
+    report_faults(faults, scheduled)
     return _Parts(
         signatures,
         declared,
@@ -225,7 +226,7 @@ def _check_kernel(
     env: Environment,
     scope: Scope,
     structs: Structs,
-    scheduled: Iterable[ast.ScheduleItem],
+    scheduled: Iterable[Scheduled],
 ) -> Kernel:
     """Return a kernel; where it has faults, it is incomplete and goes no further."""
     header = Header(env, scope, structs)
