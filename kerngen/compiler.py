@@ -17,6 +17,7 @@ from kerngen.ir.staging import form_stages
 from kerngen.plan.write import plan_text
 from kerngen.schedule.lower import check_fit, lower
 from kerngen.schedule.program import KernelProgram
+from kerngen.schedule.sharing import shared
 from kerngen.source.diagnostic import Faults
 from kerngen.syntax.depth import deep_recursion
 from kerngen.syntax.library import Library
@@ -137,33 +138,30 @@ def _lower_all(
     staged: Iterable[StagedKernel], module: Module, source_sha: str
 ) -> tuple[KernelProgram, ...]:
     """Lower every kernel, so that one that can't be hides no fault of another."""
-    stem = module_name(module.path)
     origin = f"{module.path} (sha256 {source_sha[:16]})"
     programs: list[KernelProgram] = []
     faults = Faults()
     for kernel in staged:
         with faults.collect():
-            programs.append(lower(kernel, module, stem=stem, origin=origin))
+            programs.append(lower(kernel, module))
     faults.raise_if_any()
-    return tuple(programs)
+    # Equal shaders to one file.
+    return shared(programs, origin)
 
 
 def _files(
     module: Module, programs: Sequence[KernelProgram], binding: str, source_sha: str
 ) -> dict[str, bytes]:
     """The generated files by path, relative to the folder of the module."""
-    shaders = (
-        shader
-        for program in programs
-        for stage in program.stages
-        for schedule in stage.schedules
-        for variant in schedule.variants
-        for shader in variant.shaders
-    )
     stem = module_name(module.path)
+    folder = f"wgsl/{stem}"
     plan = plan_text(emit_plan(module, programs, source_sha))
     return {
         f"{stem}.py": binding.encode(),
-        **({f"wgsl/{stem}.plan": plan.encode()} if programs else {}),
-        **{f"wgsl/{shader.stem}.wgsl": shader.text.encode() for shader in shaders},
+        **({f"{folder}/{stem}.plan": plan.encode()} if programs else {}),
+        **{
+            f"{folder}/{shader.stem}.wgsl": shader.text.encode()
+            for program in programs
+            for shader in program.shaders
+        },
     }

@@ -81,7 +81,7 @@ def imported_module(name: str, files: Mapping[str, bytes]) -> Generator[ModuleTy
     with TemporaryDirectory() as folder:
         for path, content in files.items():
             file = Path(folder) / path
-            file.parent.mkdir(exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
         spec = importlib.util.spec_from_file_location(name, Path(folder) / f"{name}.py")
         assert spec is not None

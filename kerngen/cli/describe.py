@@ -83,12 +83,9 @@ class StageData(TypedDict):
 
 
 class ShaderData(TypedDict):
-    """A shader: its file, the invocations and the memory of a workgroup, and its text."""
+    """A shader: its file, and the text of that."""
 
     file: str
-    workgroup_size: int
-    workgroup_bytes: int
-    subgroups: bool
     wgsl: str
 
 
@@ -207,22 +204,10 @@ def _schedule(
 
 
 def _shaders(program: KernelProgram) -> Iterator[ShaderData]:
-    """Yield the shaders in the order of the plan; of those in several schedules, one."""
-    shaders = {
-        shader.stem: shader
-        for stage in program.stages
-        for schedule in stage.schedules
-        for variant in schedule.variants
-        for shader in variant.shaders
-    }
-    for shader in shaders.values():
-        yield {
-            "file": f"{shader.stem}.wgsl",
-            "workgroup_size": shader.workgroup_size,
-            "workgroup_bytes": shader.workgroup_bytes,
-            "subgroups": shader.subgroups,
-            "wgsl": shader.text,
-        }
+    """Yield the shaders in the order of the plan, each file once."""
+    texts = {shader.stem: shader.text for shader in program.shaders}
+    for stem, text in texts.items():
+        yield {"file": f"{stem}.wgsl", "wgsl": text}
 
 
 def as_text(kernel: KernelData, *, wgsl: bool) -> Iterator[StyledLine]:

@@ -9,7 +9,7 @@ from kerngen.emit.binding_function import write_function, write_output_tuple
 from kerngen.emit.docs import paragraphs, summary, write_docstring
 from kerngen.emit.formatting import formatted as in_format
 from kerngen.emit.functions import FunctionInfo
-from kerngen.emit.hosts import write_computed, write_hosts
+from kerngen.emit.hosts import has_hosts, write_computed, write_hosts
 from kerngen.emit.imports import import_lines
 from kerngen.emit.kernel_plan import plan_of
 from kerngen.emit.module_name import relative_module
@@ -32,7 +32,7 @@ from kerngen.ir.nodes import Kernel, Module
 from kerngen.layout.struct import uniform_layout
 from kerngen.schedule.program import KernelProgram
 
-ABI = 3
+ABI = 5
 """The ABI of `kerngen.runtime` that bindings are printed for."""
 
 
@@ -140,7 +140,7 @@ def _kernel(
     if len(output_tensors(kernel)) > 1:
         write_output_tuple(writer, kernel, own)
         writer.apart()
-    if uniform_layout(kernel).fields:
+    if has_hosts(kernel):
         write_hosts(writer, kernel, names, functions)
         writer.apart()
     write_reference(writer, kernel, names, functions)
@@ -159,20 +159,18 @@ def _write_kernel(
     writer: Writer, kernel: Kernel, names: KernelNames, *, has_computed: bool
 ) -> None:
     """Write the object that puts a kernel's plan and its functions together."""
-    with writer.block(f"{names.description} = _FILES.kernel(", ")"):
-        writer.line(f'"{kernel.name}",')
-        writer.line(f"reference={names.reference},")
-        if uniform_layout(kernel).fields:
-            writer.line(f"uniform={names.uniform},")
-            writer.line(f"hosts={names.hosts},")
-        if has_computed:
-            writer.line(f"computed={names.computed},")
-        memories = (
-            *(x.memory for x in kernel.tensors),
-            *(p.memory for p in kernel.parameters),
-        )
-        structs = dict.fromkeys(
-            class_name(m) for m in memories if isinstance(m, Struct)
-        )
-        if structs:
-            writer.line(f"structs={tuple_text(structs)},")
+    parts = [f'"{kernel.name}"', names.reference]
+    if uniform_layout(kernel).fields:
+        parts.append(names.uniform)
+    if has_hosts(kernel):
+        parts.append(f"hosts={names.hosts}")
+    if has_computed:
+        parts.append(f"computed={names.computed}")
+    memories = (
+        *(x.memory for x in kernel.tensors),
+        *(p.memory for p in kernel.parameters),
+    )
+    structs = dict.fromkeys(class_name(m) for m in memories if isinstance(m, Struct))
+    if structs:
+        parts.append(f"structs={tuple_text(structs)}")
+    writer.line(f"{names.description} = _FILES.kernel({', '.join(parts)})")

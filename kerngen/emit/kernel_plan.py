@@ -166,6 +166,7 @@ def _dispatch(shader: Shader, maker: SizeMaker) -> Dispatch:
         uses_uniform=shader.uses_uniform,
         trips=shader.trips,
         terms=shader.terms,
+        constants=shader.constants,
     )
 
 

@@ -44,6 +44,7 @@ _AROUND: Final = re.compile(r"around \[(.*)\]")
 _TERM: Final = re.compile(r"term (\w+) by (.+)")
 _SCRATCH: Final = re.compile(r"scratch (\w+)\[(.+)\]")
 _RUN: Final = re.compile(r"run ([\w.-]+)\((.*)\)")
+_CONSTANT: Final = re.compile(r"(\w+) = (\d+)")
 _LET: Final = re.compile(r"(\w+) = (.+)")
 
 
@@ -379,11 +380,14 @@ class _Kernel:
         if run is None:
             line.refuse("expected 'run SHADER(BINDINGS)'")
         sizes: dict[str, Size] = {}
+        constants: tuple[tuple[str, int], ...] = ()
         uses_uniform = True
         for each in fields[1:]:
             word, _, rest = each.partition(" ")
             if each == "no uniform":
                 uses_uniform = False
+            elif word == "with" and not constants:
+                constants = tuple(self._constants(line, rest))
             elif word in {"groups", "trips", "terms"} and word not in sizes:
                 sizes[word] = self._size(line, rest)
             else:
@@ -392,7 +396,16 @@ class _Kernel:
             line.refuse("expected 'groups SIZE'")
         bound = (each for each in run[2].split(", ") if each)
         bindings = tuple(Binding(b.removesuffix("*"), b.endswith("*")) for b in bound)
-        return Dispatch(run[1], bindings, uses_uniform=uses_uniform, **sizes)
+        return Dispatch(
+            run[1], bindings, uses_uniform=uses_uniform, constants=constants, **sizes
+        )
+
+    def _constants(self, line: _Line, text: str) -> Iterator[tuple[str, int]]:
+        for each in text.split(", "):
+            given = _CONSTANT.fullmatch(each)
+            if given is None:
+                line.refuse(f"expected 'with NAME = NUMBER', got '{each}'")
+            yield given[1], self._count(line, given[2])
 
     # What only the whole shows
 

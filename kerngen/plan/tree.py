@@ -128,7 +128,7 @@ class Dispatch:
 
     `trips` is how often the loops of one invocation run, for adapters that stop after a
     number.  `terms` is what a 32-bit counter of the shader counts up to, where that may
-    overflow.
+    overflow.  `constants` are the values of the shader's overrides, by name.
     """
 
     wgsl: str
@@ -137,6 +137,7 @@ class Dispatch:
     uses_uniform: bool = True
     trips: Size = ZERO
     terms: Size = ZERO
+    constants: tuple[tuple[str, int], ...] = ()
 
 
 @final

@@ -173,6 +173,9 @@ class _Lines:
     def _dispatch(self, dispatch: Dispatch) -> Iterator[str]:
         bound = (f"{b.name}*" if b.writes else b.name for b in dispatch.bindings)
         yield f"run {dispatch.wgsl}({', '.join(bound)})"
+        if dispatch.constants:
+            given = (f"{name} = {value}" for name, value in dispatch.constants)
+            yield f"with {', '.join(given)}"
         yield f"groups {self.printer.size(dispatch.groups)}"
         if dispatch.trips != ZERO:
             yield f"trips {self.printer.size(dispatch.trips)}"

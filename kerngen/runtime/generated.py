@@ -31,9 +31,9 @@ _ELEMENTS: Final[dict[str, type[Element]]] = {
 }
 
 
-def _no_values(*_: Any) -> tuple[float, ...]:
-    """Return the values of a uniform struct without fields."""
-    return ()
+def _as_given(*values: Any) -> tuple[Any, ...]:
+    """Return the values of a uniform struct of nothing but dims and scalars."""
+    return values
 
 
 @final
@@ -56,19 +56,22 @@ class ModuleFiles:
         loader = getattr(
             getattr(sys.modules.get(module), "__spec__", None), "loader", None
         )
-        folder: Folder = getattr(loader, "files", None) or Path(file).with_name("wgsl")
+        name = Path(file).stem
+        folder: Folder = getattr(loader, "files", None) or (
+            Path(file).with_name("wgsl") / name
+        )
         if isinstance(folder, Path):
             require_shaders(module, folder)
-        plan = _read(module, folder, f"{Path(file).stem}.plan")
+        plan = _read(module, folder, f"{name}.plan")
         return cls(module, folder, plan.stamp, {k.name: k for k in plan.kernels})
 
     def kernel(
         self,
         name: str,
-        *,
         reference: Callable[..., Any],
         uniform: type[UniformStruct] = UniformStruct,
-        hosts: Callable[..., tuple[float, ...]] = _no_values,
+        *,
+        hosts: Callable[..., tuple[Any, ...]] = _as_given,
         structs: Iterable[type[Element]] = (),
         computed: Callable[[dict[str, Any]], tuple[int, ...]] | None = None,
     ) -> Kernel:

@@ -179,14 +179,17 @@ class Planner:
                 "tensors here, or another adapter."
             )
         x, y = self._fold(kernel, dispatch, _count(dispatch.groups, dims))
-        key = ShaderKey(
-            text=kernel.shader(dispatch),
+        text = kernel.shader(dispatch)
+        key = ShaderKey.of(
+            text,
             uniform_bytes=kernel.uniform.SIZE if dispatch.uses_uniform else 0,
             writes=tuple(binding.writes for binding in dispatch.bindings),
+            constants=dispatch.constants,
         )
+        label = f"'{kernel.name}' ({dispatch.wgsl})"
         slots = tuple(names[binding.name] for binding in dispatch.bindings)
         return Step(
-            shader=self._shaders.compile(key, f"'{kernel.name}' ({dispatch.wgsl})"),
+            shader=self._shaders.compile(key, text, label),
             slots=slots,
             pick=_picker(slots),
             x=x,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -33,16 +34,33 @@ SUBGROUPS: Final = "enable subgroups;"
 """The line that WGSL wants before a shader that uses subgroups."""
 
 _PIPELINES = 4096
+_COMMENT: Final = re.compile(r"\s*//[^\n]*")
+"""A comment, with what sets it apart: WGSL has no text in which `//` is none."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ShaderKey:
-    """What defines a pipeline on a device: its text and the layout of its bindings."""
+    """What defines a pipeline on a device: code, without its comments, and bindings.
 
-    text: str
+    `constants` are the values of its overrides.
+    """
+
+    code: str
     uniform_bytes: int
     writes: tuple[bool, ...]
+    constants: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        text: str,
+        uniform_bytes: int,
+        writes: tuple[bool, ...],
+        constants: tuple[tuple[str, int], ...] = (),
+    ) -> ShaderKey:
+        """Return the key of a shader's text: kernels of equal code share a pipeline."""
+        return cls(_COMMENT.sub("", text), uniform_bytes, writes, constants)
 
 
 @final
@@ -78,14 +96,17 @@ class Shaders:
         )
         self._counters = counters
 
-    def compile(self, key: ShaderKey, label: str) -> CompiledShader:
-        """Return the compiled shader; `label` names it in the adapter's errors."""
+    def compile(self, key: ShaderKey, text: str, label: str) -> CompiledShader:
+        """Return the compiled shader of a text, for which naga's messages have lines.
+
+        `label` names it in the adapter's errors.
+        """
         with self._compiler.lock:
             known = self.cache.get(key)
             if known is not None:
                 return known
             try:
-                shader = self._compiler.compile(key, label)
+                shader = self._compiler.compile(key, text, label)
             except Exception as error:
                 raise translate(error, f"to compile the shader of {label}") from error
             self._counters.pipelines_created += 1
@@ -116,14 +137,18 @@ class _Compiler:
             tuple[int, tuple[bool, ...]], tuple[BindGroupLayout, PipelineLayout]
         ] = {}
 
-    def compile(self, key: ShaderKey, label: str) -> CompiledShader:
+    def compile(self, key: ShaderKey, text: str, label: str) -> CompiledShader:
         """Return a new pipeline, with a number that no other one of the device has."""
         group_layout, pipeline_layout = self._layout(key.uniform_bytes, key.writes)
-        module = self._make_module(label=label, code=self._accepted(key.text))
+        module = self._make_module(label=label, code=self._accepted(text))
         pipeline = self._device.create_compute_pipeline(
             label=label,
             layout=pipeline_layout,
-            compute={"module": module, "entry_point": "main"},
+            compute={
+                "module": module,
+                "entry_point": "main",
+                "constants": dict(key.constants),
+            },
         )
         return CompiledShader(
             next(self._numbers), label, pipeline, group_layout, key.uniform_bytes

@@ -35,15 +35,9 @@ from kerngen.source.similar import closest, did_you_mean
 from kerngen.source.text import Span
 
 
-def lower(
-    staged: StagedKernel, module: Module, *, stem: str, origin: str
-) -> KernelProgram:
-    """Return the kernel's program.
-
-    `stem` begins the names of its shader files; `origin` is what their headers name as
-    their source.  Raises CompileError as `check_fit` does.
-    """
-    tasks = _checked_tasks(staged, module, stem, origin)
+def lower(staged: StagedKernel, module: Module) -> KernelProgram:
+    """Return the kernel's program; raise CompileError as `check_fit` does."""
+    tasks = _checked_tasks(staged, module)
     return KernelProgram(staged, tuple(_Scheduler(tasks).stages()), _functions(module))
 
 
@@ -53,16 +47,14 @@ def check_fit(staged: StagedKernel, module: Module) -> None:
     It does where a schedule of the user's does not fit, or where the kernel has too
     many stages.
     """
-    _checked_tasks(staged, module, "", "")
+    _checked_tasks(staged, module)
 
 
 def _functions(module: Module) -> dict[str, Function]:
     return {function.name: function for function in module.functions}
 
 
-def _checked_tasks(
-    staged: StagedKernel, module: Module, stem: str, origin: str
-) -> tuple[Task, ...]:
+def _checked_tasks(staged: StagedKernel, module: Module) -> tuple[Task, ...]:
     if len(staged.stages) > MOST_STAGES:
         span, name = staged.kernel.span, staged.kernel.name
         number = len(staged.stages)
@@ -71,10 +63,10 @@ def _checked_tasks(
     functions, layout = _functions(module), uniform_layout(staged.kernel)
 
     def task(stage: Stage) -> Task:
-        parts = [stem, staged.kernel.name]
+        stem = staged.kernel.name
         if len(staged.stages) > 1:
-            parts.append(stage.name)
-        return Task(staged, stage, functions, layout, ".".join(parts), origin)
+            stem += f".{stage.name}"
+        return Task(staged, stage, functions, layout, stem)
 
     tasks = tuple(task(stage) for stage in staged.stages)
     _check_schedules(staged, tasks)

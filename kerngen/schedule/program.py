@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -10,6 +10,7 @@ from kerngen.ir.nodes import Expr, Function, Tensor
 from kerngen.ir.stages import StagedKernel
 from kerngen.plan.size import ZERO, Guard, Size
 from kerngen.plan.tree import Binding, Scratch
+from kerngen.shader.printer import comments
 
 EVERYWHERE_BYTES: Final = 16384
 EVERYWHERE_INVOCATIONS: Final = 256
@@ -21,14 +22,17 @@ EVERYWHERE_INVOCATIONS: Final = 256
 class Shader:
     """One dispatch: a WGSL text and how many workgroups it wants.
 
-    `stem` is the file's name without `.wgsl`.  Bindings are numbered from 1 in order;
+    `stem` is the file's name without `.wgsl`; `title` names kernel, stage and schedule,
+    and `header` has the comments above the `code`.  Bindings are numbered from 1 in order;
     binding 0 is the kernel's uniform struct, if it has fields and `uses_uniform`.
     `trips` is how often the loops of an invocation run; `terms` is what a 32-bit counter
     of the shader counts up to, where that may overflow.
     """
 
     stem: str
-    text: str
+    title: str
+    header: tuple[str, ...]
+    code: str
     bindings: tuple[Binding, ...]
     uses_uniform: bool
     groups: Size
@@ -38,6 +42,13 @@ class Shader:
     trips: Size = ZERO
     subgroups: bool = False
     """Whether the adapter must have subgroups."""
+    constants: tuple[tuple[str, int], ...] = ()
+    """The values of its overrides, by name."""
+
+    @property
+    def text(self) -> str:
+        """The content of the file."""
+        return f"{comments(self.header)}\n{self.code}"
 
 
 @final
@@ -108,6 +119,14 @@ class KernelProgram:
     staged: StagedKernel
     stages: tuple[StageProgram, ...]
     functions: Mapping[str, Function]
+
+    @property
+    def shaders(self) -> Iterator[Shader]:
+        """All shaders, in order; those of several schedules repeat."""
+        for stage in self.stages:
+            for schedule in stage.schedules:
+                for variant in schedule.variants:
+                    yield from variant.shaders
 
     @property
     def temporaries(self) -> tuple[Tensor, ...]:

@@ -23,8 +23,8 @@ class Task:
     """One stage of a kernel, to be scheduled.
 
     `stem` begins the names of its files, and `label` (the strategy's name with its
-    options) goes on; `origin` names the source and its hash.  `reach` is how many stages
-    a strategy may run together, from this one on.
+    options) goes on.  `reach` is how many stages a strategy may run together, from this
+    one on.
     """
 
     staged: StagedKernel
@@ -32,7 +32,6 @@ class Task:
     functions: dict[str, Function]
     layout: StructLayout
     stem: str
-    origin: str
     label: str = ""
     reach: int = sys.maxsize
 

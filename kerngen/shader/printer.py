@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
@@ -28,13 +28,20 @@ _BARE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 }
 
 
+_OneLiner: TypeAlias = wgsl.Const | wgsl.Override | wgsl.Buffer | wgsl.WorkgroupVar
+
+
 def print_module(module: wgsl.Module) -> str:
     """Return the WGSL text of a module, ending in one newline."""
-    parts = ["\n".join(map(_comment, module.header))]
-    parts.append("\n".join(f"enable {name};" for name in module.enables))
+    parts = ["\n".join(f"enable {name};" for name in module.enables)]
     for _, run in groupby(module.declarations, key=_stands_alone):
         parts.extend(_print_run(list(run)))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def comments(lines: Iterable[str]) -> str:
+    """Return lines of comments."""
+    return "".join(f"{_comment(line)}\n" for line in lines)
 
 
 def _comment(text: str) -> str:
@@ -43,7 +50,7 @@ def _comment(text: str) -> str:
 
 
 def _stands_alone(declaration: wgsl.Declaration) -> bool:
-    return not isinstance(declaration, wgsl.Const | wgsl.Buffer | wgsl.WorkgroupVar)
+    return not isinstance(declaration, _OneLiner)
 
 
 def _print_run(run: list[wgsl.Declaration]) -> list[str]:
@@ -60,6 +67,8 @@ def _declaration(declaration: wgsl.Declaration) -> Iterator[str]:
             yield "}"
         case wgsl.Const(name, type_, value):
             yield f"const {name}: {type_} = {expression(value)};"
+        case wgsl.Override(name):
+            yield f"override {name}: u32;"
         case wgsl.Buffer(binding, space, name, type_):
             yield f"@group(0) @binding({binding}) var<{space}> {name}: {type_};"
         case wgsl.WorkgroupVar(name, type_):

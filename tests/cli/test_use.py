@@ -71,9 +71,9 @@ def expected(x: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 def labels(module: ModuleType, kernel: str) -> list[str]:
     """The shaders that the plan names, in the order of preference."""
-    plan = Path(str(module.__file__)).parent / "wgsl" / "layer.plan"
+    plan = Path(str(module.__file__)).parent / "wgsl" / "layer" / "layer.plan"
     found = re.findall(r"run ([\w.]+)\(", plan.read_text("utf-8"))
-    return [name for name in found if name.startswith(f"layer.{kernel}.")]
+    return [name for name in found if name.startswith(f"{kernel}.")]
 
 
 def test_a_kernel_that_calls_through_three_files_runs(
@@ -177,7 +177,7 @@ def test_a_tuned_file_comes_and_goes(
     compiled.clear()
     kerngen("build")
     assert compiled == ["dsl/layer.kern", "dsl/tuned.kern"]
-    assert labels(load("layer"), "layer")[0] == "layer.layer.generic"
+    assert labels(load("layer"), "layer")[0] == "layer.generic"
     (SOURCE / "tuned.kern").unlink()
     kerngen("build")
     assert files(OUT) == plain

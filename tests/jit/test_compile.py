@@ -68,7 +68,9 @@ def test_a_module_is_what_the_build_writes(
         for dispatch in variant.dispatches
     ]
     for dispatch in dispatches:
-        text = built.files[f"wgsl/{dispatch.wgsl}.wgsl"].decode()
+        text = built.files[
+            f"wgsl/{module.__name__.rpartition('.')[2]}/{dispatch.wgsl}.wgsl"
+        ].decode()
         assert kernel.shader(dispatch) == text
     assert list(tmp_path.iterdir()) == []
 

@@ -122,7 +122,7 @@ def test_every_schedule_is_some_outcomes_choice(name: str) -> None:
 def test_shaders_are_shared_by_schedules_that_differ_in_their_guard() -> None:
     text, _ = SCHEDULES["the compiler's own choice, asked for under another guard"]
     first, second, *_ = program_of(text).stages[0].schedules
-    assert first.variants is second.variants
+    assert first.variants == second.variants
     assert (first.guard, first.reason) != (second.guard, second.reason)
 
 

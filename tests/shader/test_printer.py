@@ -78,7 +78,6 @@ def run(ctx: gpu.Context, folder: Path, trees: list[t.Expr]) -> list[int]:
     out = t.Ident("y")
     body = tuple(t.Assign(out[i], tree) for i, tree in enumerate(trees))
     module = wgsl.Module(
-        ("Expressions.",),
         (
             wgsl.Buffer(1, "storage, read", "x", "array<u32>"),
             wgsl.Buffer(2, "storage, read_write", "y", "array<u32>"),
