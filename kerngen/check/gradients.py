@@ -16,6 +16,7 @@ from kerngen.check.faults_names import DuplicateItem
 from kerngen.check.kept import kept, kept_name, lets_of
 from kerngen.check.linking import link
 from kerngen.check.parameters import KINDS
+from kerngen.check.scheduled import Scheduled, report_faults
 from kerngen.check.schedules import check_schedule
 from kerngen.check.scope import (
     ParameterSymbol,
@@ -72,7 +73,10 @@ class _Derivable:
 
 
 def with_gradients(
-    file: CheckedFile, program: ast.Program, derive: Derive
+    file: CheckedFile,
+    program: ast.Program,
+    scheduled: Mapping[str, Sequence[Scheduled]],
+    derive: Derive,
 ) -> CheckedFile:
     """Return a file with the kernels that are gradients of others, and their schedules."""
     items = [i for i in program.items if isinstance(i, ast.GradientItem)]
@@ -90,7 +94,7 @@ def with_gradients(
                 made = derive(item, source.kernel, source.functions, warnings)
                 doc = item.doc or made.doc
                 made = replace(made, doc=doc, span=item.span)
-                made = _scheduled(faults, file, program, made)
+                made = _scheduled(faults, file, scheduled[made.name], made)
                 own = replace(source, kernel=made)
                 sources[made.name] = derived[made.name] = own
     for each in _kept(faults, items, sources):
@@ -149,17 +153,16 @@ def _sources(file: CheckedFile, wanted: set[str]) -> dict[str, _Derivable]:
 
 
 def _scheduled(
-    faults: Faults, file: CheckedFile, program: ast.Program, kernel: Kernel
+    faults: Faults, file: CheckedFile, scheduled: Sequence[Scheduled], kernel: Kernel
 ) -> Kernel:
     """Return a derived kernel with the schedules that its file has for it."""
     scope = file.kernels[kernel.name].scope
     _declare(scope, kernel)
-    env = Environment(faults, {}, "kernel")
-    schedules = (
-        check_schedule(item, env, scope)
-        for item in program.items
-        if isinstance(item, ast.ScheduleItem) and item.kernel.name == kernel.name
-    )
+    schedules = [
+        check_schedule(each, Environment(each.faults, {}, "kernel"), scope)
+        for each in scheduled
+    ]
+    report_faults(faults, scheduled)
     return replace(kernel, schedules=tuple(s for s in schedules if s is not None))
 
 

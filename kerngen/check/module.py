@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar, cast, final
 
@@ -20,6 +20,7 @@ from kerngen.check.gradients import Derive, no_gradients, with_gradients
 from kerngen.check.imports import bring_in, structs_of
 from kerngen.check.parameters import Header
 from kerngen.check.requires import check_requires
+from kerngen.check.scheduled import Scheduled, by_kernel, find_scheduled, report_faults
 from kerngen.check.schedules import check_schedule
 from kerngen.check.scope import Scope, ValueSymbol
 from kerngen.check.statements import Body
@@ -100,7 +101,7 @@ def check_file(
         derived_from={},
         schedules=parts.given,
     )
-    return with_gradients(file, program, derive)
+    return with_gradients(file, program, parts.scheduled, derive)
 
 
 @final
@@ -116,6 +117,7 @@ class _Parts:
     warnings: Faults
     heads: dict[str, KernelHead]
     given: Given
+    scheduled: Mapping[str, Sequence[Scheduled]]
 
 
 def _check_items(
@@ -126,7 +128,6 @@ def _check_items(
     constants = _distinct(faults, "constants", _all(program.items, ast.ConstItem))
     structs = _distinct(faults, "structs", _all(program.items, ast.StructItem))
     distinct = _distinct(faults, "kernels", _named_kernels(program))
-    schedules = _all(program.items, ast.ScheduleItem)
 
     # What other files have, as if it stood before these.
     places = _places(
@@ -157,17 +158,21 @@ def _check_items(
         item.name.name: KernelHead(Scope(faults, outer), item.name.span)
         for item in distinct
     }
+    # Each kernel of each schedule, the kernels of other files included.
+    scheduled = find_scheduled(faults, program, [*heads], uses)
+    of_kernels = by_kernel(scheduled)
     copied, warnings = Copied(), Faults()
 
     def checked(item: ast.KernelItem) -> Kernel:
         env = _kernel_environment(faults, warnings, callable_, item, known, copied)
-        own = [s for s in schedules if s.kernel == item.name]
-        return _check_kernel(item, env, heads[item.name.name].scope, known, own)
+        scope, own = heads[item.name.name].scope, of_kernels[item.name.name]
+        return _check_kernel(item, env, scope, known, own)
 
     checked_kernels = tuple(map(checked, _all(distinct, ast.KernelItem)))
     # Schedules of other files' kernels, and the place of each among the others.
-    report_dead(faults, schedules)
-    given = check_given(faults, schedules, [*heads], uses, outer)
+    report_dead(faults, scheduled)
+    given = check_given(scheduled, heads, uses, outer)
+    report_faults(faults, scheduled)
     return _Parts(
         signatures,
         declared,
@@ -177,6 +182,7 @@ def _check_items(
         warnings,
         heads,
         given,
+        of_kernels,
     )
 
 
@@ -241,7 +247,7 @@ def _check_kernel(
     env: Environment,
     scope: Scope,
     structs: Structs,
-    scheduled: Iterable[ast.ScheduleItem],
+    scheduled: Iterable[Scheduled],
 ) -> Kernel:
     """Return a kernel; where it has faults, it is incomplete and goes no further."""
     header = Header(env, scope, structs)

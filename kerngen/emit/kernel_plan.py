@@ -69,10 +69,11 @@ def plan_kernels(
 ) -> tuple[PlannedKernel, ...]:
     """Return the plans of a module's kernels."""
     names = module_names(module).kernels
-    return tuple(_planned(p, names[p.staged.kernel.name]) for p in programs)
+    return tuple(plan_kernel(p, names[p.staged.kernel.name]) for p in programs)
 
 
-def _planned(program: KernelProgram, names: KernelNames) -> PlannedKernel:
+def plan_kernel(program: KernelProgram, names: KernelNames) -> PlannedKernel:
+    """Return the plan of a kernel, in which its parameters have Python's names."""
     kernel = program.staged.kernel
     renamed = _renamed(names)
     hosts = {host.name: host.value for host in kernel.hosts}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from lark import Token, Tree
@@ -217,18 +218,29 @@ def _derivative(parts: Sequence[Node]) -> Document:
 
 def _schedule(parts: Sequence[Node]) -> Document:
     """Lay out a schedule: on a line, or its strategy on one of its own."""
-    word, kernel, *rest, opening, strategy, options, closing = parts
-    content = [*_words(word), token(str(kernel))]
-    while rest:
-        first, second, *rest = rest
-        if _is(first, "DOT"):
-            content += [token(str(first)), token(str(second))]
-        else:
-            guard = condition(expression(second).document)
-            content += [SPACE, token(str(first)), guard]
-    content += [] if _is(parts[2], "WHEN") or _is(parts[4], "WHEN") else [SPACE]
+    word, targets, *guard, opening, strategy, options, closing = parts
+    content = [token(str(word)), _targets(targets)]
+    if guard:
+        when, expr = guard
+        # The guard goes to a line of its own before the kernels do.
+        below = condition(expression(expr).document)
+        content += [token(str(when)), replace(below, alone=below.content)]
     inside = (token(str(strategy)), _options(options))
     return Group((*content, braced(str(opening), inside, str(closing))))
+
+
+def _targets(node: Node) -> Document:
+    """Lay out what a schedule is for: on its line, or several below it, one on each."""
+    each = [_laid_out(part) for part in _children(node) if not is_comma(part)]
+    if len(each) == 1:
+        return (SPACE, *each, SPACE)
+    inside = Indent((Line(" "), *separated(each, Line(" ")), LastComma()))
+    return Group((inside, Line(" ", closing=True)))
+
+
+def _joined(parts: Sequence[Node]) -> Document:
+    """Lay out words with nothing between them."""
+    return tuple(map(_laid_out, parts))
 
 
 def _options(node: Node) -> Document:
@@ -300,6 +312,8 @@ _FORMS: Final[Mapping[str, Callable[[Sequence[Node]], Document]]] = {
     "kernel": _kernel,
     "gradient": _gradient,
     "schedule": _schedule,
+    "target": _joined,
+    "pattern": _joined,
     "option": _option,
     "plain_parameter": _parameter,
     "plain_output": _parameter,

@@ -381,11 +381,23 @@ class Option:
 
 @final
 @dataclass(frozen=True, slots=True)
-class ScheduleItem:
-    """`schedule kernel.stage when guard { strategy option(...)* }`."""
+class ScheduleTarget:
+    """What a schedule is for: `softmax`, its stage `softmax.top`, or `matmul_*`.
+
+    In the name of a `kernel`, a `*` matches any characters, or none.
+    """
 
     kernel: Identifier
     stage: Identifier | None
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScheduleItem:
+    """`schedule target, ... when guard { strategy option(...)* }`."""
+
+    targets: tuple[ScheduleTarget, ...]
     guard: Expr | None
     strategy: Identifier
     options: tuple[Option, ...]

@@ -21,7 +21,8 @@ _CLOSING = frozenset(
 )
 """What may follow a list's last comma.
 
-`{` follows the outputs of a kernel, and `when` the indices of a reduction.
+`{` follows the outputs of a kernel or the kernels of a schedule, `when` these or the
+indices of a reduction.
 """
 
 

@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 from pygments.lexer import (
     RegexLexer,
     bygroups,  # pyright: ignore[reportUnknownVariableType]  # it has no annotations
+    default,
     words,
 )
 from pygments.token import (
@@ -45,7 +46,7 @@ class KernLexer(RegexLexer):  # type: ignore[misc]  # it has no annotations
             (r"//.*", Comment.Single),
             (r'"[^"\n]*"?', String),
             (
-                rf"\b(kernel|fn|struct|schedule)(\s+)({_NAME})",
+                rf"\b(kernel|fn|struct)(\s+)({_NAME})",
                 bygroups(Keyword.Declaration, Whitespace, Name.Function),
             ),
             (
@@ -54,6 +55,11 @@ class KernLexer(RegexLexer):  # type: ignore[misc]  # it has no annotations
             ),
             (r"\b(?:by|given)(?=\s+(?!and\b|or\b)\w)", Keyword),
             (r"\brequire(?=\s+(?!and\b|or\b)[\w(])", Keyword),
+            (
+                rf"\b(schedule)(\s+)(?={_NAME}|\*)",
+                bygroups(Keyword.Declaration, Whitespace),
+                "targets",
+            ),
             (words(_WORDS, prefix=r"\b", suffix=r"\b"), Keyword),
             (r"\b(?:sum|prod|max|min)(?=\s*\[)", Keyword.Reserved),
             (_TYPE, Keyword.Type),
@@ -70,5 +76,15 @@ class KernLexer(RegexLexer):  # type: ignore[misc]  # it has no annotations
             (r"->|[-+*/]=|[=!<>]=|<<|>>|[-+*/%=<>|^&~]", Operator),
             (r"[()\[\]{},;:.]", Punctuation),
             (r".", Name),
-        ]
+        ],
+        # What a schedule is for: `softmax, matmul_*.total`.
+        "targets": [
+            (r"\s+", Whitespace),
+            (r"//.*", Comment.Single),
+            (rf"(\.)(\s*)({_NAME})", bygroups(Punctuation, Whitespace, Name)),
+            (rf"(?!when\b){_NAME}", Name.Function),
+            (r"\*", Operator),
+            (r",", Punctuation),
+            default("#pop"),
+        ],
     }

@@ -267,7 +267,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "Remove it: a schedule has no ';' in it.",
     ),
     (
-        lambda m: _in_schedule(m) and m.kind == "COMMA",
+        lambda m: _in_schedule(m) and m.kind == "COMMA" and m.opening is not None,
         "Options follow each other without commas: 'gemm tile(64, 64, 16) micro(4, 4)'.",
     ),
     (
@@ -279,6 +279,10 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     (
         lambda m: _in_schedule(m) and m.kind == "IF",
         "A guard follows 'when': 'schedule f when n > 64 { ... }'.",
+    ),
+    (
+        lambda m: _in_schedule(m) and "COMMA" in m.accepts and m.opening is None,
+        "Kernels are separated by ',': 'schedule f, g when n > 64 { ... }'.",
     ),
     (
         lambda m: _in_schedule(m) and m.accepts_only("OPEN_PAREN"),

@@ -175,13 +175,26 @@ class Rules:
     def schedule(
         self,
         span: Span,
-        kernel: ast.Identifier,
-        stage: ast.Identifier | None,
+        targets: tuple[ast.ScheduleTarget, ...],
         guard: ast.Expr | None,
         strategy: ast.Identifier,
         options: tuple[ast.Option, ...],
     ) -> ast.ScheduleItem:
-        return ast.ScheduleItem(kernel, stage, guard, strategy, options, span)
+        return ast.ScheduleItem(targets, guard, strategy, options, span)
+
+    def targets(
+        self, _span: Span, *targets: ast.ScheduleTarget
+    ) -> tuple[ast.ScheduleTarget, ...]:
+        return targets
+
+    def target(
+        self, span: Span, kernel: ast.Identifier, stage: ast.Identifier | None
+    ) -> ast.ScheduleTarget:
+        return ast.ScheduleTarget(kernel, stage, span)
+
+    def pattern(self, span: Span, *parts: ast.Identifier | Token) -> ast.Identifier:
+        names = (p.name if isinstance(p, ast.Identifier) else str(p) for p in parts)
+        return ast.Identifier("".join(names), span)
 
     def options(self, _span: Span, *options: ast.Option) -> tuple[ast.Option, ...]:
         return options

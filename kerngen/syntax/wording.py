@@ -39,6 +39,9 @@ _PHRASES: tuple[tuple[AbstractSet[str], AbstractSet[str], str], ...] = (
     (_OPERANDS, frozenset({"NOT", "TILDE"}), "a value"),
     (frozenset({"OR"}), _MORE, "an operator"),
     (frozenset({"PIPE"}), _MORE, "an operator"),
+    # A pattern of kernels is rarer than what else may be there.
+    (frozenset({"WHEN"}), frozenset({"STAR"}), "'when'"),
+    (frozenset({"NAME", "STAR"}), frozenset({"REDUCE"}), "a name"),
     (frozenset({"NAME"}), frozenset({"REDUCE"}), "a name"),
     (frozenset({"ASSIGN"}), frozenset({"ASSIGN_OP"}), "'='"),
 )

@@ -110,7 +110,10 @@ class _Collector:
                     self.expression(item.body, _Place())
                 case ast.ScheduleItem():
                     self.note("schedule")
-                    self.note("schedule of a stage", really=item.stage is not None)
+                    self.note(
+                        "schedule of a stage",
+                        really=any(target.stage for target in item.targets),
+                    )
                 case _:
                     pass
 

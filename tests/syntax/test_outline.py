@@ -27,6 +27,9 @@ ITEMS = (
     "kernel sum ( x : f32 [ n ] ) -> y : f32 [ ] { y = sum [ i ] x [ i ] ; }",
     "schedule k when n > 1 { map }",
     "schedule sum . total { reduce }",
+    "schedule k , sum . total , when n > 1 { map }",
+    "schedule * { generic }",
+    "schedule sum * , * _ * . total , k { map }",
     "fn schedule_ ( x : f32 ) -> f32 { x }",
 )
 
@@ -36,7 +39,12 @@ def parsed(source: Source) -> Outline:
     items = parse(source).items
     kinds = ast.KernelItem | ast.GradientItem
     kernels = (item.name.name for item in items if isinstance(item, kinds))
-    scheduled = (i.kernel.name for i in items if isinstance(i, ast.ScheduleItem))
+    scheduled = (
+        target.kernel.name
+        for item in items
+        if isinstance(item, ast.ScheduleItem)
+        for target in item.targets
+    )
     return Outline(outline_of(source).uses, frozenset(kernels), frozenset(scheduled))
 
 
