@@ -12,6 +12,7 @@ Importing this module loads NumPy alone; wgpu follows at `open()`.
 from __future__ import annotations
 
 from kerngen.runtime.abi import ABI, check_abi
+from kerngen.runtime.capture import Capture
 from kerngen.runtime.choices import Choice, wgsl
 from kerngen.runtime.context import Context
 from kerngen.runtime.counters import Counters
@@ -95,6 +96,7 @@ __all__ = [
     "AbiError",
     "AliasError",
     "ArgumentError",
+    "Capture",
     "CheckedShadersWarning",
     "Choice",
     "Context",

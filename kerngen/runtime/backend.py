@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kerngen.runtime.caches import Counted
+    from kerngen.runtime.capture import Capture
     from kerngen.runtime.choices import Choice
     from kerngen.runtime.context import Context
     from kerngen.runtime.counters import Counters
@@ -141,6 +142,10 @@ class Backend(Protocol):
 
     def timed(self) -> AbstractContextManager[Span]:
         """Time what a block records, as one compute pass between two timestamps."""
+        ...
+
+    def capture(self) -> AbstractContextManager[Capture]:
+        """Record what a block calls, to be replayed."""
         ...
 
     def profile(self) -> AbstractContextManager[Profile]:

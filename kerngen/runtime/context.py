@@ -45,6 +45,7 @@ from kerngen.runtime.tensor import (
 if TYPE_CHECKING:
     from kerngen.runtime.backend import Backend, Kind
     from kerngen.runtime.caches import Counted
+    from kerngen.runtime.capture import Capture
     from kerngen.runtime.counters import Counters
     from kerngen.runtime.gpu import GPUBuffer, GPUDevice
     from kerngen.runtime.limits import Limits
@@ -391,6 +392,22 @@ class Context:
         wait until it ends.
         """
         return self.backend.batch()
+
+    def capture(self) -> AbstractContextManager[Capture]:
+        """Record what a block calls, without running it: `replay()` does, many times.
+
+            with ctx.capture() as step:
+                y = elementwise.relu(x)
+            step.replay()
+
+        A replay takes a fraction of the calls' time in Python.  It reads and writes the
+        same tensors each time, so what changes between replays has to be in tensors, or
+        in numbers that `step.scalar` declares.  The block may call kernels, make tensors
+        without contents or of zeros, and copy and clear them on the device.  Reads,
+        uploads, `timed()`, `profile()`, replays and another `capture()` in it raise
+        StateError.  Like a batch, the block belongs to its thread.
+        """
+        return self.backend.capture()
 
     def timed(self) -> AbstractContextManager[Span]:
         """Time what a block records: `span.seconds`, on the device's own clock.

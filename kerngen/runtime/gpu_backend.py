@@ -7,28 +7,31 @@ from contextlib import contextmanager
 from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, final
+from weakref import WeakSet
 
 import numpy as np
 
 from kerngen.runtime.arena import UniformArena
 from kerngen.runtime.backend import AnyTensor, Bytes, Kind
-from kerngen.runtime.caches import Counted
+from kerngen.runtime.caches import Cache, Counted
+from kerngen.runtime.capture import Capture, reloaded, within_capture
 from kerngen.runtime.choices import Choice
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.endings import UNRELEASED, Ending, closed, forked, lost
 from kerngen.runtime.errors import DeviceLost, FeatureError
 from kerngen.runtime.gpu import Buffer, Device, GPUBuffer, GPUDevice, translate
-from kerngen.runtime.launch import Launcher
+from kerngen.runtime.launch import Launcher, PlanKey
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.live import remember
 from kerngen.runtime.memory import Memory
 from kerngen.runtime.native import MakeModule, tick_seconds, wait, wait_async
-from kerngen.runtime.plan import Capabilities
+from kerngen.runtime.plan import Capabilities, Plan
 from kerngen.runtime.planner import Planner
 from kerngen.runtime.profile import Profile
-from kerngen.runtime.recorder import Recorder
+from kerngen.runtime.recorder import Recorder, Recording
 from kerngen.runtime.shaders import BindGroups, Shaders
 from kerngen.runtime.storage import Lease
+from kerngen.runtime.tape import Tape, TapeLauncher
 from kerngen.runtime.timing import Slots, Span, Stamps
 from kerngen.runtime.tracer import Tracer
 from kerngen.runtime.transfer import Reading, Transfers
@@ -100,14 +103,31 @@ class GpuBackend:
         )
         self._transfers = Transfers(device, self._memory, self._recorder, counters)
         self._planner = Planner(capabilities, self._shaders)
-        self._launcher = Launcher(
+        self._plans: Cache[PlanKey, Plan] = Cache("plans", 4096)
+        self._recorded = self._make_launcher(
+            self._bind_groups, arena, self._recorder, self._transfers
+        )
+        self._launcher: Launcher | TapeLauncher = self._recorded
+        self._captures: WeakSet[Capture] = WeakSet()
+        self._tape: Tape | None = None
+
+    def _make_launcher(
+        self,
+        bind_groups: BindGroups,
+        arena: UniformArena,
+        recorder: Recording,
+        transfers: Transfers,
+    ) -> Launcher:
+        """Return a launcher that records there; all of them have the same plans."""
+        return Launcher(
+            plans=self._plans,
             planner=self._planner,
             memory=self._memory,
-            bind_groups=self._bind_groups,
+            bind_groups=bind_groups,
             arena=arena,
-            recorder=self._recorder,
-            transfers=self._transfers,
-            counters=counters,
+            recorder=recorder,
+            transfers=transfers,
+            counters=self.counters,
         )
 
     @property
@@ -120,7 +140,7 @@ class GpuBackend:
     def caches(self) -> Mapping[str, Counted]:
         """The caches and pools by name."""
         caches: list[Counted] = [
-            self._launcher.plans,
+            self._plans,
             self._shaders.cache,
             self._bind_groups.cache,
             self._memory.storage,
@@ -132,7 +152,10 @@ class GpuBackend:
     def forget_kernels(self, kernels: frozenset[Kernel]) -> None:
         """Drop the plans of kernels, and the pipelines that no other plan here has."""
         with self._lock:
-            dropped = self._launcher.forget(kernels)
+            for capture in list(self._captures):
+                for kernel in kernels.intersection(capture.recorded.kernels):
+                    capture.end(partial(reloaded, kernel.name))
+            dropped = self._recorded.forget(kernels)
             self._shaders.forget(dropped)
             self._bind_groups.forget_shaders(frozenset(one.uid for one in dropped))
 
@@ -156,6 +179,7 @@ class GpuBackend:
     def clear(self, lease: Lease[Buffer], offset: int, nbytes: int) -> None:
         """Fill a range of a lease with zeros."""
         with self._open():
+            self._keep(lease)
             self._transfers.clear(lease, offset, nbytes)
 
     def upload(self, lease: Lease[Buffer], offset: int, data: Bytes) -> None:
@@ -186,6 +210,7 @@ class GpuBackend:
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:
         """Copy the elements of a tensor to another of the same size."""
         with self._open():
+            self._keep(source.lease, target.lease)
             self._transfers.copy(source, target)
 
     def launch(
@@ -229,9 +254,61 @@ class GpuBackend:
                     self._recorder.submit()
 
     @contextmanager
+    def capture(self) -> Generator[Capture, None, None]:
+        """Record what a block calls on a tape, to be replayed; the block runs nothing."""
+        with self._open():
+            self._check_not_captured("another capture()")
+            self._recorder.check_allows("a capture()")
+            tape = Tape(
+                self._device,
+                memory=self._memory,
+                launcher=self._recorded,
+                recorder=self._recorder,
+                counters=self.counters,
+                opened=self._replaying,
+            )
+            capture = Capture(tape)
+            self._captures.add(capture)
+            with capture.block(), self._on(tape, capture):
+                yield capture
+
+    @contextmanager
+    def _replaying(self) -> Generator[None, None, None]:
+        """Lock the context for a replay, which can't be a part of a capture itself."""
+        with self._open():
+            self._check_not_captured("a replay()")
+            yield
+
+    @contextmanager
+    def _on(self, tape: Tape, capture: Capture) -> Generator[None, None, None]:
+        """Let calls, copies and leases go to a tape."""
+        usual = self._launcher, self._transfers
+        transfers = Transfers(self._device, self._memory, tape, self.counters)
+        launcher = self._make_launcher(tape.bind_groups, tape.arena, tape, transfers)
+        try:
+            self._tape, self._memory.kept = tape, tape.leases
+            self._launcher = TapeLauncher(tape, capture, launcher)
+            self._transfers = transfers
+            yield
+            tape.finish()
+        finally:
+            self._launcher, self._transfers = usual
+            self._tape = self._memory.kept = None
+
+    def _keep(self, *leases: Lease[Buffer]) -> None:
+        """Keep what a copy in a capture's block uses."""
+        if self._tape is not None:
+            self._tape.leases += leases
+
+    def _check_not_captured(self, what: str) -> None:
+        if self._tape is not None:
+            raise within_capture(what)
+
+    @contextmanager
     def timed(self) -> Generator[Span, None, None]:
         """Time what a block records, as one compute pass between two timestamps."""
         with self._open():
+            self._check_not_captured("a timed()")
             self._check_timestamps("timed")
             span, stamps = Span(), Stamps(Slots(self._device, 1))
             held = self._recorder.held
@@ -254,6 +331,7 @@ class GpuBackend:
         tracer, profile = Tracer(self._device), Profile(self.adapter_name)
         try:
             with self._open():
+                self._check_not_captured("a profile()")
                 self._check_timestamps("profile")
                 self._recorder.begin_profile(tracer)
             yield profile
@@ -289,7 +367,7 @@ class GpuBackend:
         with self._lock:
             if self._ended is not None:
                 return
-            self._recorder.check_untimed("its context")
+            self._recorder.check_allows("its context")
             try:
                 self._recorder.submit()
                 if self._recorder.tracer is not None:
@@ -306,10 +384,12 @@ class GpuBackend:
     def _end(self, how: Ending) -> None:
         """Refuse calls from now on, and hold on to nothing of the device."""
         self._ended = how
+        for capture in list(self._captures):
+            capture.end(how)
         self._recorder.lose()
         self._memory.trim()
         self._bind_groups.clear()
-        self._launcher.plans.clear()
+        self._plans.clear()
         self._arena.clear()
         if self._owned or how is lost:
             self._shaders.cache.clear()

@@ -16,16 +16,14 @@ from kerngen.runtime.backend import AnyTensor
 from kerngen.runtime.caches import Cache
 from kerngen.runtime.checks import check_arguments, check_out, resolve
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.gpu import BindGroup, Buffer, translate
+from kerngen.runtime.gpu import Buffer
 from kerngen.runtime.memory import Memory
-from kerngen.runtime.plan import Plan, Step
+from kerngen.runtime.plan import Plan
 from kerngen.runtime.planner import Planner
-from kerngen.runtime.recorder import Recorder
+from kerngen.runtime.recorder import Ready, Recording
 from kerngen.runtime.scalars import check_scalars, pack, prepare
 from kerngen.runtime.shaders import BindGroups, CompiledShader
-from kerngen.runtime.storage import Block
 from kerngen.runtime.tensor import Tensor
-from kerngen.runtime.tracer import Tracer
 from kerngen.runtime.transfer import Transfers
 
 if TYPE_CHECKING:
@@ -33,9 +31,6 @@ if TYPE_CHECKING:
     from kerngen.runtime.kernel import Kernel
 
 PlanKey: TypeAlias = tuple[object, ...]
-Ready: TypeAlias = tuple[Step, BindGroup]
-
-_NO_OFFSETS: tuple[int, ...] = ()
 
 
 @final
@@ -45,16 +40,17 @@ class Launcher:
     def __init__(
         self,
         *,
+        plans: Cache[PlanKey, Plan],
         planner: Planner,
         memory: Memory,
         bind_groups: BindGroups,
         arena: UniformArena,
-        recorder: Recorder,
+        recorder: Recording,
         transfers: Transfers,
         counters: Counters,
     ) -> None:
         """Launch with these parts of a backend."""
-        self.plans: Cache[PlanKey, Plan] = Cache("plans", 4096)
+        self.plans = plans
         self._planner = planner
         self._memory = memory
         self._bind_groups = bind_groups
@@ -210,12 +206,22 @@ class Launcher:
         for detour in detours:
             if detour.copy_in:
                 self._transfers.copy(detour.tensor, slots[detour.slot])
-        chunk, offset = self._pack(kernel, plan, scalars)
-        bound = self._bind(plan, slots, chunk)
-        self._record(kernel, plan, slots, bound, offset)
+        self.record(kernel, plan, scalars, slots)
         for detour in detours:
             if detour.copy_back:
                 self._transfers.copy(slots[detour.slot], detour.tensor)
+
+    def record(
+        self,
+        kernel: Kernel,
+        plan: Plan,
+        scalars: tuple[Any, ...],
+        slots: Sequence[AnyTensor],
+    ) -> None:
+        """Pack, bind and record a call that is checked, with memory for every slot."""
+        chunk, offset = self._pack(kernel, plan, scalars)
+        bound = self._bind(plan, slots, chunk)
+        self._recorder.record(kernel, plan, slots, bound, offset)
 
     def _bind(
         self, plan: Plan, slots: Sequence[AnyTensor], chunk: Chunk | None
@@ -235,71 +241,3 @@ class Launcher:
                 group = self._bind_groups.create(key, step.shader, uniforms, buffers)
             bound.append((step, group))
         return bound
-
-    def _record(
-        self,
-        kernel: Kernel,
-        plan: Plan,
-        slots: Sequence[AnyTensor],
-        bound: Sequence[Ready],
-        offset: int,
-    ) -> None:
-        recorder = self._recorder
-        recorder.names[kernel.name] = None
-        self._mark(plan, slots)
-        try:
-            if recorder.tracer is None:
-                self._dispatch(bound, (offset,))
-            else:
-                self._trace(recorder.tracer, kernel, bound, (offset,))
-        except BaseException as error:
-            # An interrupt, too, may have left a part of the kernel out.
-            names = recorder.describe()
-            recorder.lose()
-            if isinstance(error, Exception):
-                raise translate(error, f"to record {names}") from error
-            raise
-        self._counters.dispatches += len(bound)
-        recorder.dispatches += len(bound)
-        recorder.temporary_bytes += plan.inner_bytes
-        if not recorder.held:
-            recorder.relieve()
-
-    def _mark(self, plan: Plan, slots: Sequence[AnyTensor]) -> None:
-        """Note which blocks the recording uses, and which of them it writes."""
-        recorder = self._recorder
-        serial = recorder.serial
-        for tensor in slots:
-            block: Block[Buffer] = tensor.lease.block
-            block.used_in = serial
-            if block.escaped:
-                recorder.escaped.add(block)
-        for slot in plan.written:
-            block = slots[slot].lease.block
-            block.writes += 1
-            recorder.written.add(block)
-
-    def _dispatch(self, bound: Sequence[Ready], offsets: tuple[int]) -> None:
-        recorder = self._recorder
-        compute = recorder.compute or recorder.open_pass()
-        for step, group in bound:
-            shader = step.shader
-            if recorder.bound is not shader:
-                compute.set_pipeline(shader.pipeline)
-                recorder.bound = shader
-            compute.set_bind_group(
-                0, group, offsets if shader.uniform_bytes else _NO_OFFSETS
-            )
-            compute.dispatch_workgroups(step.x, step.y)
-
-    def _trace(
-        self,
-        tracer: Tracer,
-        kernel: Kernel,
-        bound: Sequence[Ready],
-        offsets: tuple[int],
-    ) -> None:
-        """Record each dispatch in a pass of its own, between timestamps."""
-        for each in bound:
-            self._recorder.open_traced_pass(tracer, kernel.name, each[0])
-            self._dispatch((each,), offsets)

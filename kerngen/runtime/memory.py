@@ -60,6 +60,8 @@ class Memory:
         self._largest = largest
         self._numbers = count()
         self._foreign: WeakValueDictionary[int, Block[Buffer]] = WeakValueDictionary()
+        self.kept: list[Lease[Buffer]] | None = None
+        """Where a capture's block keeps what it leases: replays use it again."""
         self.storage = self._pool("storage", STORAGE | COPY_SRC | COPY_DST)
         self.uploads = self._pool("uploads", COPY_SRC | COPY_DST)
         self.readbacks = self._pool("readbacks", MAP_READ | COPY_DST)
@@ -73,7 +75,10 @@ class Memory:
                 f"which has at most {self._largest}."
             )
         block = self.storage.acquire(padded)
-        return Lease(block, nbytes, self.storage.returned, padded=True)
+        lease = Lease(block, nbytes, self.storage.returned, padded=True)
+        if self.kept is not None:
+            self.kept.append(lease)
+        return lease
 
     def wrap(self, buffer: GPUBuffer, offset: int, nbytes: int) -> Lease[Buffer]:
         """Return a lease of a caller's buffer, which must suit."""

@@ -14,7 +14,7 @@ from importlib import import_module
 from operator import attrgetter
 from threading import Lock, Thread
 from time import sleep
-from typing import Any, Literal, Protocol, final
+from typing import Any, Literal, Protocol, TypeAlias, final
 from weakref import WeakKeyDictionary
 
 from kerngen.runtime.c_types import parse_together
@@ -111,18 +111,18 @@ class DirectPass:
     pass's commands are found when its encoder finishes.
     """
 
-    __slots__ = ("_compute", "_handle", "_lib", "_offsets")
+    __slots__ = ("_compute", "_lib", "_offsets", "handle")
 
     def __init__(self, compute: ComputePass, api: Any) -> None:
         """Stand in front of a pass of wgpu's."""
         self._compute = compute
-        self._handle = _handle(compute)
+        self.handle: object = _handle(compute)
         self._lib: Any = api.lib
         self._offsets: Any = api.ffi.new("uint32_t []", 1)
 
     def set_pipeline(self, pipeline: Pipeline) -> None:
         """Choose the shader."""
-        self._lib.wgpuComputePassEncoderSetPipeline(self._handle, _handle(pipeline))
+        self._lib.wgpuComputePassEncoderSetPipeline(self.handle, _handle(pipeline))
 
     def set_bind_group(
         self, index: int, bind_group: BindGroup, offsets: Sequence[int]
@@ -132,16 +132,104 @@ class DirectPass:
         if offsets:
             held[0] = offsets[0]
         self._lib.wgpuComputePassEncoderSetBindGroup(
-            self._handle, index, _handle(bind_group), len(offsets), held
+            self.handle, index, _handle(bind_group), len(offsets), held
         )
 
     def dispatch_workgroups(self, x: int, y: int) -> None:
         """Run x times y workgroups."""
-        self._lib.wgpuComputePassEncoderDispatchWorkgroups(self._handle, x, y, 1)
+        self._lib.wgpuComputePassEncoderDispatchWorkgroups(self.handle, x, y, 1)
 
     def end(self) -> None:
         """Close the pass."""
         self._compute.end()
+
+
+Command: TypeAlias = tuple[Pipeline, BindGroup, int | None, int, int]
+"""A dispatch: its pipeline, bind group, the offset of its uniforms, and x, y."""
+
+
+class Commands(Protocol):
+    """Dispatches in a row, ready to be encoded as often as needed."""
+
+    def __len__(self) -> int:
+        """Count them."""
+        ...
+
+    def encode(self, compute: ComputePass, start: int, stop: int) -> None:
+        """Record those of a range in a pass that `direct_passes` made."""
+        ...
+
+
+@final
+class PlainCommands:
+    """Commands that are encoded by the methods of a pass."""
+
+    def __init__(self, commands: Sequence[Command]) -> None:
+        """Keep them."""
+        self._commands = commands
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._commands)
+
+    def encode(self, compute: ComputePass, start: int, stop: int) -> None:
+        """Record those of a range."""
+        last: Pipeline | None = None
+        for pipeline, group, offset, x, y in self._commands[start:stop]:
+            if pipeline is not last:
+                compute.set_pipeline(pipeline)
+                last = pipeline
+            compute.set_bind_group(0, group, () if offset is None else (offset,))
+            compute.dispatch_workgroups(x, y)
+
+
+@final
+class DirectCommands:
+    """Commands that go straight to the library, with all that it takes looked up before.
+
+    Each is two or three calls of it, about 1 us; a call of a kernel takes about 5.
+    """
+
+    def __init__(self, commands: Sequence[Command], api: Any) -> None:
+        """Look up what the library knows the commands' objects by."""
+        self._kept = commands
+        self._lib: Any = api.lib
+        self._ready = [
+            (
+                _handle(pipeline),
+                _handle(group),
+                int(offset is not None),
+                api.ffi.new("uint32_t []", [offset or 0]),
+                x,
+                y,
+            )
+            for pipeline, group, offset, x, y in commands
+        ]
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._ready)
+
+    def encode(self, compute: ComputePass, start: int, stop: int) -> None:
+        """Record those of a range."""
+        lib, to = self._lib, attrgetter("handle")(compute)
+        set_pipeline = lib.wgpuComputePassEncoderSetPipeline
+        set_bind_group = lib.wgpuComputePassEncoderSetBindGroup
+        dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
+        last: object = None
+        for pipeline, group, count, offsets, x, y in self._ready[start:stop]:
+            if pipeline is not last:
+                set_pipeline(to, pipeline)
+                last = pipeline
+            set_bind_group(to, 0, group, count, offsets)
+            dispatch(to, x, y, 1)
+
+
+def commands_for(device: Device) -> Callable[[Sequence[Command]], Commands]:
+    """Return what makes commands ready for a device's passes."""
+    if _untested(device):
+        return PlainCommands
+    return partial(DirectCommands, api=import_module(_API))
 
 
 def direct_passes(device: Device) -> Callable[[ComputePass], ComputePass]:

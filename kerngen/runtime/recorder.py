@@ -2,23 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import final
+from typing import TYPE_CHECKING, Protocol, TypeAlias, final
 
 from kerngen.runtime.arena import UniformArena
+from kerngen.runtime.backend import AnyTensor
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.errors import ValidationError
-from kerngen.runtime.gpu import Buffer, ComputePass, Device, Encoder, translate
+from kerngen.runtime.gpu import (
+    BindGroup,
+    Buffer,
+    ComputePass,
+    Device,
+    Encoder,
+    translate,
+)
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.native import direct_passes
-from kerngen.runtime.plan import Step
+from kerngen.runtime.plan import Plan, Step
 from kerngen.runtime.pool import Pool
 from kerngen.runtime.profile import within_profile
 from kerngen.runtime.shaders import CompiledShader
 from kerngen.runtime.storage import Block
 from kerngen.runtime.timing import Stamps, within_timed
 from kerngen.runtime.tracer import Tracer
+
+if TYPE_CHECKING:
+    from kerngen.runtime.kernel import Kernel
+
+Ready: TypeAlias = tuple[Step, BindGroup]
+"""A dispatch with its bind group."""
+
+_NO_OFFSETS: tuple[int, ...] = ()
+
+
+class Recording(Protocol):
+    """Where calls and copies are recorded: the recorder, or a capture's tape."""
+
+    @property
+    def serial(self) -> int:
+        """The number of the recording; no two have the same."""
+        ...
+
+    def record(
+        self,
+        kernel: Kernel,
+        plan: Plan,
+        slots: Sequence[AnyTensor],
+        bound: Sequence[Ready],
+        offset: int,
+    ) -> None:
+        """Record a call whose uniforms lie at an offset of its chunk."""
+        ...
+
+    def copy(
+        self,
+        source: Block[Buffer],
+        start: int,
+        target: Block[Buffer],
+        offset: int,
+        nbytes: int,
+    ) -> None:
+        """Record a copy of `nbytes`, all of it in multiples of 4."""
+        ...
+
+    def clear(self, target: Block[Buffer], offset: int, nbytes: int) -> None:
+        """Record a fill with zeros, both numbers being multiples of 4."""
+        ...
+
+    def has(self, block: Block[Buffer]) -> bool:
+        """Return whether an upload to a block would come before recorded uses of it."""
+        ...
+
+    def stage(self, nbytes: int) -> Block[Buffer]:
+        """Return a staging buffer that is free until the recording is submitted."""
+        ...
+
+    def check_allows(self, what: str) -> None:
+        """Refuse what can't be recorded now; `what` names it in the error."""
+        ...
+
+    def relieve(self) -> None:
+        """Submit if the recording has grown past the limits and no batch holds it."""
+        ...
+
+    def submit(self) -> None:
+        """Submit what is recorded."""
+        ...
 
 
 @final
@@ -78,7 +149,7 @@ class Recorder:
 
         Until `timed` is None again the recording is this pass alone.
         """
-        self.check_untimed("another timed()")
+        self.check_allows("another timed()")
         if self.tracer is not None:
             raise within_profile("timed()")
         self.submit()
@@ -88,20 +159,20 @@ class Recorder:
 
     def begin_profile(self, tracer: Tracer) -> None:
         """Give every dispatch a pass of its own until `tracer` is None again."""
-        self.check_untimed("a profile()")
+        self.check_allows("a profile()")
         if self.tracer is not None:
             raise within_profile("another profile()")
         with self._whole():
             self._close_pass()
             self.tracer = tracer
 
-    def open_traced_pass(self, tracer: Tracer, kernel: str, step: Step) -> None:
-        """Begin the pass of one dispatch."""
+    def open_traced_pass(self, tracer: Tracer, kernel: str, step: Step) -> ComputePass:
+        """Begin the pass of one dispatch, and return it."""
         self._close_pass()
         call = self._counters.calls
-        self._open_stamped_pass(tracer.note(self.serial, call, kernel, step))
+        return self._open_stamped_pass(tracer.note(self.serial, call, kernel, step))
 
-    def check_untimed(self, what: str) -> None:
+    def check_allows(self, what: str) -> None:
         """Refuse what would end a pass between timestamps."""
         if self.timed is not None:
             raise within_timed(what)
@@ -115,7 +186,7 @@ class Recorder:
         nbytes: int,
     ) -> None:
         """Record a copy of `nbytes`, all of it in multiples of 4."""
-        self.check_untimed("a copy")
+        self.check_allows("a copy")
         with self._whole():
             encoder = self._open_copies()
             self.use(source)
@@ -127,12 +198,91 @@ class Recorder:
 
     def clear(self, target: Block[Buffer], offset: int, nbytes: int) -> None:
         """Record a fill with zeros, both numbers being multiples of 4."""
-        self.check_untimed("a copy")
+        self.check_allows("a copy")
         with self._whole():
             encoder = self._open_copies()
             self.write(target)
             encoder.clear_buffer(target.memory, offset, nbytes)
         self._counters.copies += 1
+
+    def record(
+        self,
+        kernel: Kernel,
+        plan: Plan,
+        slots: Sequence[AnyTensor],
+        bound: Sequence[Ready],
+        offset: int,
+    ) -> None:
+        """Record the dispatches of a call, each with its bind group."""
+        self.names[kernel.name] = None
+        self._mark(plan, slots)
+        try:
+            if self.tracer is None:
+                self._dispatch(bound, (offset,))
+            else:
+                for each in bound:
+                    # Each in a pass of its own, between timestamps.
+                    self.open_traced_pass(self.tracer, kernel.name, each[0])
+                    self._dispatch((each,), (offset,))
+        except BaseException as error:
+            # An interrupt, too, may have left a part of the kernel out.
+            self.give_up(error)
+            raise
+        self.temporary_bytes += plan.inner_bytes
+        self.note_dispatches(len(bound))
+
+    def note_dispatches(self, number: int) -> None:
+        """Count dispatches that were recorded, and submit if it is time to."""
+        self._counters.dispatches += number
+        self.dispatches += number
+        if not self.held:
+            self.relieve()
+
+    @property
+    def room(self) -> int:
+        """How many dispatches may be recorded before it is time to submit."""
+        return max(1, self._limits.dispatches - self.dispatches)
+
+    def expect(
+        self,
+        names: Mapping[str, None],
+        written: Iterable[Block[Buffer]],
+        escaped: Iterable[Block[Buffer]],
+    ) -> None:
+        """Note what dispatches will use that are recorded behind the recorder's back."""
+        self.names.update(names)
+        self.written.update(written)
+        self.escaped.update(escaped)
+        self.bound = None
+
+    def _mark(self, plan: Plan, slots: Sequence[AnyTensor]) -> None:
+        """Do as `use` and `write` do, without their calls: every call passes here."""
+        serial = self.serial
+        for tensor in slots:
+            block: Block[Buffer] = tensor.lease.block
+            block.used_in = serial
+            if block.escaped:
+                self.escaped.add(block)
+        for slot in plan.written:
+            block = slots[slot].lease.block
+            block.writes += 1
+            self.written.add(block)
+
+    def _dispatch(self, bound: Sequence[Ready], offsets: tuple[int]) -> None:
+        compute = self.compute or self.open_pass()
+        for step, group in bound:
+            shader = step.shader
+            if self.bound is not shader:
+                compute.set_pipeline(shader.pipeline)
+                self.bound = shader
+            compute.set_bind_group(
+                0, group, offsets if shader.uniform_bytes else _NO_OFFSETS
+            )
+            compute.dispatch_workgroups(step.x, step.y)
+
+    def has(self, block: Block[Buffer]) -> bool:
+        """Return whether an upload to a block would come before recorded uses of it."""
+        return block.used_in == self.serial
 
     def use(self, block: Block[Buffer]) -> None:
         """Note that the recording uses a block."""
@@ -165,12 +315,12 @@ class Recorder:
 
     def submit(self) -> None:
         """Submit what is recorded; if that fails, drop it and say which kernels."""
-        self.check_untimed("a submission")
+        self.check_allows("a submission")
         if self._encoder is None:
             return
         try:
             self._close_pass()
-            self._check_escaped()
+            self._check_escaped(self.escaped)
             for stamps in self._stamps:
                 stamps.resolve(self._encoder)
             commands = self._encoder.finish()
@@ -197,6 +347,13 @@ class Recorder:
             if not isinstance(error, Exception):
                 self.lose()
             raise
+
+    def give_up(self, error: BaseException) -> None:
+        """Lose the recording by an error; raise one of wgpu's in the words of ours."""
+        names = self.describe()
+        self.lose()
+        if isinstance(error, Exception):
+            raise translate(error, f"to record {names}") from error
 
     def lose(self) -> None:
         """Give up what is recorded, because of an error."""
@@ -229,9 +386,16 @@ class Recorder:
         names = ", ".join(f"'{name}'" for name in self.names)
         return f"the recorded kernel{'s' if len(self.names) > 1 else ''} {names}"
 
-    def _check_escaped(self) -> None:
+    def check_callers_buffers(self, blocks: Iterable[Block[Buffer]]) -> None:
+        """Refuse callers' buffers that are mapped or destroyed, in the words of ours."""
+        try:
+            self._check_escaped(blocks)
+        except Exception as error:
+            raise translate(error, "to use a caller's buffer") from error
+
+    def _check_escaped(self, blocks: Iterable[Block[Buffer]]) -> None:
         """Refuse callers' buffers that would make wgpu abort the process."""
-        for block in self.escaped:
+        for block in blocks:
             if block.memory.map_state != "unmapped":
                 raise ValidationError(
                     f"A caller's buffer is mapped while {self.describe()} should use "
@@ -245,15 +409,16 @@ class Recorder:
             self._counters.encoders += 1
         return self._encoder
 
-    def _open_stamped_pass(self, stamps: Stamps) -> None:
+    def _open_stamped_pass(self, stamps: Stamps) -> ComputePass:
         """Begin a pass between two timestamps."""
         if stamps not in self._stamps[-1:]:
             self._stamps.append(stamps)
         encoder = self._open_encoder()
         compute = encoder.begin_compute_pass(timestamp_writes=stamps.next_pass())
-        self.compute = self._direct(compute)
+        self.compute = opened = self._direct(compute)
         self.bound = None
         self._counters.passes += 1
+        return opened
 
     def _open_copies(self) -> Encoder:
         self._close_pass()

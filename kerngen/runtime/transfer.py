@@ -16,7 +16,7 @@ from kerngen.runtime.counters import Counters
 from kerngen.runtime.gpu import Buffer, Device, Promise, translate
 from kerngen.runtime.memory import Memory
 from kerngen.runtime.native import wait
-from kerngen.runtime.recorder import Recorder
+from kerngen.runtime.recorder import Recording
 from kerngen.runtime.shapes import round_up
 from kerngen.runtime.storage import Block, Lease
 
@@ -47,7 +47,7 @@ class Transfers:
     """Uploads, reads and copies; needs the context's lock throughout."""
 
     def __init__(
-        self, device: Device, memory: Memory, recorder: Recorder, counters: Counters
+        self, device: Device, memory: Memory, recorder: Recording, counters: Counters
     ) -> None:
         """Work on a device's memory."""
         self._device = device
@@ -64,7 +64,7 @@ class Transfers:
             data = np.concatenate([data, np.zeros(-data.nbytes % 4, np.uint8)])
         self._counters.uploads += 1
         block = lease.block
-        if block.used_in != self._recorder.serial:
+        if not self._recorder.has(block):
             self._write(block, offset, data)
             block.writes += 1
             return
@@ -76,7 +76,7 @@ class Transfers:
 
     def begin_read(self, lease: Lease[Buffer], offset: int, nbytes: int) -> Reading:
         """Submit what is recorded and begin to read a range."""
-        self._recorder.check_untimed("a read")
+        self._recorder.check_allows("a read")
         start, stop = offset - offset % 4, round_up(offset + nbytes, 4)
         block = self._memory.readbacks.acquire(stop - start)
         recorder = self._recorder
