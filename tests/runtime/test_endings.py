@@ -54,6 +54,11 @@ def profile(ctx: Context, x: Matrix[f32]) -> None:
         matmul.matmul_nn(x, x)
 
 
+def capture(ctx: Context, x: Matrix[f32]) -> None:
+    with ctx.capture():
+        matmul.matmul_nn(x, x)
+
+
 USES: dict[str, Use] = {
     "read": lambda _, x: x.numpy(),
     "read_async": lambda _, x: asyncio.run(x.read_async()),
@@ -68,6 +73,7 @@ USES: dict[str, Use] = {
     "buffer": lambda _, x: x.buffer,
     "batch": batch,
     "timed": timed,
+    "capture": capture,
     "profile": profile,
     "trim": lambda ctx, _: ctx.trim(),
 }

@@ -40,6 +40,12 @@ def timed(ctx: Context, target: Vector, x: Vector) -> None:
         launch(ACCUMULATE, target, x, factor=2.0)
 
 
+def captured(ctx: Context, target: Vector, x: Vector) -> None:
+    with ctx.capture() as step:
+        launch(ACCUMULATE, target, x, factor=1.0)
+    step.replay(2)
+
+
 OPERATIONS: dict[str, Callable[[Context, Vector, Vector], object]] = {
     "call": lambda _ctx, target, x: launch(ACCUMULATE, target, x, factor=2.0),
     "stages": lambda ctx, _target, _x: launch(CENTRE, ctx.vector([1, 3] * 8, f32)),
@@ -49,6 +55,7 @@ OPERATIONS: dict[str, Callable[[Context, Vector, Vector], object]] = {
     "submit": lambda ctx, _target, _x: ctx.submit(),
     "batch": in_a_batch,
     "timed": timed,
+    "captured": captured,
 }
 
 
