@@ -161,6 +161,16 @@ def test_it_keeps_tensors_that_the_program_drops(either: Context) -> None:
     assert len(others) == 9
 
 
+def test_a_copy_within_a_tensor_keeps_what_it_goes_through(either: Context) -> None:
+    x = either.vector(np.arange(512), f32)
+    with either.capture() as step:
+        x[:256].copy_from(x[256:])
+    others = [either.vector(np.full(256, 7), f32) for _ in range(4)]
+    step.replay()
+    np.testing.assert_array_equal(x.numpy(), 2 * [*range(256, 512)])
+    assert all((other.numpy() == 7).all() for other in others)
+
+
 def test_its_memory_returns_once_it_is_dropped(either: Context) -> None:
     x = either.vector(draw(100), f32)
 
