@@ -17,6 +17,8 @@ from typing import (
 )
 from weakref import ref
 
+from numpy.typing import NDArray
+
 from kerngen.runtime.arrays import (
     Values,
     as_bytes,
@@ -43,7 +45,7 @@ from kerngen.runtime.tensor import (
 )
 
 if TYPE_CHECKING:
-    from kerngen.runtime.backend import Backend, Kind
+    from kerngen.runtime.backend import Backend, Bytes, Kind
     from kerngen.runtime.caches import Counted
     from kerngen.runtime.capture import Capture
     from kerngen.runtime.counters import Counters
@@ -338,6 +340,35 @@ class Context:
             )
         lease = self.backend.wrap(buffer, offset, math.prod(lengths) * itemsize)
         return Tensor(self, chosen, lengths, lease, offset)
+
+    # ---- reading
+
+    def read(self, *tensors: Tensor[Any, Any]) -> tuple[NDArray[Any], ...]:
+        """Return the elements of several tensors as new arrays, waiting once for all."""
+        self._check_read(tensors)
+        copies = self.backend.download([tensor.place for tensor in tensors])
+        return self._arrays(tensors, copies)
+
+    async def read_async(self, *tensors: Tensor[Any, Any]) -> tuple[NDArray[Any], ...]:
+        """Return the elements of several tensors as new arrays, without blocking."""
+        self._check_read(tensors)
+        places = [tensor.place for tensor in tensors]
+        copies = await self.backend.download_async(places)
+        return self._arrays(tensors, copies)
+
+    def _check_read(self, tensors: Sequence[object]) -> None:
+        for tensor in tensors:
+            if not is_tensor(tensor):
+                raise DtypeError(f"read: expected tensors, got {kind_of(tensor)}.")
+            if tensor.ctx is not self:
+                raise of_another_context("read: a tensor", tensor.ctx, self)
+
+    def _arrays(
+        self, tensors: Sequence[Tensor[Any, Any]], copies: Sequence[Bytes]
+    ) -> tuple[NDArray[Any], ...]:
+        self.check_watches()
+        pairs = zip(tensors, copies, strict=True)
+        return tuple(tensor.as_array(data) for tensor, data in pairs)
 
     # ---- what must be known before results are believed
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from threading import RLock
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, cast, final
 from weakref import WeakSet
 
 import numpy as np
 
 from kerngen.runtime.arena import UniformArena
-from kerngen.runtime.backend import AnyTensor, Bytes, Kind
+from kerngen.runtime.backend import AnyTensor, Bytes, Kind, Range
 from kerngen.runtime.caches import Cache, Counted
 from kerngen.runtime.capture import Capture, reloaded, within_capture
 from kerngen.runtime.choices import Choice
@@ -23,8 +23,9 @@ from kerngen.runtime.gpu import Buffer, Device, GPUBuffer, GPUDevice, translate
 from kerngen.runtime.launch import Launcher, PlanKey
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.live import remember
+from kerngen.runtime.mapping import Map, PromisedMapping, mapping_of
 from kerngen.runtime.memory import Memory
-from kerngen.runtime.native import MakeModule, tick_seconds, wait, wait_async
+from kerngen.runtime.native import MakeModule, tick_seconds
 from kerngen.runtime.plan import Capabilities, Plan
 from kerngen.runtime.planner import Planner
 from kerngen.runtime.profile import Profile
@@ -42,6 +43,12 @@ if TYPE_CHECKING:
 
 
 _POOLED_BYTES: Mapping[Kind, int] = {"gpu": 8 << 30, "software": 1 << 30}
+
+_POLLING: Mapping[Kind, float] = {"gpu": 400e-6, "software": 50e-6}
+"""How many seconds a reader polls before it sleeps, which costs 60 us or more.
+
+On a software adapter it takes its time from the device's threads.
+"""
 
 
 @final
@@ -101,7 +108,8 @@ class GpuBackend:
             counters=counters,
             limits=limits,
         )
-        self._transfers = Transfers(device, self._memory, self._recorder, counters)
+        self._map = mapping_of(device, _POLLING[self.kind])
+        self._transfers = self._make_transfers(self._recorder)
         self._planner = Planner(capabilities, self._shaders)
         self._plans: Cache[PlanKey, Plan] = Cache("plans", 4096)
         self._recorded = self._make_launcher(
@@ -110,6 +118,11 @@ class GpuBackend:
         self._launcher: Launcher | TapeLauncher = self._recorded
         self._captures: WeakSet[Capture] = WeakSet()
         self._tape: Tape | None = None
+
+    def _make_transfers(self, recorder: Recording) -> Transfers:
+        return Transfers(
+            self._device, self._memory, recorder, self.counters, map_=self._map
+        )
 
     def _make_launcher(
         self,
@@ -187,25 +200,26 @@ class GpuBackend:
         with self._open():
             self._transfers.upload(lease, offset, data)
 
-    def download(self, lease: Lease[Buffer], offset: int, nbytes: int) -> Bytes:
-        """Return a copy of a range of a lease; other threads may record meanwhile."""
-        if nbytes == 0:
-            return np.empty(0, np.uint8)
-        reading = self._begin_read(lease, offset, nbytes)
-        with self._abandoning(reading):
-            wait(self._device, reading.promise)
-        return self._end_read(reading)
+    def download(self, ranges: Sequence[Range]) -> list[Bytes]:
+        """Return copies of ranges of leases; other threads may record meanwhile."""
+        copies: list[Bytes] = []
+        for group in _groups(ranges, self._capabilities.buffer_bytes):
+            reading = self._begin_reads(group)
+            with self._abandoning(reading):
+                reading.mapping.wait()
+            copies += self._end_read(reading)
+        return _with_empty(ranges, copies)
 
-    async def download_async(
-        self, lease: Lease[Buffer], offset: int, nbytes: int
-    ) -> Bytes:
-        """Return a copy of a range of a lease, without blocking the event loop."""
-        if nbytes == 0:
-            return np.empty(0, np.uint8)
-        reading = self._begin_read(lease, offset, nbytes)
-        with self._abandoning(reading):
-            await wait_async(self._device, reading.promise)
-        return self._end_read(reading)
+    async def download_async(self, ranges: Sequence[Range]) -> list[Bytes]:
+        """Return copies of ranges of leases, without blocking the event loop."""
+        copies: list[Bytes] = []
+        for group in _groups(ranges, self._capabilities.buffer_bytes):
+            promised = partial(PromisedMapping, self._device)
+            reading = self._begin_reads(group, promised)
+            with self._abandoning(reading):
+                await cast("PromisedMapping", reading.mapping).wait_async()
+            copies += self._end_read(reading)
+        return _with_empty(ranges, copies)
 
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:
         """Copy the elements of a tensor to another of the same size."""
@@ -283,7 +297,7 @@ class GpuBackend:
     def _on(self, tape: Tape, capture: Capture) -> Generator[None, None, None]:
         """Let calls, copies and leases go to a tape."""
         usual = self._launcher, self._transfers
-        transfers = Transfers(self._device, self._memory, tape, self.counters)
+        transfers = self._make_transfers(tape)
         launcher = self._make_launcher(tape.bind_groups, tape.arena, tape, transfers)
         try:
             self._tape, self._memory.kept = tape, tape.leases
@@ -408,9 +422,9 @@ class GpuBackend:
                 self._end(lost)
                 raise
 
-    def _begin_read(self, lease: Lease[Buffer], offset: int, nbytes: int) -> Reading:
+    def _begin_reads(self, ranges: Sequence[Range], map_: Map | None = None) -> Reading:
         with self._open():
-            reading = self._transfers.begin_read(lease, offset, nbytes)
+            reading = self._transfers.begin_reads(ranges, map_)
             self._readings += 1
             return reading
 
@@ -428,11 +442,11 @@ class GpuBackend:
                     raise translate(error, "to read a tensor") from error
             raise
 
-    def _end_read(self, reading: Reading) -> Bytes:
+    def _end_read(self, reading: Reading) -> list[Bytes]:
         with self._abandoning(reading):  # the device may be lost even now
             data = reading.finish()
         with self._lock:
-            self._transfers.end_read(reading)
+            self._transfers.end_reads(reading)
             self._finish_reading()
         return data
 
@@ -451,3 +465,25 @@ class GpuBackend:
     def _check_open(self) -> None:
         if self._ended is not None:
             raise self._ended()
+
+
+def _groups(ranges: Sequence[Range], most: int) -> Iterator[list[Range]]:
+    """Yield ranges that are not empty, together as far as one staging buffer has room."""
+    group: list[Range] = []
+    total = 0
+    for each in ranges:
+        nbytes = each[2] + 8  # read in whole words
+        if group and total + nbytes > most:
+            yield group
+            group, total = [], 0
+        if each[2]:
+            group.append(each)
+            total += nbytes
+    if group:
+        yield group
+
+
+def _with_empty(ranges: Sequence[Range], copies: Sequence[Bytes]) -> list[Bytes]:
+    """Return the copies in order, with empty ones for the ranges that are empty."""
+    rest = iter(copies)
+    return [next(rest) if nbytes else np.empty(0, np.uint8) for _, _, nbytes in ranges]

@@ -33,14 +33,14 @@ TESTED = {(0, 32): 29}
 
 _NO_CHECKS = 0
 
-_PATIENCE = 0.5
+PATIENCE = 0.5
 """How many seconds pass before a wait looks whether its device is still there."""
 
-_handle = attrgetter("_internal")
+handle_of = attrgetter("_internal")
 """What the library knows an object of wgpu by; no public name leads to it."""
 
 _NATIVE = "wgpu.backends.wgpu_native"
-_API = f"{_NATIVE}._api"
+API = f"{_NATIVE}._api"
 
 
 _loaded_by: dict[Literal["process"], int] = {}
@@ -77,10 +77,10 @@ def unchecked_modules(device: Device) -> MakeModule | str:
     Left out are the bounds checks of arrays in workgroup and private memory, and the
     counters that end loops which never would.
     """
-    reason = _untested(device)
+    reason = untested(device)
     if reason:
         return reason
-    api: Any = import_module(_API)
+    api: Any = import_module(API)
     lib, ffi = api.lib, api.ffi
 
     def make(*, label: str, code: str) -> ShaderModule:
@@ -95,7 +95,7 @@ def unchecked_modules(device: Device) -> MakeModule | str:
             label=api.to_c_string_view(label),
         )
         module = api.libf.wgpuDeviceCreateShaderModuleTrusted(
-            _handle(device), descriptor, _NO_CHECKS
+            handle_of(device), descriptor, _NO_CHECKS
         )
         made: ShaderModule = api.GPUShaderModule(label, module, device)
         return made
@@ -116,13 +116,13 @@ class DirectPass:
     def __init__(self, compute: ComputePass, api: Any) -> None:
         """Stand in front of a pass of wgpu's."""
         self._compute = compute
-        self.handle: object = _handle(compute)
+        self.handle: object = handle_of(compute)
         self._lib: Any = api.lib
         self._offsets: Any = api.ffi.new("uint32_t []", 1)
 
     def set_pipeline(self, pipeline: Pipeline) -> None:
         """Choose the shader."""
-        self._lib.wgpuComputePassEncoderSetPipeline(self.handle, _handle(pipeline))
+        self._lib.wgpuComputePassEncoderSetPipeline(self.handle, handle_of(pipeline))
 
     def set_bind_group(
         self, index: int, bind_group: BindGroup, offsets: Sequence[int]
@@ -132,7 +132,7 @@ class DirectPass:
         if offsets:
             held[0] = offsets[0]
         self._lib.wgpuComputePassEncoderSetBindGroup(
-            self.handle, index, _handle(bind_group), len(offsets), held
+            self.handle, index, handle_of(bind_group), len(offsets), held
         )
 
     def dispatch_workgroups(self, x: int, y: int) -> None:
@@ -196,8 +196,8 @@ class DirectCommands:
         self._lib: Any = api.lib
         self._ready = [
             (
-                _handle(pipeline),
-                _handle(group),
+                handle_of(pipeline),
+                handle_of(group),
                 int(offset is not None),
                 api.ffi.new("uint32_t []", [offset or 0]),
                 x,
@@ -227,24 +227,24 @@ class DirectCommands:
 
 def commands_for(device: Device) -> Callable[[Sequence[Command]], Commands]:
     """Return what makes commands ready for a device's passes."""
-    if _untested(device):
+    if untested(device):
         return PlainCommands
-    return partial(DirectCommands, api=import_module(_API))
+    return partial(DirectCommands, api=import_module(API))
 
 
 def direct_passes(device: Device) -> Callable[[ComputePass], ComputePass]:
     """Return what makes a device's passes faster to record, where that was tested."""
-    if _untested(device):
+    if untested(device):
         return lambda compute: compute
-    return partial(DirectPass, api=import_module(_API))
+    return partial(DirectPass, api=import_module(API))
 
 
 def tick_seconds(device: Device) -> float:
     """Return how long a tick of the device's timestamps is: in WebGPU a nanosecond."""
-    if type(device).__module__ != _API:
+    if type(device).__module__ != API:
         return 1e-9
-    lib: Any = import_module(_API).lib
-    return float(lib.wgpuQueueGetTimestampPeriod(_handle(device.queue))) * 1e-9
+    lib: Any = import_module(API).lib
+    return float(lib.wgpuQueueGetTimestampPeriod(handle_of(device.queue))) * 1e-9
 
 
 def wait(device: Device, promise: Promise) -> None:
@@ -253,18 +253,18 @@ def wait(device: Device, promise: Promise) -> None:
     wgpu has a thread for each device that keeps promises; it ends with the device, and
     `promise.sync_wait` would wait for ever.
     """
-    if not _untested(device):
+    if not untested(device):
         kept = attrgetter("_thread_event")(promise)
-        while not kept.wait(_PATIENCE) and not _destroyed(device):
+        while not kept.wait(PATIENCE) and not destroyed(device):
             pass
-        if _destroyed(device):
+        if destroyed(device):
             raise lost()
     promise.sync_wait()
 
 
 async def wait_async(device: Device, promise: Promise) -> None:
     """Wait for a promise without blocking the event loop; else as `wait`."""
-    if not _untested(device):
+    if not untested(device):
         _outlive_loop(promise)
         _WATCH.add(device, promise)
     await promise
@@ -307,7 +307,7 @@ class _Watch:
     def _look_after(self) -> None:
         left = True
         while left:
-            sleep(_PATIENCE)
+            sleep(PATIENCE)
             with self._lock:
                 left = False
                 try:
@@ -322,7 +322,7 @@ class _Watch:
         No name of one outlives this, or it would be kept from being collected.
         """
         for promise, device in list(self._awaited.items()):
-            if _settled(promise) or _destroyed(device):
+            if _settled(promise) or destroyed(device):
                 del self._awaited[promise]
                 _break(promise)
         return bool(self._awaited)
@@ -341,14 +341,15 @@ def _break(promise: Promise) -> None:
         attrgetter("_wgpu_set_error")(promise)(lost())
 
 
-def _destroyed(device: Device) -> bool:
+def destroyed(device: Device) -> bool:
+    """Return whether a device was destroyed."""
     return attrgetter("_poller")(device) is None
 
 
-def _untested(device: Device) -> str:
+def untested(device: Device) -> str:
     """Return why a device can't be trusted with private calls, if so."""
     module = type(device).__module__
-    if module != _API:
+    if module != API:
         return f"the device is one of {module}, not of wgpu-native"
     return _untested_versions()
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime.aliasing import check_overlap
 from kerngen.runtime.arrays import as_elements, numpy_shape, window
-from kerngen.runtime.backend import AnyTensor, Bytes, Kind
+from kerngen.runtime.backend import AnyTensor, Bytes, Kind, Range
 from kerngen.runtime.caches import Counted
 from kerngen.runtime.capture import Capture, reloaded, within_capture
 from kerngen.runtime.checks import check_arguments, check_out, resolve
@@ -117,19 +117,20 @@ class NumpyBackend:
             lease.block.writes += 1
             self.counters.uploads += 1
 
-    def download(self, lease: Lease[Bytes], offset: int, nbytes: int) -> Bytes:
-        """Return a copy of a range of a lease."""
+    def download(self, ranges: Sequence[Range]) -> list[Bytes]:
+        """Return copies of ranges of leases."""
         with self._locked():
             self._check_untimed("a read")
             self._check_not_captured("a read")
-            self.counters.readbacks += 1
-            return lease.block.memory[offset : offset + nbytes].copy()
+            self.counters.readbacks += len(ranges)
+            return [
+                lease.block.memory[offset : offset + nbytes].copy()
+                for lease, offset, nbytes in ranges
+            ]
 
-    async def download_async(
-        self, lease: Lease[Bytes], offset: int, nbytes: int
-    ) -> Bytes:
-        """Return a copy of a range of a lease."""
-        return self.download(lease, offset, nbytes)
+    async def download_async(self, ranges: Sequence[Range]) -> list[Bytes]:
+        """Return copies of ranges of leases."""
+        return self.download(ranges)
 
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:
         """Copy the elements of a tensor to another of the same size."""

@@ -18,7 +18,6 @@ import pytest
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, Matrix, f32, native
 from kerngen.runtime.gpu import STORAGE, translate
-from kerngen.runtime.native import wait
 from kerngen.runtime.pool import Pool
 from kerngen.runtime.transfer import Reading
 from kerngen_kernels import elementwise, matmul
@@ -135,7 +134,7 @@ def test_a_watch_that_failed_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> N
     watch: Any = attrgetter("_Watch")(native)()
     watch._thread = current_thread()
     watch._awaited[fails] = None
-    monkeypatch.setattr(native, "_PATIENCE", 0)
+    monkeypatch.setattr(native, "PATIENCE", 0)
     monkeypatch.setattr(native, "_settled", fails)
     with pytest.raises(ValueError, match="of the library's"):
         watch._look_after()
@@ -144,7 +143,7 @@ def test_a_watch_that_failed_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> N
 
 def start_reading(x: Matrix[f32]) -> Reading:
     backend: Any = x.ctx.backend
-    reading: Reading = backend._begin_read(x.lease, x.offset, x.nbytes)
+    reading: Reading = backend._begin_reads([(x.lease, x.offset, x.nbytes)])
     return reading
 
 
@@ -154,7 +153,7 @@ def test_a_device_that_is_lost_while_a_read_waits() -> None:
     reading = start_reading(ctx.zeros((1000, 1000), f32))
     ctx.device.destroy()
     with pytest.raises(gpu.DeviceLost), backend._abandoning(reading):
-        wait(backend._device, reading.promise)
+        reading.mapping.wait()
     with pytest.raises(gpu.DeviceLost):
         ctx.zeros(1, f32)
 
@@ -163,7 +162,7 @@ def test_a_device_that_is_lost_when_a_read_has_arrived() -> None:
     ctx = open_software_context()
     backend = internals(ctx)
     reading = start_reading(ctx.zeros((10, 10), f32))
-    wait(ctx.device, reading.promise)
+    reading.mapping.wait()
     ctx.device.destroy()
     with pytest.raises(gpu.DeviceLost):
         backend._end_read(reading)
@@ -174,8 +173,9 @@ def test_a_context_that_is_closed_while_a_read_waits() -> None:
     device, backend = ctx.device, internals(ctx)
     reading = start_reading(ctx.matrix(np.eye(100), f32))
     ctx.close()
-    wait(device, reading.promise)
-    assert backend._end_read(reading).view(np.float32).sum() == 100
+    reading.mapping.wait()
+    (data,) = backend._end_read(reading)
+    assert data.view(np.float32).sum() == 100
     with pytest.raises(Exception, match="lost"):
         device.create_buffer(size=16, usage=STORAGE)
 

@@ -18,6 +18,7 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, f32
+from kerngen.runtime.mapping import _library
 from kerngen_kernels import elementwise
 from tests.runtime.kernels import ACCUMULATE, CENTRE, launch
 
@@ -52,6 +53,7 @@ OPERATIONS: dict[str, Callable[[Context, Vector, Vector], object]] = {
     "upload": lambda _ctx, target, _x: target.copy_from(RANGE + 1),
     "copy": lambda _ctx, target, x: target.copy_from(x),
     "clear": lambda _ctx, target, _x: target.clear(),
+    "read": lambda ctx, target, x: ctx.read(x, target),
     "submit": lambda ctx, _target, _x: ctx.submit(),
     "batch": in_a_batch,
     "timed": timed,
@@ -121,3 +123,31 @@ def test_an_interrupt_at_any_moment(name: str, ctx: Context) -> None:
             with ThreadPoolExecutor(1) as thread:  # one that waits for no lock of ours
                 thread.submit(check, here, target, [x, other]).result(60)
     assert interrupts > 50
+
+
+class Signalling(dict[int, Any]):
+    """A dictionary in whose next use a signal comes."""
+
+    armed = True
+
+    def pop(self, *key: Any) -> Any:
+        if self.armed:
+            self.armed = False
+            signal.raise_signal(signal.SIGALRM)
+        return super().pop(*key)
+
+
+def test_an_interrupt_while_the_library_calls_back(
+    ctx: Context, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Errors of a callback would be printed, and gone."""
+    x = ctx.vector(RANGE, f32)
+    library = _library()
+    usual = library._pending
+    for _ in range(5):
+        library._pending = Signalling()
+        with pytest.raises(KeyboardInterrupt):
+            x.numpy()
+        library._pending = usual
+        np.testing.assert_array_equal(x.numpy(), RANGE)
+    assert capfd.readouterr().err == ""
