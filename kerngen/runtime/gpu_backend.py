@@ -447,6 +447,7 @@ class GpuBackend:
             data = reading.finish()
         with self._lock:
             self._transfers.end_reads(reading)
+            self._recorder.note_idle()
             self._finish_reading()
         return data
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeAlias, final
+from time import perf_counter
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, final
 
 from kerngen.runtime.arena import UniformArena
 from kerngen.runtime.backend import AnyTensor
@@ -35,6 +36,19 @@ Ready: TypeAlias = tuple[Step, BindGroup]
 """A dispatch with its bind group."""
 
 _NO_OFFSETS: tuple[int, ...] = ()
+
+_FIRST_PIECE: Final = 8
+_GROWTH: Final = 16
+"""How many dispatches an idle device gets first, and how many more with each submission.
+
+A submission costs some 40 us of Python, as 8 calls do.  Pieces that grow by a constant
+make the sum of that cost, and of what the device has left to do once all is recorded,
+grow as the root of the number of calls, whichever of the two is slower: of 10,000 calls
+of 5 us on a device that takes 2 us each, some 3.5 % and 1 %.
+"""
+
+_PAUSE: Final = 5e-3
+"""After how many seconds without a submission a device is taken for idle."""
 
 
 class Recording(Protocol):
@@ -123,6 +137,8 @@ class Recorder:
         self.held = 0
         self.dispatches = 0
         self.temporary_bytes = 0
+        self._piece = _FIRST_PIECE
+        self._submitted_at = 0.0
         self.tracer: Tracer | None = None
         self.timed: Stamps | None = None
         self._encoder: Encoder | None = None
@@ -235,13 +251,13 @@ class Recorder:
         """Count dispatches that were recorded, and submit if it is time to."""
         self._counters.dispatches += number
         self.dispatches += number
-        if not self.held:
-            self.relieve()
+        self.relieve()
 
     @property
     def room(self) -> int:
         """How many dispatches may be recorded before it is time to submit."""
-        return max(1, self._limits.dispatches - self.dispatches)
+        most = self._limits.dispatches if self.held else self._piece
+        return max(1, min(most, self._limits.dispatches) - self.dispatches)
 
     def expect(
         self,
@@ -304,14 +320,23 @@ class Recorder:
         return block
 
     def relieve(self) -> None:
-        """Submit if the recording has grown past the limits and no batch holds it."""
-        limits = self._limits
-        full = (
-            self.dispatches >= limits.dispatches
+        """Submit if it is time to and no batch holds the recording back.
+
+        It is once the device may run out of work, or the recording is past the limits.
+        """
+        if self.held:
+            return
+        limits, dispatches = self._limits, self.dispatches
+        if (
+            dispatches >= self._piece
+            or dispatches >= limits.dispatches
             or self.temporary_bytes >= limits.temporary_bytes
-        )
-        if full and not self.held:
+        ):
             self.submit()
+
+    def note_idle(self) -> None:
+        """Note that the device has nothing left to do: the next piece is a small one."""
+        self._piece = _FIRST_PIECE
 
     def submit(self) -> None:
         """Submit what is recorded; if that fails, drop it and say which kernels."""
@@ -327,6 +352,8 @@ class Recorder:
             self._arena.upload(self._device.queue)
             self._device.queue.submit([commands])
             self._counters.submits += 1
+            self._piece += _GROWTH
+            self._submitted_at = perf_counter()
             for stamps in self._stamps:
                 stamps.submitted = True
             self._begin_anew()
@@ -405,6 +432,8 @@ class Recorder:
 
     def _open_encoder(self) -> Encoder:
         if self._encoder is None:
+            if perf_counter() - self._submitted_at > _PAUSE:
+                self.note_idle()
             self._encoder = self._device.create_command_encoder()
             self._counters.encoders += 1
         return self._encoder

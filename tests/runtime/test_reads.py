@@ -50,11 +50,11 @@ def test_several_tensors(either: Context, how: str) -> None:
     z = elementwise.relu(either.vector([-1.0, 2.0], f32))
     arrays = READS[how](either, [x[1:4], y, none, y[1:2], z, x])
     expected = [
-        np.float16([1, 2, 3]),
+        np.array([1, 2, 3], np.float16),
         np.arange(12, dtype=np.uint32).reshape(3, 4),
         np.zeros((0, 3), np.float32),
-        np.uint32([[4, 5, 6, 7]]),
-        np.float32([0, 2]),
+        np.array([[4, 5, 6, 7]], np.uint32),
+        np.array([0, 2], np.float32),
         np.arange(7, dtype=np.float16),
     ]
     for array, right in zip(arrays, expected, strict=True):
