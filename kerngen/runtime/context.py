@@ -70,7 +70,7 @@ class Context:
 
     Kernels, uploads and copies take effect in the order of the calls, as if each ran at
     once; really they are recorded and submitted together, at a read, at `submit()`, at
-    the end of a `batch()`, or when `limits` say so.  A context may be used from several
+    the end of a `batch()`, and before the device runs out of work.  A context may be used from several
     threads; while one of them is inside `batch()`, calls from the others wait.
     """
 
@@ -427,10 +427,7 @@ class Context:
     def capture(self) -> AbstractContextManager[Capture]:
         """Record what a block calls, without running it: `replay()` does, many times.
 
-            with ctx.capture() as step:
-                y = elementwise.relu(x)
-            step.replay()
-
+        `with ctx.capture() as step:` begins the block, `step.replay()` runs its calls.
         A replay takes a fraction of the calls' time in Python.  It reads and writes the
         same tensors each time, so what changes between replays has to be in tensors, or
         in numbers that `step.scalar` declares.  The block may call kernels, make tensors
