@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from kerngen.check.files import Checker
-from kerngen.emit import emit_binding, emit_plan
+from kerngen.emit import emit_binding, plan_kernels
 from kerngen.emit.module_name import module_name
 from kerngen.emit.python_names import imported_structs
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Kernel, Module, Schedule
 from kerngen.ir.stages import StagedKernel
 from kerngen.ir.staging import form_stages
+from kerngen.plan.tree import ModulePlan
 from kerngen.plan.write import plan_text
 from kerngen.schedule.lower import check_fit, lower
-from kerngen.schedule.program import KernelProgram
+from kerngen.schedule.program import KernelProgram, cases_in
 from kerngen.source.diagnostic import Faults
 from kerngen.syntax.depth import deep_recursion
 from kerngen.syntax.library import Library
@@ -97,12 +98,19 @@ class Compiler:
         """
         with deep_recursion():
             module, programs = self._lowered(name)
-            # All kernels to Python: bindings and NumPy references.
-            sha, formatted = self._library.digest(name), self._formatted
-            binding = emit_binding(module, programs, sha, formatted=formatted)
-            # Texts to files.
-            files = _files(module, programs, binding, sha)
-            return CompiledModule(module, programs, binding, files)
+            return self._emitted(module, programs, self._library.digest(name))
+
+    def _emitted(
+        self, module: Module, programs: tuple[KernelProgram, ...], sha: str
+    ) -> CompiledModule:
+        # All kernels to plans: what the host does for a call.
+        planned = plan_kernels(module, programs)
+        plan = ModulePlan(module.path, sha[:16], tuple(each.plan for each in planned))
+        # All kernels to Python: bindings and NumPy references.
+        binding = emit_binding(module, planned, sha, formatted=self._formatted)
+        # Texts to files.
+        files = _files(module, programs, binding, plan_text(plan))
+        return CompiledModule(module, programs, binding, files)
 
     def compile_with_used(self, name: str) -> tuple[CompiledModule, ...]:
         """Compile a file, and before it those that hold the classes which it imports."""
@@ -122,10 +130,7 @@ class Compiler:
             alone = replace(module, kernels=(replace(kernel, schedules=schedules),))
             staged = tuple(form_stages(each) for each in alone.kernels)
             sha = self._library.digest(name)
-            programs = _lower_all(staged, alone, sha)
-            binding = emit_binding(alone, programs, sha, formatted=self._formatted)
-            files = _files(alone, programs, binding, sha)
-            return CompiledModule(alone, programs, binding, files)
+            return self._emitted(alone, _lower_all(staged, alone, sha), sha)
 
     def programs(self, name: str) -> tuple[KernelProgram, ...]:
         """Return the shaders of a file's kernels alone; raise as `compile` does."""
@@ -149,19 +154,17 @@ def _lower_all(
 
 
 def _files(
-    module: Module, programs: Sequence[KernelProgram], binding: str, source_sha: str
+    module: Module, programs: Sequence[KernelProgram], binding: str, plan: str
 ) -> dict[str, bytes]:
     """The generated files by path, relative to the folder of the module."""
     shaders = (
         shader
         for program in programs
-        for stage in program.stages
-        for schedule in stage.schedules
-        for variant in schedule.variants
+        for case in cases_in(program.choices)
+        for variant in case.schedule.variants
         for shader in variant.shaders
     )
     stem = module_name(module.path)
-    plan = plan_text(emit_plan(module, programs, source_sha))
     return {
         f"{stem}.py": binding.encode(),
         **({f"wgsl/{stem}.plan": plan.encode()} if programs else {}),

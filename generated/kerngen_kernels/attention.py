@@ -50,7 +50,7 @@ __all__ = [
     "rotary_reference",
 ]
 
-ABI = 3
+ABI = 4
 check_abi(__name__, ABI)
 _FILES = ModuleFiles.of(__name__, __file__)
 

@@ -46,7 +46,7 @@ __all__ = [
     "mean_squared_error_reference",
 ]
 
-ABI = 3
+ABI = 4
 check_abi(__name__, ABI)
 _FILES = ModuleFiles.of(__name__, __file__)
 

@@ -62,7 +62,7 @@ __all__ = [
     "rmsnorm_reference",
 ]
 
-ABI = 3
+ABI = 4
 check_abi(__name__, ABI)
 _FILES = ModuleFiles.of(__name__, __file__)
 

@@ -41,7 +41,7 @@ __all__ = [
     "uniform_reference",
 ]
 
-ABI = 3
+ABI = 4
 check_abi(__name__, ABI)
 _FILES = ModuleFiles.of(__name__, __file__)
 

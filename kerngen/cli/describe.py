@@ -194,7 +194,7 @@ def _stages(program: KernelProgram) -> Iterator[StageData]:
 def _within(stages: Sequence[StageProgram], number: int) -> Iterator[str]:
     """Yield the names of the earlier stages that may run the one of a number, too."""
     for first, stage in enumerate(stages[:number]):
-        if any(first + schedule.covers > number for schedule in stage.schedules):
+        if any(first + len(s.stages) > number for s in stage.schedules):
             yield stage.name
 
 
@@ -202,7 +202,7 @@ def _schedule(
     schedule: ScheduledStage, program: KernelProgram, number: int
 ) -> ScheduleData:
     """Describe a schedule of the stage of a number, and of those that it covers."""
-    stages = program.staged.stages[number : number + schedule.covers]
+    stages = program.staged.stages[number : number + len(schedule.stages)]
     written = {s.tensor for x in stages for s in x.steps if isinstance(s, Write)}
     stored = schedule.bound
     kept = [
@@ -213,7 +213,7 @@ def _schedule(
         "strategy": schedule.strategy,
         "when": _condition(schedule.guard),
         "reason": schedule.reason,
-        "covers": [stage.name for stage in stages[1:]],
+        "covers": [*schedule.stages[1:]],
         "keeps": [tensor.name for tensor in kept],
         "bytes": show_polynomial(bytes_moved(stages, kept)),
         "operations": show_polynomial(operations(stages, program.functions)),

@@ -86,6 +86,9 @@ class Select(_Operators):
 Size: TypeAlias = Literal | Symbol | Apply | Select
 Operand: TypeAlias = Size | int
 
+MOST: Final = 2**53
+"""Integers beyond this are not exact in every language that may read a plan."""
+
 ZERO: Final = Literal(0)
 ONE: Final = Literal(1)
 

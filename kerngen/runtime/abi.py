@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kerngen.runtime.errors import AbiError
 
-ABI = 3
+ABI = 4
 """The ABI that this runtime speaks; it changes only when `kernel.py` or `struct.py` changes."""
 
 

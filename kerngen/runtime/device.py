@@ -7,7 +7,9 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, cast, get_args
 
+from kerngen.plan.adapter import AdapterInfo
 from kerngen.runtime.backend import Kind
+from kerngen.runtime.call_plan import Capabilities
 from kerngen.runtime.context import Context
 from kerngen.runtime.errors import (
     ArgumentError,
@@ -17,10 +19,8 @@ from kerngen.runtime.errors import (
 )
 from kerngen.runtime.gpu import Device, GPUDevice
 from kerngen.runtime.gpu_backend import GpuBackend
-from kerngen.runtime.kernel import AdapterInfo
 from kerngen.runtime.native import load, unchecked_modules
 from kerngen.runtime.numpy_backend import NumpyBackend
-from kerngen.runtime.plan import Capabilities
 
 AdapterChoice: TypeAlias = Literal["gpu", "software", "reference"]
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, final
 
-from kerngen.plan.read import PlanSyntaxError, PlanVersionError, read_plan
+from kerngen.plan.lines import PlanSyntaxError
+from kerngen.plan.read import PlanVersionError, read_plan
 from kerngen.plan.tree import KernelPlan, ModulePlan
 from kerngen.runtime import elements, leaves
 from kerngen.runtime.elements import Element
@@ -103,7 +104,7 @@ class ModuleFiles:
             scalars=tuple(ScalarSpec(x.name, element(x.element)) for x in plan.scalars),
             uniform=uniform,
             hosts=hosts,
-            stages=plan.stages,
+            body=plan.body,
             reference=reference,
             temporaries=tuple(
                 Temporary(x.name, element(x.element), x.axes) for x in plan.temporaries

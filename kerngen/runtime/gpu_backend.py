@@ -14,6 +14,7 @@ import numpy as np
 from kerngen.runtime.arena import UniformArena
 from kerngen.runtime.backend import AnyTensor, Bytes, Kind, Range
 from kerngen.runtime.caches import Cache, Counted
+from kerngen.runtime.call_plan import CallPlan, Capabilities
 from kerngen.runtime.capture import Capture, reloaded, within_capture
 from kerngen.runtime.choices import Choice
 from kerngen.runtime.counters import Counters
@@ -26,7 +27,6 @@ from kerngen.runtime.live import remember
 from kerngen.runtime.mapping import Map, PromisedMapping, mapping_of
 from kerngen.runtime.memory import Memory
 from kerngen.runtime.native import MakeModule, tick_seconds
-from kerngen.runtime.plan import Capabilities, Plan
 from kerngen.runtime.planner import Planner
 from kerngen.runtime.profile import Profile
 from kerngen.runtime.recorder import Recorder, Recording
@@ -111,7 +111,7 @@ class GpuBackend:
         self._map = mapping_of(device, _POLLING[self.kind])
         self._transfers = self._make_transfers(self._recorder)
         self._planner = Planner(capabilities, self._shaders)
-        self._plans: Cache[PlanKey, Plan] = Cache("plans", 4096)
+        self._plans: Cache[PlanKey, CallPlan] = Cache("plans", 4096)
         self._recorded = self._make_launcher(
             self._bind_groups, arena, self._recorder, self._transfers
         )

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import is_
-from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from kerngen.runtime.aliasing import Detour, check_overlap, find_detours
 from kerngen.runtime.arena import Chunk, UniformArena
 from kerngen.runtime.backend import AnyTensor
 from kerngen.runtime.caches import Cache
+from kerngen.runtime.call_plan import CallPlan
 from kerngen.runtime.checks import check_arguments, check_out, resolve
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.gpu import Buffer
 from kerngen.runtime.memory import Memory
-from kerngen.runtime.plan import Plan
 from kerngen.runtime.planner import Planner
 from kerngen.runtime.recorder import Ready, Recording
 from kerngen.runtime.scalars import check_scalars, pack, prepare
@@ -40,7 +40,7 @@ class Launcher:
     def __init__(
         self,
         *,
-        plans: Cache[PlanKey, Plan],
+        plans: Cache[PlanKey, CallPlan],
         planner: Planner,
         memory: Memory,
         bind_groups: BindGroups,
@@ -70,15 +70,16 @@ class Launcher:
         """Check the arguments, record the kernel and return its outputs."""
         given = (*tensors, *out)
         key: list[object] = [kernel]
-        direct = all_given = True
+        passed: list[AnyTensor] = []
+        direct = True
         for tensor in given:
             if tensor is None:
                 key.append(None)
-                all_given = False
                 continue
             if tensor.__class__ is not Tensor or tensor.ctx is not ctx:
                 check_arguments(kernel, ctx, tensors, out)
             key.append(tensor.signature)
+            passed.append(tensor)
             if not tensor.direct:
                 direct = False
         if scalars or kernel.scalars:
@@ -97,14 +98,12 @@ class Launcher:
         if detours or not plan.stride:
             # Copies may submit and so restart the arena: check first, pack later.
             check_scalars(kernel, plan.signature.values, scalars)
-        slots: Sequence[AnyTensor]
-        if all_given and not detours and not plan.inner:
-            slots = cast("tuple[AnyTensor, ...]", given)
-            results = slots[len(tensors) :]
+        if detours or plan.inner or len(passed) < len(given):
+            results = self._place(ctx, plan, given, passed, detours)
         else:
-            slots, results = self._place(ctx, plan, given, detours, len(tensors))
+            results = tuple(passed[len(tensors) :])
         if plan.steps:
-            self._run(kernel, plan, scalars, slots, detours)
+            self._run(kernel, plan, scalars, passed, detours)
         self._counters.calls += 1
         return results
 
@@ -125,14 +124,14 @@ class Launcher:
         tensors: tuple[AnyTensor, ...],
         scalars: tuple[Any, ...],
         out: tuple[AnyTensor | None, ...],
-    ) -> Plan:
+    ) -> CallPlan:
         check_arguments(kernel, ctx, tensors, out)
         signature = resolve(kernel, tensors, kernel.guards(scalars))
         check_out(kernel, signature, out)
         return self._planner.plan(kernel, signature)
 
     def _check_aliases(
-        self, kernel: Kernel, plan: Plan, given: Sequence[AnyTensor | None]
+        self, kernel: Kernel, plan: CallPlan, given: Sequence[AnyTensor | None]
     ) -> list[tuple[int, int]]:
         """Refuse overlaps; return the pairs that may not share a buffer but do."""
         shared: list[tuple[int, int]] = []
@@ -149,7 +148,7 @@ class Launcher:
         return shared
 
     def _pack(
-        self, kernel: Kernel, plan: Plan, scalars: tuple[Any, ...]
+        self, kernel: Kernel, plan: CallPlan, scalars: tuple[Any, ...]
     ) -> tuple[Chunk | None, int]:
         """Pack the uniform struct; return where it lies.
 
@@ -170,20 +169,19 @@ class Launcher:
     def _place(
         self,
         ctx: Context,
-        plan: Plan,
+        plan: CallPlan,
         given: Sequence[AnyTensor | None],
+        slots: list[AnyTensor],
         detours: Sequence[Detour],
-        inputs: int,
-    ) -> tuple[list[AnyTensor], tuple[AnyTensor, ...]]:
-        """Lease outputs, temporaries and stand-ins; return all slots and the outputs."""
+    ) -> tuple[AnyTensor, ...]:
+        """Lease outputs, temporaries and stand-ins into the slots; return the outputs."""
         lease = self._memory.lease
-        slots = [tensor for tensor in given if tensor is not None]
-        if len(slots) < len(given):
-            for number, (element, shape) in enumerate(plan.outputs):
-                if given[inputs + number] is None:
-                    memory = lease(plan.output_bytes[number], element.DTYPE.itemsize)
-                    tensor: AnyTensor = Tensor(ctx, element, shape, memory)
-                    slots.insert(inputs + number, tensor)
+        inputs = len(given) - len(plan.outputs)
+        for number, (element, shape) in enumerate(plan.outputs):
+            if given[inputs + number] is None:
+                memory = lease(plan.output_bytes[number], element.DTYPE.itemsize)
+                tensor: AnyTensor = Tensor(ctx, element, shape, memory)
+                slots.insert(inputs + number, tensor)
         results = tuple(slots[inputs:])
         for detour in detours:
             element, shape = detour.tensor.signature
@@ -192,12 +190,12 @@ class Launcher:
         for item in plan.inner:
             memory = lease(item.nbytes, item.element.DTYPE.itemsize)
             slots.append(Tensor(ctx, item.element, item.shape, memory))
-        return slots, results
+        return results
 
     def _run(
         self,
         kernel: Kernel,
-        plan: Plan,
+        plan: CallPlan,
         scalars: tuple[Any, ...],
         slots: Sequence[AnyTensor],
         detours: Sequence[Detour],
@@ -214,7 +212,7 @@ class Launcher:
     def record(
         self,
         kernel: Kernel,
-        plan: Plan,
+        plan: CallPlan,
         scalars: tuple[Any, ...],
         slots: Sequence[AnyTensor],
     ) -> None:
@@ -224,7 +222,7 @@ class Launcher:
         self._recorder.record(kernel, plan, slots, bound, offset)
 
     def _bind(
-        self, plan: Plan, slots: Sequence[AnyTensor], chunk: Chunk | None
+        self, plan: CallPlan, slots: Sequence[AnyTensor], chunk: Chunk | None
     ) -> list[Ready]:
         """Return the steps with their bind groups, made if they are new."""
         bindings = [tensor.binding for tensor in slots]

@@ -16,6 +16,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
+from kerngen.plan.tree import stages_of
 from kerngen.runtime.aliasing import check_overlap
 from kerngen.runtime.arrays import as_elements, numpy_shape, window
 from kerngen.runtime.backend import AnyTensor, Bytes, Kind, Range
@@ -190,7 +191,8 @@ class NumpyBackend:
     def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
         """Return that the reference runs every stage, whatever the dims."""
         del dims
-        return tuple(Choice(stage.name, "reference", ()) for stage in kernel.stages)
+        stages = stages_of(kernel.body)
+        return tuple(Choice(stage, "reference", ()) for stage in stages)
 
     def submit(self) -> None:
         """Do nothing: every call has run already."""

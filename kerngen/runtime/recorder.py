@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, final
 
 from kerngen.runtime.arena import UniformArena
 from kerngen.runtime.backend import AnyTensor
+from kerngen.runtime.call_plan import CallPlan, Step
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.errors import ValidationError
 from kerngen.runtime.gpu import (
@@ -21,7 +22,6 @@ from kerngen.runtime.gpu import (
 )
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.native import direct_passes
-from kerngen.runtime.plan import Plan, Step
 from kerngen.runtime.pool import Pool
 from kerngen.runtime.profile import within_profile
 from kerngen.runtime.shaders import CompiledShader
@@ -62,7 +62,7 @@ class Recording(Protocol):
     def record(
         self,
         kernel: Kernel,
-        plan: Plan,
+        plan: CallPlan,
         slots: Sequence[AnyTensor],
         bound: Sequence[Ready],
         offset: int,
@@ -224,7 +224,7 @@ class Recorder:
     def record(
         self,
         kernel: Kernel,
-        plan: Plan,
+        plan: CallPlan,
         slots: Sequence[AnyTensor],
         bound: Sequence[Ready],
         offset: int,
@@ -271,7 +271,7 @@ class Recorder:
         self.escaped.update(escaped)
         self.bound = None
 
-    def _mark(self, plan: Plan, slots: Sequence[AnyTensor]) -> None:
+    def _mark(self, plan: CallPlan, slots: Sequence[AnyTensor]) -> None:
         """Do as `use` and `write` do, without their calls: every call passes here."""
         serial = self.serial
         for tensor in slots:

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never, final
 
 from kerngen.runtime.arena import UniformArena
 from kerngen.runtime.backend import AnyTensor
+from kerngen.runtime.call_plan import CallPlan, Step
 from kerngen.runtime.capture import Capture, changed, within_capture
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.gpu import Buffer, Device
 from kerngen.runtime.launch import Launcher
 from kerngen.runtime.memory import Memory
 from kerngen.runtime.native import Command, Commands, commands_for
-from kerngen.runtime.plan import Plan, Step
 from kerngen.runtime.recorder import Ready, Recorder
 from kerngen.runtime.scalars import prepare
 from kerngen.runtime.shaders import BindGroups
@@ -78,7 +78,7 @@ class Call:
     """
 
     kernel: Kernel
-    plan: Plan
+    plan: CallPlan
     scalars: tuple[Any, ...]
     slots: tuple[AnyTensor, ...]
     names: Mapping[int, str]
@@ -144,7 +144,7 @@ class Tape:
     def record(
         self,
         kernel: Kernel,
-        plan: Plan,
+        plan: CallPlan,
         slots: Sequence[AnyTensor],
         bound: Sequence[Ready],
         offset: int,

@@ -63,10 +63,10 @@ def fits_rows(task: Task) -> str:
     return run if isinstance(run, str) else ""
 
 
-def covers_rows(task: Task) -> int:
-    """Return how many stages run together, from the task's on."""
+def rows_run(task: Task) -> tuple[Stage, ...]:
+    """Return the stages that run together, from the task's on."""
     run = run_of(task)
-    return 1 if isinstance(run, str) else len(run.stages)
+    return (task.stage,) if isinstance(run, str) else run.stages
 
 
 @final

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 from typing import final
@@ -23,8 +23,8 @@ class Task:
     """One stage of a kernel, to be scheduled.
 
     `stem` begins the names of its files, and `label` (the strategy's name with its
-    options) goes on; `origin` names the source and its hash.  `reach` is how many stages
-    a strategy may run together, from this one on.
+    options) goes on; `origin` names the source and its hash.  A strategy may run stages
+    together, from this one up to the one of number `end`, that one not included.
     """
 
     staged: StagedKernel
@@ -34,7 +34,7 @@ class Task:
     stem: str
     origin: str
     label: str = ""
-    reach: int = sys.maxsize
+    end: int = sys.maxsize
 
     @property
     def kernel(self) -> Kernel:
@@ -48,11 +48,17 @@ class Task:
 
     @property
     def following(self) -> tuple[Stage, ...]:
-        """The stages within reach, its own first; those with vectors run alone."""
-        stages = self.staged.stages
-        first = stages.index(self.stage)
-        reached = stages[first : first + self.reach]
-        return tuple(takewhile(is_plain, reached)) or (self.stage,)
+        """The stages that may run together, its own first; those with vectors do not."""
+        stages = self.staged.stages[self._number : self.end]
+        return tuple(takewhile(is_plain, stages)) or (self.stage,)
+
+    @property
+    def _number(self) -> int:
+        return self.staged.stages.index(self.stage)
+
+    def at_most(self, count: int) -> Task:
+        """Return the task where so many stages may run together, its own first."""
+        return replace(self, end=self._number + count)
 
     def scratch_name(self, wanted: str) -> str:
         """Return a name for a private buffer that none of the kernel's tensors has."""

@@ -65,7 +65,7 @@ class Fitting:
     @cached_property
     def telling(self) -> tuple[int, ...]:
         """Lengths where schedules change what they do, and their neighbours."""
-        text = f"{self.way.schedule.strategy}_{self.way.schedule.invocations}"
+        text = f"{self.way.strategy.name}_{self.way.strategy.needs.invocations}"
         edges = {int(digits) for digits in re.findall(r"\d+", text)} | {64, 256}
         near = {n + by for n in edges for by in (-1, 0, 1) if n > 1}
         return tuple(sorted({*_AWKWARD, *(n for n in near if n <= 1025)}))

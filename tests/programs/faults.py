@@ -95,7 +95,7 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "an unclamped gather",
-        "kerngen.schedule.loads:_clamped",
+        "kerngen.schedule.subscripts:_clamped",
         't.call("clamp", *clamped)',
         "clamped[0]",
     ),
@@ -259,10 +259,10 @@ FAULTS: Final = (
         "greatest > length",
     ),
     PlantedFault(
-        "a stage that is skipped behind those that run together",
-        "kerngen.runtime.planner:Planner._choose",
-        "position += schedule.covers",
-        "position += schedule.covers + (schedule.covers > 1)",
+        "stages that are skipped behind one that runs alone",
+        "kerngen.plan.select:_Selector.steps",
+        "self._choice(step, origin, scratch)",
+        "step.stages and origin.stage or self._choice(step, origin, scratch)",
     ),
     PlantedFault(
         "padding behind a member that the shader leaves out",

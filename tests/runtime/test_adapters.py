@@ -10,7 +10,7 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.plan.size import ONE, Literal, Symbol, all_of, compare, divides
-from kerngen.plan.tree import Binding, Dispatch, Schedule, Stage, Variant
+from kerngen.plan.tree import Binding, Case, Choice, Dispatch, Needs, cases_in
 from kerngen.runtime import (
     Context,
     Error,
@@ -20,8 +20,8 @@ from kerngen.runtime import (
     f32,
     u32,
 )
+from kerngen.runtime.call_plan import Capabilities
 from kerngen.runtime.kernel import Kernel
-from kerngen.runtime.plan import Capabilities
 from kerngen.runtime.planner import Planner
 from tests.runtime.kernels import (
     ACCUMULATE,
@@ -40,17 +40,21 @@ from tests.runtime.kernels import (
 # ---- adapters
 
 
-def with_schedules(kernel: Kernel, *schedules: Schedule) -> Kernel:
-    return replace(kernel, stages=(replace(kernel.stages[0], schedules=schedules),))
+def with_cases(kernel: Kernel, *cases: Case) -> Kernel:
+    return replace(kernel, body=(Choice(cases, ("x",)),))
+
+
+def only_case(kernel: Kernel) -> Case:
+    (case,) = cases_in(kernel.body)
+    return case
 
 
 def test_schedules_are_passed_over_for_their_limits(ctx: Context) -> None:
-    usual = COUNT.stages[0].schedules[0]
-    broken = BROKEN.stages[0].schedules[0]
-    kernel = with_schedules(
+    usual, broken = only_case(COUNT), only_case(BROKEN)
+    kernel = with_cases(
         COUNT,
-        replace(broken, workgroup_bytes=1 << 30),
-        replace(broken, invocations=1 << 20),
+        replace(broken, needs=Needs(workgroup_bytes=1 << 30)),
+        replace(broken, needs=Needs(invocations=1 << 20)),
         replace(broken, when=compare("==", Symbol("n"), 7)),
         usual,
     )
@@ -62,8 +66,8 @@ def test_schedules_are_passed_over_for_their_limits(ctx: Context) -> None:
 
 
 def test_no_schedule_fits(ctx: Context) -> None:
-    usual = COUNT.stages[0].schedules[0]
-    kernel = with_schedules(COUNT, replace(usual, workgroup_bytes=1 << 30))
+    greedy = replace(only_case(COUNT), needs=Needs(workgroup_bytes=1 << 30))
+    kernel = with_cases(COUNT, greedy)
     x = ctx.zeros(5, u32)
     refuse(
         ctx, LimitError, "count (hand.kern:5): no schedule of stage 'x' fits", kernel, x
@@ -71,18 +75,16 @@ def test_no_schedule_fits(ctx: Context) -> None:
 
 
 def test_guards_see_dims_scalars_and_the_adapter(ctx: Context) -> None:
-    usual = STAMP.stages[0].schedules[0]
+    usual = only_case(STAMP)
     failing = replace(
         usual,
-        variants=(
-            Variant("", (Dispatch("broken", (Binding("y", writes=True),), ONE),)),
-        ),
+        body=(Dispatch("broken", (Binding("y", writes=True),), ONE),),
         when=all_of(
             compare("==", Symbol("step"), 4),
             compare(">=", Symbol("adapter.workgroup_bytes"), 16384),
         ),
     )
-    kernel = replace(with_schedules(STAMP, failing, usual), guard_scalars=("step",))
+    kernel = replace(with_cases(STAMP, failing, usual), guard_scalars=("step",))
     for step in (3, 5, 3):
         launch(kernel, ctx=ctx, step=step, offset=0, scale=(0, 0, 0))
     with pytest.raises(gpu.ValidationError):
@@ -90,25 +92,17 @@ def test_guards_see_dims_scalars_and_the_adapter(ctx: Context) -> None:
 
 
 def test_variants_are_chosen_by_dims(ctx: Context) -> None:
-    usual = COUNT.stages[0].schedules[0]
-    broken = BROKEN.stages[0].schedules[0].variants[0]
-    schedule = replace(
-        usual,
-        variants=(replace(broken, when=divides(4, Symbol("n"))), *usual.variants),
-    )
+    usual, broken = only_case(COUNT), only_case(BROKEN)
+    variants = Choice((replace(broken, when=divides(4, Symbol("n"))), usual))
     x = ctx.zeros(5, u32)
-    launch(with_schedules(COUNT, schedule), x)
+    launch(with_cases(COUNT, replace(usual, body=(variants,))), x)
     np.testing.assert_array_equal(x.numpy(), np.arange(5))
 
 
 def test_too_many_workgroups(ctx: Context) -> None:
     kernel = replace(
         COUNT,
-        stages=(
-            Stage(
-                "x", one("count", Binding("x", writes=True), groups=Literal(1 << 33))
-            ),
-        ),
+        body=(one("x", "count", Binding("x", writes=True), groups=Literal(1 << 33)),),
     )
     x = ctx.zeros(5, u32)
     refuse(
@@ -128,12 +122,7 @@ def test_too_many_bindings(ctx: Context) -> None:
         dims=(),
         tensors=tuple(tensor(name, 1) for name in names),
         hosts=lambda: (0,),
-        stages=(
-            Stage(
-                "t0",
-                one("crowd", *(Binding(name) for name in names), groups=ONE),
-            ),
-        ),
+        body=(one("t0", "crowd", *(Binding(name) for name in names), groups=ONE),),
     )
     x = ctx.zeros(1, f32)
     refuse(
@@ -195,9 +184,7 @@ def test_a_failing_shader_leaves_the_context_usable(ctx: Context) -> None:
 
 def test_a_missing_shader(ctx: Context) -> None:
     dispatch = Dispatch("nowhere", (Binding("x", writes=True),), ONE)
-    kernel = replace(
-        COUNT, stages=(Stage("x", (Schedule("map", (Variant("", (dispatch,)),)),)),)
-    )
+    kernel = with_cases(COUNT, Case("map", (dispatch,)))
     x = ctx.zeros(4, u32)
     refuse(ctx, Error, "count (hand.kern:5): can't read the shader", kernel, x)
 
@@ -207,15 +194,13 @@ def test_a_recording_that_fails_names_its_kernels(ctx: Context) -> None:
     lying = replace(
         COUNT,
         name="lying",
-        stages=(
-            Stage(
+        body=(
+            one(
                 "x",
-                one(
-                    "crowd",
-                    Binding("x", writes=True),
-                    groups=ONE,
-                    uses_uniform=False,
-                ),
+                "crowd",
+                Binding("x", writes=True),
+                groups=ONE,
+                uses_uniform=False,
             ),
         ),
     )

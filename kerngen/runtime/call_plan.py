@@ -9,16 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import Any, TypeAlias, final
 
+from kerngen.plan.adapter import AdapterInfo
 from kerngen.runtime.arena import Chunk
 from kerngen.runtime.checks import Signature
 from kerngen.runtime.elements import Element
 from kerngen.runtime.shaders import Bound, CompiledShader
 from kerngen.runtime.shapes import Shape
-
-if TYPE_CHECKING:
-    from kerngen.runtime.kernel import AdapterInfo
 
 Pair: TypeAlias = tuple[int, int]
 
@@ -96,7 +94,7 @@ class Inner:
 
 @final
 @dataclass(slots=True)
-class Plan:
+class CallPlan:
     """A kernel's steps for some shapes.
 
     Slots number the parameters, then outputs, temporaries and scratch.  `written` are those
