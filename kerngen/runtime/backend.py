@@ -144,6 +144,11 @@ class Backend(Protocol):
         """Time what a block records, as one compute pass between two timestamps."""
         ...
 
+    @property
+    def is_capturing(self) -> bool:
+        """Whether a block is being captured."""
+        ...
+
     def capture(self) -> AbstractContextManager[Capture]:
         """Record what a block calls, to be replayed."""
         ...

@@ -437,6 +437,11 @@ class Context:
         """
         return self.backend.capture()
 
+    @property
+    def is_capturing(self) -> bool:
+        """Whether a block of `capture()` is open, so that calls don't run."""
+        return self.backend.is_capturing
+
     def timed(self) -> AbstractContextManager[Span]:
         """Time what a block records: `span.seconds`, on the device's own clock.
 

@@ -267,6 +267,12 @@ class GpuBackend:
                 if not held:
                     self._recorder.submit()
 
+    @property
+    def is_capturing(self) -> bool:
+        """Whether a block is being captured; waits for the end of another thread's."""
+        with self._lock:
+            return self._tape is not None
+
     @contextmanager
     def capture(self) -> Generator[Capture, None, None]:
         """Record what a block calls on a tape, to be replayed; the block runs nothing."""

@@ -205,6 +205,12 @@ class NumpyBackend:
         with self._locked():
             yield
 
+    @property
+    def is_capturing(self) -> bool:
+        """Whether a block is being captured; waits for the end of another thread's."""
+        with self._lock:
+            return self._tape is not None
+
     @contextmanager
     def capture(self) -> Generator[Capture, None, None]:
         """Keep what a block calls, to be replayed; the block runs nothing."""
