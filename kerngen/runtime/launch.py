@@ -14,15 +14,15 @@ from kerngen.runtime.aliasing import Detour, check_overlap, find_detours
 from kerngen.runtime.arena import Chunk, UniformArena
 from kerngen.runtime.backend import AnyTensor
 from kerngen.runtime.caches import Cache
-from kerngen.runtime.call_plan import CallPlan
+from kerngen.runtime.call_plan import CallPlan, Step
 from kerngen.runtime.checks import check_arguments, check_out, resolve
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.gpu import Buffer
+from kerngen.runtime.gpu import BindGroup, Buffer
 from kerngen.runtime.memory import Memory
 from kerngen.runtime.planner import Planner
 from kerngen.runtime.recorder import Ready, Recording
 from kerngen.runtime.scalars import check_scalars, pack, prepare
-from kerngen.runtime.shaders import BindGroups, CompiledShader
+from kerngen.runtime.shaders import BindGroups, Bound, CompiledShader
 from kerngen.runtime.tensor import Tensor
 from kerngen.runtime.transfer import Transfers
 
@@ -58,6 +58,8 @@ class Launcher:
         self._recorder = recorder
         self._transfers = transfers
         self._counters = counters
+        self._last: dict[CallPlan, tuple[int, list[Bound], list[Ready]]] = {}
+        self._changes = bind_groups.changes
 
     def launch(
         self,
@@ -111,6 +113,7 @@ class Launcher:
         """Drop the plans of kernels; return the shaders that no other plan has."""
         plans = self.plans.entries()
         old = {key: plan for key, plan in plans if key[0] in kernels}
+        self._last.clear()
         for key in old:
             self.plans.discard(key)
         kept = {step.shader for _, plan in self.plans.entries() for step in plan.steps}
@@ -224,18 +227,39 @@ class Launcher:
     def _bind(
         self, plan: CallPlan, slots: Sequence[AnyTensor], chunk: Chunk | None
     ) -> list[Ready]:
-        """Return the steps with their bind groups, made if they are new."""
+        """Return the steps with their bind groups: those of the plan's last call, often."""
         bindings = [tensor.binding for tensor in slots]
         chunk_uid = -1 if chunk is None else chunk.block.uid
-        bound: list[Ready] = []
-        for step in plan.steps:
-            key = (step.shader.uid, chunk_uid, step.pick(bindings))
-            group = self._bind_groups.cache.get(key)
-            if group is None:
-                buffers: list[Buffer] = [
-                    slots[i].lease.block.memory for i in step.slots
-                ]
-                uniforms = None if chunk is None else chunk.block.memory
-                group = self._bind_groups.create(key, step.shader, uniforms, buffers)
-            bound.append((step, group))
+        if self._changes != self._bind_groups.changes:
+            self.forget_bound()
+        last = self._last.get(plan)
+        if last is not None and last[0] == chunk_uid and last[1] == bindings:
+            self._bind_groups.cache.hits += len(plan.steps)
+            return last[2]
+        bound = [
+            (step, self._group(step, bindings, slots, chunk)) for step in plan.steps
+        ]
+        self._last[plan] = chunk_uid, bindings, bound
         return bound
+
+    def _group(
+        self,
+        step: Step,
+        bindings: Sequence[Bound],
+        slots: Sequence[AnyTensor],
+        chunk: Chunk | None,
+    ) -> BindGroup:
+        """Return the bind group of a step, made if it is new."""
+        chunk_uid = -1 if chunk is None else chunk.block.uid
+        key = (step.shader.uid, chunk_uid, step.pick(bindings))
+        group = self._bind_groups.cache.get(key)
+        if group is not None:
+            return group
+        buffers: list[Buffer] = [slots[i].lease.block.memory for i in step.slots]
+        uniforms = None if chunk is None else chunk.block.memory
+        return self._bind_groups.create(key, step.shader, uniforms, buffers)
+
+    def forget_bound(self) -> None:
+        """Forget what the last calls bound, which keeps its buffers from being freed."""
+        self._last.clear()
+        self._changes = self._bind_groups.changes

@@ -131,6 +131,8 @@ class Recorder:
         self.serial = 0
         self.compute: ComputePass | None = None
         self.bound: CompiledShader | None = None
+        self._group: BindGroup | None = None
+        self._offset: int | None = None
         self.names: dict[str, None] = {}
         self.escaped: set[Block[Buffer]] = set()
         self.written: set[Block[Buffer]] = set()
@@ -229,23 +231,40 @@ class Recorder:
         bound: Sequence[Ready],
         offset: int,
     ) -> None:
-        """Record the dispatches of a call, each with its bind group."""
+        """Record the dispatches of a call, each with its bind group.
+
+        Every call passes here, so that what `use`, `write` and `note_dispatches` do is
+        done without calling them.
+        """
         self.names[kernel.name] = None
-        self._mark(plan, slots)
+        serial = self.serial
+        for tensor in slots:
+            block: Block[Buffer] = tensor.lease.block
+            block.used_in = serial
+            if block.escaped:
+                self.escaped.add(block)
+        for slot in plan.written:
+            block = slots[slot].lease.block
+            block.writes += 1
+            self.written.add(block)
         try:
             if self.tracer is None:
-                self._dispatch(bound, (offset,))
+                self._dispatch(bound, offset)
             else:
                 for each in bound:
                     # Each in a pass of its own, between timestamps.
                     self.open_traced_pass(self.tracer, kernel.name, each[0])
-                    self._dispatch((each,), (offset,))
+                    self._dispatch((each,), offset)
         except BaseException as error:
             # An interrupt, too, may have left a part of the kernel out.
             self.give_up(error)
             raise
+        number = len(bound)
+        self._counters.dispatches += number
+        self.dispatches += number
         self.temporary_bytes += plan.inner_bytes
-        self.note_dispatches(len(bound))
+        if not self.held:
+            self.relieve()
 
     def note_dispatches(self, number: int) -> None:
         """Count dispatches that were recorded, and submit if it is time to."""
@@ -271,29 +290,19 @@ class Recorder:
         self.escaped.update(escaped)
         self.bound = None
 
-    def _mark(self, plan: CallPlan, slots: Sequence[AnyTensor]) -> None:
-        """Do as `use` and `write` do, without their calls: every call passes here."""
-        serial = self.serial
-        for tensor in slots:
-            block: Block[Buffer] = tensor.lease.block
-            block.used_in = serial
-            if block.escaped:
-                self.escaped.add(block)
-        for slot in plan.written:
-            block = slots[slot].lease.block
-            block.writes += 1
-            self.written.add(block)
-
-    def _dispatch(self, bound: Sequence[Ready], offsets: tuple[int]) -> None:
+    def _dispatch(self, bound: Sequence[Ready], offset: int) -> None:
         compute = self.compute or self.open_pass()
         for step, group in bound:
             shader = step.shader
             if self.bound is not shader:
                 compute.set_pipeline(shader.pipeline)
                 self.bound = shader
-            compute.set_bind_group(
-                0, group, offsets if shader.uniform_bytes else _NO_OFFSETS
-            )
+                self._group = None
+            at = offset if shader.uniform_bytes else None
+            # A call that is repeated finds its buffers where they were.
+            if self._group is not group or self._offset != at:
+                compute.set_bind_group(0, group, _NO_OFFSETS if at is None else (at,))
+                self._group, self._offset = group, at
             compute.dispatch_workgroups(step.x, step.y)
 
     def has(self, block: Block[Buffer]) -> bool:

@@ -205,6 +205,8 @@ class BindGroups:
         self.cache: Cache[GroupKey, BindGroup] = Cache("bind groups", 16384)
         self._device = device
         self._counters = counters
+        self.changes = 0
+        """How often groups were forgotten: what was found before may be gone."""
         self._users: dict[int, set[GroupKey]] = {}
         self._probe: BindGroupLayout | None = None
 
@@ -253,12 +255,14 @@ class BindGroups:
 
     def forget(self, uid: int) -> None:
         """Drop the bind groups of a block that is freed."""
+        self.changes += 1
         for key in self._users.pop(uid, ()):
             self.cache.discard(key)
             self._unlink(key)
 
     def forget_shaders(self, uids: frozenset[int]) -> None:
         """Drop the bind groups of shaders that are no longer run."""
+        self.changes += 1
         for key, _ in self.cache.entries():
             if key[0] in uids:
                 self.cache.discard(key)
@@ -272,6 +276,7 @@ class BindGroups:
 
     def clear(self) -> None:
         """Drop everything."""
+        self.changes += 1
         self.cache.clear()
         self._users.clear()
 
