@@ -203,7 +203,7 @@ class GpuBackend:
     def download(self, ranges: Sequence[Range]) -> list[Bytes]:
         """Return copies of ranges of leases; other threads may record meanwhile."""
         copies: list[Bytes] = []
-        for group in _groups(ranges, self._capabilities.buffer_bytes):
+        for group in grouped(ranges, self._capabilities.buffer_bytes):
             reading = self._begin_reads(group)
             with self._abandoning(reading):
                 reading.mapping.wait()
@@ -213,7 +213,7 @@ class GpuBackend:
     async def download_async(self, ranges: Sequence[Range]) -> list[Bytes]:
         """Return copies of ranges of leases, without blocking the event loop."""
         copies: list[Bytes] = []
-        for group in _groups(ranges, self._capabilities.buffer_bytes):
+        for group in grouped(ranges, self._capabilities.buffer_bytes):
             promised = partial(PromisedMapping, self._device)
             reading = self._begin_reads(group, promised)
             with self._abandoning(reading):
@@ -476,7 +476,7 @@ class GpuBackend:
             raise self._ended()
 
 
-def _groups(ranges: Sequence[Range], most: int) -> Iterator[list[Range]]:
+def grouped(ranges: Sequence[Range], most: int) -> Iterator[list[Range]]:
     """Yield ranges that are not empty, together as far as one staging buffer has room."""
     group: list[Range] = []
     total = 0

@@ -89,7 +89,7 @@ class DirectMapping:
         """Begin it; its reader polls for so many seconds before it sleeps."""
         self._device = device
         self._polling = polling
-        self._library = _library()
+        self._library = library()
         self._buffer = handle_of(buffer)
         self._nbytes = nbytes
         self._is_done = False
@@ -218,7 +218,8 @@ class _Library:
         return int(self._ffi.cast("uintptr_t", number))
 
 
-_library = cache(_Library)
+library = cache(_Library)
+"""The library, loaded at its first use."""
 
 
 def mapping_of(device: Device, polling: float) -> Map:

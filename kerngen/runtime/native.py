@@ -21,7 +21,9 @@ from kerngen.runtime.c_types import parse_together
 from kerngen.runtime.endings import forked, lost
 from kerngen.runtime.gpu import (
     BindGroup,
+    BindGroupLayout,
     ComputePass,
+    Descriptor,
     Device,
     Pipeline,
     Promise,
@@ -142,6 +144,48 @@ class DirectPass:
     def end(self) -> None:
         """Close the pass."""
         self._compute.end()
+
+
+class MakeBindGroup(Protocol):
+    """Makes bind groups, as `Device.create_bind_group` does."""
+
+    def __call__(
+        self, *, label: str, layout: BindGroupLayout, entries: Sequence[Descriptor]
+    ) -> BindGroup:
+        """Bind buffers."""
+        ...
+
+
+def bind_groups_of(device: Device) -> MakeBindGroup:
+    """Return what makes a device's bind groups, without wgpu's own checks if possible.
+
+    These take as long as the library, which checks all that they check.
+    """
+    if untested(device):
+        return device.create_bind_group
+    api: Any = import_module(API)
+    ffi, new = api.ffi, api.libf.wgpuDeviceCreateBindGroup
+
+    def make(
+        *, label: str, layout: BindGroupLayout, entries: Sequence[Descriptor]
+    ) -> BindGroup:
+        array = ffi.new("WGPUBindGroupEntry[]", len(entries))
+        for slot, entry in zip(array, entries, strict=True):
+            resource: Any = entry["resource"]
+            slot.binding = entry["binding"]
+            slot.buffer = handle_of(resource["buffer"])
+            slot.offset = resource["offset"]
+            slot.size = resource["size"]
+        descriptor = ffi.new("WGPUBindGroupDescriptor *")
+        descriptor.label = api.to_c_string_view(label)
+        descriptor.layout = handle_of(layout)
+        descriptor.entryCount = len(entries)
+        descriptor.entries = array
+        group = new(handle_of(device), descriptor)
+        made: BindGroup = api.GPUBindGroup(label, group, device)
+        return made
+
+    return make
 
 
 Command: TypeAlias = tuple[Pipeline, BindGroup, int | None, int, int]

@@ -21,7 +21,7 @@ from kerngen.runtime.gpu import (
     PipelineLayout,
     translate,
 )
-from kerngen.runtime.native import MakeModule
+from kerngen.runtime.native import MakeModule, bind_groups_of
 
 Bound: TypeAlias = tuple[int, int, int]
 """A binding: the block's number, the offset in it, and the bytes."""
@@ -204,6 +204,7 @@ class BindGroups:
         """Start empty."""
         self.cache: Cache[GroupKey, BindGroup] = Cache("bind groups", 16384)
         self._device = device
+        self._make = bind_groups_of(device)
         self._counters = counters
         self.changes = 0
         """How often groups were forgotten: what was found before may be gone."""
@@ -228,7 +229,7 @@ class BindGroups:
         if uniforms is not None and shader.uniform_bytes:
             entries.insert(0, _bind(0, uniforms, 0, shader.uniform_bytes))
         try:
-            group = self._device.create_bind_group(
+            group = self._make(
                 label=shader.label, layout=shader.layout, entries=entries
             )
         except Exception as error:

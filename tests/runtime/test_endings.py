@@ -218,7 +218,13 @@ def test_memory_that_runs_out_anywhere(
         x = ctx.matrix(2 * np.eye(3), f32)
         owner: Any = getattr(internals(ctx), part)
         full = wgpu.GPUOutOfMemoryError("Not enough memory left.")
+
+        def fail(**_: object) -> None:
+            raise full
+
         with monkeypatch.context() as patch:
+            if method == "create_bind_group":  # found once, for all groups
+                patch.setattr(owner, "_make", fail)
             patch.setattr(owner, "_device", Fails(owner._device, method, full))
             with pytest.raises(gpu.OutOfMemoryError, match="Drop tensors") as caught:
                 USES[use](ctx, x)

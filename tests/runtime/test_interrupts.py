@@ -18,7 +18,7 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, f32
-from kerngen.runtime.mapping import _library
+from kerngen.runtime.mapping import library
 from kerngen_kernels import elementwise
 from tests.runtime.kernels import ACCUMULATE, CENTRE, launch
 
@@ -142,12 +142,12 @@ def test_an_interrupt_while_the_library_calls_back(
 ) -> None:
     """Errors of a callback would be printed, and gone."""
     x = ctx.vector(RANGE, f32)
-    library = _library()
-    usual = library._pending
+    loaded: Any = library()
+    usual = loaded._pending
     for _ in range(5):
-        library._pending = Signalling()
+        loaded._pending = Signalling()
         with pytest.raises(KeyboardInterrupt):
             x.numpy()
-        library._pending = usual
+        loaded._pending = usual
         np.testing.assert_array_equal(x.numpy(), RANGE)
     assert capfd.readouterr().err == ""
