@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias, final
 
 from kerngen.plan.adapter import AdapterInfo
@@ -79,21 +80,21 @@ class Step:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Inner:
     """A temporary or a scratch buffer of a plan."""
 
     element: type[Element]
     shape: Shape
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """Its size."""
         return math.prod(self.shape) * self.element.DTYPE.itemsize
 
 
 @final
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class CallPlan:
     """A kernel's steps for some shapes.
 

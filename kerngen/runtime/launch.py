@@ -17,15 +17,13 @@ from kerngen.runtime.caches import Cache
 from kerngen.runtime.call_plan import CallPlan, Step
 from kerngen.runtime.checks import check_arguments, check_out, resolve
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.gpu import BindGroup, Buffer, translate
+from kerngen.runtime.gpu import BindGroup, Buffer
 from kerngen.runtime.memory import Memory
 from kerngen.runtime.planner import Planner
-from kerngen.runtime.recorder import Recorder
+from kerngen.runtime.recorder import Ready, Recording
 from kerngen.runtime.scalars import check_scalars, pack, prepare
-from kerngen.runtime.shaders import BindGroups, CompiledShader
-from kerngen.runtime.storage import Block
+from kerngen.runtime.shaders import BindGroups, Bound, CompiledShader
 from kerngen.runtime.tensor import Tensor
-from kerngen.runtime.tracer import Tracer
 from kerngen.runtime.transfer import Transfers
 
 if TYPE_CHECKING:
@@ -33,9 +31,6 @@ if TYPE_CHECKING:
     from kerngen.runtime.kernel import Kernel
 
 PlanKey: TypeAlias = tuple[object, ...]
-Ready: TypeAlias = tuple[Step, BindGroup]
-
-_NO_OFFSETS: tuple[int, ...] = ()
 
 
 @final
@@ -45,16 +40,17 @@ class Launcher:
     def __init__(
         self,
         *,
+        plans: Cache[PlanKey, CallPlan],
         planner: Planner,
         memory: Memory,
         bind_groups: BindGroups,
         arena: UniformArena,
-        recorder: Recorder,
+        recorder: Recording,
         transfers: Transfers,
         counters: Counters,
     ) -> None:
         """Launch with these parts of a backend."""
-        self.plans: Cache[PlanKey, CallPlan] = Cache("plans", 4096)
+        self.plans = plans
         self._planner = planner
         self._memory = memory
         self._bind_groups = bind_groups
@@ -62,6 +58,8 @@ class Launcher:
         self._recorder = recorder
         self._transfers = transfers
         self._counters = counters
+        self._last: dict[CallPlan, tuple[int, list[Bound], list[Ready]]] = {}
+        self._changes = bind_groups.changes
 
     def launch(
         self,
@@ -115,6 +113,7 @@ class Launcher:
         """Drop the plans of kernels; return the shaders that no other plan has."""
         plans = self.plans.entries()
         old = {key: plan for key, plan in plans if key[0] in kernels}
+        self._last.clear()
         for key in old:
             self.plans.discard(key)
         kept = {step.shader for _, plan in self.plans.entries() for step in plan.steps}
@@ -208,96 +207,59 @@ class Launcher:
         for detour in detours:
             if detour.copy_in:
                 self._transfers.copy(detour.tensor, slots[detour.slot])
-        chunk, offset = self._pack(kernel, plan, scalars)
-        bound = self._bind(plan, slots, chunk)
-        self._record(kernel, plan, slots, bound, offset)
+        self.record(kernel, plan, scalars, slots)
         for detour in detours:
             if detour.copy_back:
                 self._transfers.copy(slots[detour.slot], detour.tensor)
 
-    def _bind(
-        self, plan: CallPlan, slots: Sequence[AnyTensor], chunk: Chunk | None
-    ) -> list[Ready]:
-        """Return the steps with their bind groups, made if they are new."""
-        bindings = [tensor.binding for tensor in slots]
-        chunk_uid = -1 if chunk is None else chunk.block.uid
-        bound: list[Ready] = []
-        for step in plan.steps:
-            key = (step.shader.uid, chunk_uid, step.pick(bindings))
-            group = self._bind_groups.cache.get(key)
-            if group is None:
-                buffers: list[Buffer] = [
-                    slots[i].lease.block.memory for i in step.slots
-                ]
-                uniforms = None if chunk is None else chunk.block.memory
-                group = self._bind_groups.create(key, step.shader, uniforms, buffers)
-            bound.append((step, group))
-        return bound
-
-    def _record(
+    def record(
         self,
         kernel: Kernel,
         plan: CallPlan,
+        scalars: tuple[Any, ...],
         slots: Sequence[AnyTensor],
-        bound: Sequence[Ready],
-        offset: int,
     ) -> None:
-        recorder = self._recorder
-        recorder.names[kernel.name] = None
-        self._mark(plan, slots)
-        try:
-            if recorder.tracer is None:
-                self._dispatch(bound, (offset,))
-            else:
-                self._trace(recorder.tracer, kernel, bound, (offset,))
-        except BaseException as error:
-            # An interrupt, too, may have left a part of the kernel out.
-            names = recorder.describe()
-            recorder.lose()
-            if isinstance(error, Exception):
-                raise translate(error, f"to record {names}") from error
-            raise
-        self._counters.dispatches += len(bound)
-        recorder.dispatches += len(bound)
-        recorder.temporary_bytes += plan.inner_bytes
-        if not recorder.held:
-            recorder.relieve()
+        """Pack, bind and record a call that is checked, with memory for every slot."""
+        chunk, offset = self._pack(kernel, plan, scalars)
+        bound = self._bind(plan, slots, chunk)
+        self._recorder.record(kernel, plan, slots, bound, offset)
 
-    def _mark(self, plan: CallPlan, slots: Sequence[AnyTensor]) -> None:
-        """Note which blocks the recording uses, and which of them it writes."""
-        recorder = self._recorder
-        serial = recorder.serial
-        for tensor in slots:
-            block: Block[Buffer] = tensor.lease.block
-            block.used_in = serial
-            if block.escaped:
-                recorder.escaped.add(block)
-        for slot in plan.written:
-            block = slots[slot].lease.block
-            block.writes += 1
-            recorder.written.add(block)
+    def _bind(
+        self, plan: CallPlan, slots: Sequence[AnyTensor], chunk: Chunk | None
+    ) -> list[Ready]:
+        """Return the steps with their bind groups: those of the plan's last call, often."""
+        bindings = [tensor.binding for tensor in slots]
+        chunk_uid = -1 if chunk is None else chunk.block.uid
+        if self._changes != self._bind_groups.changes:
+            self.forget_bound()
+        last = self._last.get(plan)
+        if last is not None and last[0] == chunk_uid and last[1] == bindings:
+            self._bind_groups.cache.hits += len(plan.steps)
+            return last[2]
+        bound = [
+            (step, self._group(step, bindings, slots, chunk)) for step in plan.steps
+        ]
+        self._last[plan] = chunk_uid, bindings, bound
+        return bound
 
-    def _dispatch(self, bound: Sequence[Ready], offsets: tuple[int]) -> None:
-        recorder = self._recorder
-        compute = recorder.compute or recorder.open_pass()
-        for step, group in bound:
-            shader = step.shader
-            if recorder.bound is not shader:
-                compute.set_pipeline(shader.pipeline)
-                recorder.bound = shader
-            compute.set_bind_group(
-                0, group, offsets if shader.uniform_bytes else _NO_OFFSETS
-            )
-            compute.dispatch_workgroups(step.x, step.y)
-
-    def _trace(
+    def _group(
         self,
-        tracer: Tracer,
-        kernel: Kernel,
-        bound: Sequence[Ready],
-        offsets: tuple[int],
-    ) -> None:
-        """Record each dispatch in a pass of its own, between timestamps."""
-        for each in bound:
-            self._recorder.open_traced_pass(tracer, kernel.name, each[0])
-            self._dispatch((each,), offsets)
+        step: Step,
+        bindings: Sequence[Bound],
+        slots: Sequence[AnyTensor],
+        chunk: Chunk | None,
+    ) -> BindGroup:
+        """Return the bind group of a step, made if it is new."""
+        chunk_uid = -1 if chunk is None else chunk.block.uid
+        key = (step.shader.uid, chunk_uid, step.pick(bindings))
+        group = self._bind_groups.cache.get(key)
+        if group is not None:
+            return group
+        buffers: list[Buffer] = [slots[i].lease.block.memory for i in step.slots]
+        uniforms = None if chunk is None else chunk.block.memory
+        return self._bind_groups.create(key, step.shader, uniforms, buffers)
+
+    def forget_bound(self) -> None:
+        """Forget what the last calls bound, which keeps its buffers from being freed."""
+        self._last.clear()
+        self._changes = self._bind_groups.changes

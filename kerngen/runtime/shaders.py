@@ -22,7 +22,7 @@ from kerngen.runtime.gpu import (
     PipelineLayout,
     translate,
 )
-from kerngen.runtime.native import MakeModule
+from kerngen.runtime.native import MakeModule, bind_groups_of
 
 Bound: TypeAlias = tuple[int, int, int]
 """A binding: the block's number, the offset in it, and the bytes."""
@@ -229,7 +229,10 @@ class BindGroups:
         """Start empty."""
         self.cache: Cache[GroupKey, BindGroup] = Cache("bind groups", 16384)
         self._device = device
+        self._make = bind_groups_of(device)
         self._counters = counters
+        self.changes = 0
+        """How often groups were forgotten: what was found before may be gone."""
         self._users: dict[int, set[GroupKey]] = {}
         self._probe: BindGroupLayout | None = None
 
@@ -251,7 +254,7 @@ class BindGroups:
         if uniforms is not None and shader.uniform_bytes:
             entries.insert(0, _bind(0, uniforms, 0, shader.uniform_bytes))
         try:
-            group = self._device.create_bind_group(
+            group = self._make(
                 label=shader.label, layout=shader.layout, entries=entries
             )
         except Exception as error:
@@ -278,12 +281,14 @@ class BindGroups:
 
     def forget(self, uid: int) -> None:
         """Drop the bind groups of a block that is freed."""
+        self.changes += 1
         for key in self._users.pop(uid, ()):
             self.cache.discard(key)
             self._unlink(key)
 
     def forget_shaders(self, uids: frozenset[int]) -> None:
         """Drop the bind groups of shaders that are no longer run."""
+        self.changes += 1
         for key, _ in self.cache.entries():
             if key[0] in uids:
                 self.cache.discard(key)
@@ -297,6 +302,7 @@ class BindGroups:
 
     def clear(self) -> None:
         """Drop everything."""
+        self.changes += 1
         self.cache.clear()
         self._users.clear()
 
