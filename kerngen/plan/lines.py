@@ -52,7 +52,8 @@ def lines_of(text: str) -> list[Line]:
     """Return the lines of a plan file behind its first; the last must be their hash."""
     body, end, last = text.rpartition("\n\nend ")
     if not end or last.count("\n") != 1:
-        raise PlanSyntaxError(text.count("\n"), "the file is cut off: it has no 'end'")
+        fault = "the file is cut off, or goes on: its last line is no 'end'"
+        raise PlanSyntaxError(text.count("\n"), fault)
     if checksum_line(f"{body}\n") != f"end {last[:-1]}":
         raise PlanSyntaxError(body.count("\n") + 3, "the lines above were changed")
     return list(_lines(body))

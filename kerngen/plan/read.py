@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kerngen.plan import tree
@@ -34,10 +34,20 @@ def read_plan(text: str) -> ModulePlan:
         raise PlanVersionError(f"expected '{HEAD}', got '{first[:60]}'")
     source = Line(1, 0, ()).string(header[2])
     try:
-        kernels = tuple(_kernel(*block) for block in blocks(lines_of(text), 0))
+        kernels = tuple(_kernels(lines_of(text)))
     except RecursionError:
         raise PlanSyntaxError(1, "a size nests too deep") from None
     return ModulePlan(source, header[3], kernels)
+
+
+def _kernels(lines: Sequence[Line]) -> Iterator[KernelPlan]:
+    names: set[str] = set()
+    for head, inner in blocks(lines, 0):
+        kernel = _kernel(head, inner)
+        if kernel.name in names:
+            head.refuse(f"'{kernel.name}' is declared twice")
+        names.add(kernel.name)
+        yield kernel
 
 
 def _kernel(head: Line, inner: Sequence[Line]) -> KernelPlan:

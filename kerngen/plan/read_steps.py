@@ -145,10 +145,12 @@ class StepReader:
         )
 
     def _constants(self, line: Line, text: str) -> Iterator[tuple[str, int]]:
+        names: set[str] = set()
         for each in text.split(", "):
             given = _CONSTANT.fullmatch(each)
             if given is None:
                 line.refuse(f"expected 'with NAME = NUMBER', got '{each}'")
+            self.scope.declare(line, names, [given[1]])
             yield given[1], self.scope.count(line, given[2])
 
     def _bindings(self, line: Line, text: str) -> Iterator[Binding]:

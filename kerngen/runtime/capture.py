@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _BINARY: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow")
 _BITS: Final = ("lshift", "rshift", "and", "or", "xor")
 _UNARY: Final = ("neg", "pos", "abs", "invert", "round", "trunc", "floor", "ceil")
+_NUMPY: Final = ("array_ufunc",)
+"""What NumPy calls for its part, in `np.float32(2) * rate` and `np.sqrt(rate)`."""
 
 
 class Recorded(Protocol):
@@ -233,7 +235,7 @@ for _kind in _CHANGEABLE.values():
     for _name in (*_BINARY, *_BITS):
         setattr(_kind, f"__{_name}__", _refuse)
         setattr(_kind, f"__r{_name}__", _refuse)
-    for _name in _UNARY:
+    for _name in (*_UNARY, *_NUMPY):
         setattr(_kind, f"__{_name}__", _refuse)
 
 

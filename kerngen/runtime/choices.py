@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import SupportsIndex, TypeAlias, final
 
 from kerngen.plan.tree import dispatches_in
 from kerngen.runtime.errors import DtypeError, ShapeError, UnknownNameError
@@ -67,14 +67,18 @@ def all_dims(kernel: Kernel, given: Dims) -> dict[str, int]:
     """Return the dims with the derived ones.
 
     Raises:
-        ShapeError: If one is missing, unknown or negative.
+        ShapeError: If one is missing, unknown, negative, or no integer.
     """
     expected = (*kernel.dims, *kernel.guard_scalars)
-    if set(given) != set(expected) or any(given[dim] < 0 for dim in kernel.dims):
+    if set(given) != set(expected) or not all(_is_dim(given[x]) for x in kernel.dims):
         raise ShapeError(
-            f"{kernel.place}: choices need {', '.join(expected)}, and no dim is "
-            f"negative; got {dict(given)}."
+            f"{kernel.place}: choices need {', '.join(expected)}, and dims are integers "
+            f"of 0 or more; got {dict(given)}."
         )
     lengths = dict(given)
     derive(kernel, lengths)
     return lengths
+
+
+def _is_dim(value: object) -> bool:
+    return isinstance(value, SupportsIndex) and value.__index__() >= 0

@@ -22,6 +22,7 @@ from kerngen.runtime.kernel import (
     TensorSpec,
 )
 from kerngen.runtime.shipping import require_shaders
+from kerngen.runtime.stamp import stamp_of
 from kerngen.runtime.struct import UniformStruct
 
 _ELEMENTS: Final[dict[str, type[Element]]] = {
@@ -52,11 +53,11 @@ class ModuleFiles:
         """Read the plans of a module that lies in a file, or in its loader's memory.
 
         Raises:
-            AbiError: If the plan file is missing, damaged, or of another version.
+            AbiError: If the plan file is missing, damaged, of another version, or of
+                other sources than the module.
         """
-        loader = getattr(
-            getattr(sys.modules.get(module), "__spec__", None), "loader", None
-        )
+        itself = sys.modules.get(module)
+        loader = getattr(getattr(itself, "__spec__", None), "loader", None)
         name = Path(file).stem
         folder: Folder = getattr(loader, "files", None) or (
             Path(file).with_name("wgsl") / name
@@ -64,7 +65,12 @@ class ModuleFiles:
         if isinstance(folder, Path):
             require_shaders(module, folder)
         plan = _read(module, folder, f"{name}.plan")
-        return cls(module, folder, plan.stamp, {k.name: k for k in plan.kernels})
+        files = cls(module, folder, plan.stamp, {k.name: k for k in plan.kernels})
+        # The module packs its uniform structs for the shaders of its own build.
+        own = stamp_of(getattr(itself, "__doc__", None) or "")
+        if own and own != plan.stamp:
+            raise files._mismatch("their sources differ")
+        return files
 
     def kernel(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from kerngen.plan.select import NoCaseError, Planned, Selection, select
@@ -47,13 +48,13 @@ class Planner:
         temporaries = _temporaries(kernel, signature, selection)
         inner = (
             *(Inner(spec.element, shape) for spec, shape in temporaries),
-            *(Inner(u32, (_count(s.length, dims),)) for s in selection.scratch),
+            *(Inner(u32, (_count(kernel, s.length, dims),)) for s in selection.scratch),
         )
         self._check_sizes(kernel, signature, inner)
         names = [spec.name for spec in kernel.tensors]
         names += [spec.name for spec, _ in temporaries]
         slots = {name: slot for slot, name in enumerate(names)}
-        running = _recorded(selection, dims)
+        running = _recorded(kernel, selection, dims)
         steps = tuple(self._step(kernel, each, slots, dims) for each in running)
         outputs = [
             Inner(spec.element, shape)
@@ -79,7 +80,7 @@ class Planner:
     def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
         """Return what `plan` would run for some dims, compiling nothing."""
         selection = self._select(kernel, dims)
-        running = _recorded(selection, dims)
+        running = _recorded(kernel, selection, dims)
         return tuple(
             Choice(
                 stage=origin.stage,
@@ -164,7 +165,7 @@ class Planner:
                 f"times, and this adapter silently stops after {most}. Use smaller "
                 "tensors here, or another adapter."
             )
-        x, y = self._fold(kernel, dispatch, _count(dispatch.groups, dims))
+        x, y = self._fold(kernel, dispatch, _count(kernel, dispatch.groups, dims))
         text = kernel.shader(dispatch)
         key = ShaderKey.of(
             text,
@@ -206,17 +207,24 @@ class Planner:
         return -(-groups // y), y
 
 
-def _recorded(selection: Selection, dims: Dims) -> list[Planned]:
+def _recorded(kernel: Kernel, selection: Selection, dims: Dims) -> list[Planned]:
     """Return the dispatches that have workgroups."""
-    return [each for each in selection.dispatches if _count(each.dispatch.groups, dims)]
+    return [
+        each
+        for each in selection.dispatches
+        if _count(kernel, each.dispatch.groups, dims)
+    ]
 
 
-def _count(size: Size, dims: Dims) -> int:
+def _count(kernel: Kernel, size: Size, dims: Dims) -> int:
     """Return a number of things: workgroups, elements."""
     count = evaluate(size, dims)
     if count < 0:
+        folder = kernel.folder
+        place = f" in {folder}" if isinstance(folder, Path) else ""
         raise Error(
-            f"A plan asks for {count} of '{to_text(size)}'. Run 'kerngen build' again."
+            f"{kernel.place}: its plan{place} asks for {count} workgroups or elements, "
+            f"by '{to_text(size)}'. Run 'kerngen build' again."
         )
     return count
 

@@ -153,14 +153,13 @@ class Tape:
         self._kernels[kernel] = None
         self._names[kernel.name] = None
         self.leases += [tensor.lease for tensor in slots]
+        self._use(*(tensor.lease.block for tensor in slots))
         if self.changing is not None:
             scalars, names = self.changing
             self._end_row()
             self._parts.append(Call(kernel, plan, scalars, tuple(slots), names))
             return
         self._calls += 1
-        for tensor in slots:
-            self._used[tensor.lease.block] = None
         for slot in plan.written:
             self._note_write(slots[slot].lease.block)
         for step, group in bound:
@@ -179,12 +178,14 @@ class Tape:
     ) -> None:
         """Note a copy."""
         self._end_row()
+        self._use(source, target)
         target.writes += 1
         self._parts.append(Copy(source, start, target, offset, nbytes))
 
     def clear(self, target: Block[Buffer], offset: int, nbytes: int) -> None:
         """Note a fill with zeros."""
         self._end_row()
+        self._use(target)
         target.writes += 1
         self._parts.append(Clear(target, offset, nbytes))
 
@@ -221,6 +222,9 @@ class Tape:
         self.leases.clear()
         self.bind_groups.clear()
         self.arena.clear()
+
+    def _use(self, *blocks: Block[Buffer]) -> None:
+        self._used.update(dict.fromkeys(blocks))
 
     def _note_write(self, block: Block[Buffer]) -> None:
         block.writes += 1

@@ -398,6 +398,9 @@ def test_arithmetic_with_a_scalar_is_refused(either: Context) -> None:
         lambda: number % 2,
         lambda: number >> 1,
         lambda: round(rate),
+        lambda: np.float32(2) * rate,
+        lambda: rate - np.ones(3),
+        lambda: np.sqrt(number),
     ):
         with pytest.raises(gpu.StateError, match="the same at each replay"):
             compute()
@@ -490,18 +493,30 @@ def test_a_context_that_was_closed(adapter: str) -> None:
             each.replay()
 
 
-def test_a_callers_buffer_that_was_destroyed(ctx: Context) -> None:
+@pytest.mark.parametrize("use", ["a call", "a call that changes", "a copy", "a clear"])
+def test_a_callers_buffer_that_was_destroyed(ctx: Context, use: str) -> None:
+    """It is refused before anything is recorded: other calls are not lost by it."""
     usage = 0x80 | 0x4 | 0x8
     buffer = ctx.device.create_buffer(size=64, usage=usage)
     x, total = ctx.wrap(buffer, 16, f32), ctx.zeros(16, f32)
     with ctx.capture() as step:
-        launch(ACCUMULATE, total, x, factor=1.0)
+        match use:
+            case "a copy":
+                total.copy_from(x)
+            case "a clear":
+                x.clear()
+            case "a call":
+                launch(ACCUMULATE, total, x, factor=1.0)
+            case _:
+                launch(ACCUMULATE, total, x, factor=step.scalar("factor", 1.0))
     step.replay()
     ctx.submit()
     buffer.destroy()
+    other = elementwise.exp(ctx.zeros(4, f32))
     with pytest.raises(gpu.ValidationError, match="destroyed"):
         step.replay()
     np.testing.assert_array_equal(total.numpy(), np.zeros(16))
+    np.testing.assert_array_equal(other.numpy(), np.ones(4))
 
 
 def test_an_error_of_the_device_loses_what_replays_wrote(

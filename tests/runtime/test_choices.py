@@ -63,8 +63,18 @@ def test_the_reference_runs_every_stage() -> None:
         )
 
 
-@pytest.mark.parametrize("dims", [{}, {"n": 1}, {"n": 1, "k": -1}, {"n": 1, "m": 2}])
-def test_dims_must_fit(ctx: Context, dims: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    "dims",
+    [
+        {},
+        {"n": 1},
+        {"n": 1, "k": -1},
+        {"n": 1, "m": 2},
+        {"n": 1, "k": 1.5},
+        {"n": 1, "k": "2"},
+    ],
+)
+def test_dims_must_fit(ctx: Context, dims: dict[str, Any]) -> None:
     with pytest.raises(gpu.ShapeError, match=r"gemv .*: choices need n, k, .* got \{"):
         ctx.choices(gemv.gemv, **dims)
 
