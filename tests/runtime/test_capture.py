@@ -15,7 +15,15 @@ import kerngen.runtime as gpu
 from kerngen.runtime import Context, Vector, f16, f32, u32
 from kerngen_kernels import elementwise, layout, matmul, norm, optim, softmax
 from tests.conftest import open_software_context
-from tests.runtime.kernels import ACCUMULATE, AXPY, CENTRE, COUNT, internals, launch
+from tests.runtime.kernels import (
+    ACCUMULATE,
+    AXPY,
+    CENTRE,
+    COUNT,
+    STAMP,
+    internals,
+    launch,
+)
 
 Values = NDArray[np.float32]
 RNG = np.random.default_rng(3)
@@ -434,6 +442,16 @@ def test_a_scalar_that_decides_lengths_is_refused(either: Context) -> None:
         either.capture() as step,
     ):
         layout.slice_rows(x, start=step.scalar("start", 0), count=1)
+
+
+def test_a_scalar_within_a_vector_is_refused(either: Context) -> None:
+    """It would be packed as the number that it is, and a replay would not change it."""
+    x = either.zeros(4, f32)
+    with either.capture() as step:
+        rate = step.scalar("rate", 1.0)
+        launch(AXPY, x, x, alpha=rate)
+        with pytest.raises(gpu.StateError, match="'rate' is a part of 'scale'"):
+            launch(STAMP, ctx=either, step=2, offset=0, scale=(1.0, rate, 2.0))
 
 
 def test_replays_check_their_arguments(either: Context) -> None:
