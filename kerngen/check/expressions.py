@@ -65,12 +65,13 @@ class Expressions:
     """Checks expressions in one scope.
 
     Subscripts are clamped where a condition may guard them: `in_branch` of an `if`, or
-    behind `and` or `or`.
+    behind `and` or `or`; `guards` are the conditions.
     """
 
     env: Environment
     scope: Scope
     in_branch: bool = False
+    guards: tuple[ast.Expr, ...] = ()
 
     def check(self, node: ast.Expr, want: Scalar | None = None) -> Expr | None:
         """Return the typed expression; literals take the type `want`."""
@@ -238,9 +239,13 @@ class Expressions:
         )
         return False
 
-    def _condition(self, node: ast.Expr, *, guarded: bool = False) -> Expr | None:
+    def _guarded(self, condition: ast.Expr) -> Expressions:
+        """Return what checks expressions that a condition may guard."""
+        return replace(self, in_branch=True, guards=(*self.guards, condition))
+
+    def _condition(self, node: ast.Expr, guard: ast.Expr | None = None) -> Expr | None:
         """Check an expression that is true or false; another one may guard it."""
-        inner = replace(self, in_branch=True) if guarded else self
+        inner = self._guarded(guard) if guard else self
         value = inner.check(node)
         if value is None or value.type is Scalar.BOOL:
             return value
@@ -257,7 +262,7 @@ class Expressions:
     def _binary(self, node: ast.Binary, want: Scalar | None) -> Expr | None:
         if node.op in _LOGIC:
             left = self._condition(node.left)
-            right = self._condition(node.right, guarded=True)
+            right = self._condition(node.right, guard=node.left)
             return left and right and Binary(node.op, left, right, Scalar.BOOL)
         if node.op in _SHIFTS:
             return self._shift(node, want)
@@ -325,7 +330,7 @@ class Expressions:
     def _conditional(self, node: ast.Conditional, want: Scalar | None) -> Expr | None:
         condition = self._condition(node.condition)
         branches = (node.then, node.otherwise)
-        inner = replace(self, in_branch=True)
+        inner = self._guarded(node.condition)
         then, otherwise = inner.check_together(branches, want)
         if condition is None or then is None or otherwise is None:
             return None
