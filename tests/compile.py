@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from kerngen.check.files import Checker
-from kerngen.compiler import compile_text
+from kerngen.compiler import Compiler, compile_text
 from kerngen.gradient.item import derive_item
 from kerngen.ir.nodes import Module
 from kerngen.jit.memory import installed
@@ -43,9 +43,18 @@ def built(text: str) -> Generator[tuple[Kernel, ...]]:
 
 @contextmanager
 def built_module(text: str) -> Generator[ModuleType]:
-    """Build a source in a folder that lasts as long as the block; give its module."""
+    """Build a source in a folder that lasts as long as the block; give its module.
+
+    It may use the standard sources.
+    """
     name = f"built_{next(_numbers)}"
-    compiled = compile_text(text, f"{name}.kern", formatted=False)
+    path = f"{name}.kern"
+
+    def find(wanted: str) -> Source:
+        own = wanted == path
+        return Source(wanted, text if own else (DSL / wanted).read_text("utf-8"))
+
+    compiled = Compiler(Library(find, [path]), formatted=False).compile(path)
     with imported_module(name, compiled.files) as module:
         yield module
 
@@ -104,7 +113,7 @@ def with_generic_schedules(module: str, kernels: tuple[str, ...]) -> str:
 
 def module_of(kernel: Kernel) -> ModuleType:
     """Return the generated module of a kernel."""
-    return sys.modules[kernel.hosts.__module__]
+    return sys.modules[kernel.reference.__module__]
 
 
 @cache

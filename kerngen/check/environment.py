@@ -10,7 +10,7 @@ from kerngen.check.literals import Kinds
 from kerngen.check.traverse import Read
 from kerngen.check.written import Parts, parts_of
 from kerngen.ir.memory import MemoryType, Struct
-from kerngen.ir.nodes import DerivedDim, Expr, Path, Role, Tensor
+from kerngen.ir.nodes import DerivedDim, Expr, Index, Path, Role, Tensor
 from kerngen.ir.requirements import Known
 from kerngen.ir.types import ValueType
 from kerngen.source.diagnostic import Diagnostic, Faults
@@ -99,9 +99,10 @@ class Environment:
     """One kernel, function or constant while it is checked.
 
     `tensors` are the parameters and outputs, `derived` the lengths that the host
-    computes, `known` what its `require`s prove, `hosts` the values of hosts so far, and `identifiers` all that the text
-    names.  `later` holds the names that a statement further down defines, `indices`
+    computes, `known` what its `require`s prove, `hosts` the values of hosts so far, and
+    `identifiers` all that the text names.  `later` holds the names that a statement further down defines, `indices`
     every index seen so far, `reported` the unknown names that need no second report,
+    `lets` the indices and values of lets that are arithmetic on indices and scalars,
     `structs` those in sight, `parts` what is written of outputs, `kinds` those
     of literals; `copied` and `warnings` are of the whole file.
     """
@@ -119,6 +120,9 @@ class Environment:
     indices: dict[str, Span] = field(default_factory=dict[str, Span])
     reported: set[str] = field(default_factory=set[str])
     current: CurrentStatement = field(default_factory=CurrentStatement)
+    lets: dict[str, tuple[tuple[Index, ...], Expr]] = field(
+        default_factory=dict[str, tuple[tuple[Index, ...], Expr]]
+    )
     structs: Mapping[str, Struct | None] = field(
         default_factory=dict[str, "Struct | None"]
     )

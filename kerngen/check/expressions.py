@@ -66,12 +66,13 @@ class Expressions:
     """Checks expressions in one scope.
 
     Subscripts are clamped where a condition may guard them: `in_branch` of an `if`, or
-    behind `and` or `or`.
+    behind `and` or `or`; `guards` are the conditions.
     """
 
     env: Environment
     scope: Scope
     in_branch: bool = False
+    guards: tuple[ast.Expr, ...] = ()
 
     def check(self, node: ast.Expr, want: Scalar | None = None) -> Expr | None:
         """Return the typed expression; literals take the type `want`."""
@@ -239,9 +240,13 @@ class Expressions:
         )
         return False
 
-    def condition(self, node: ast.Expr, *, guarded: bool = False) -> Expr | None:
+    def guarded(self, condition: ast.Expr) -> Expressions:
+        """Return what checks expressions that a condition may guard."""
+        return replace(self, in_branch=True, guards=(*self.guards, condition))
+
+    def condition(self, node: ast.Expr, guard: ast.Expr | None = None) -> Expr | None:
         """Check an expression that is true or false; another one may guard it."""
-        inner = replace(self, in_branch=True) if guarded else self
+        inner = self.guarded(guard) if guard else self
         value = inner.check(node)
         if value is None or value.type is Scalar.BOOL:
             return value
@@ -258,7 +263,7 @@ class Expressions:
     def _binary(self, node: ast.Binary, want: Scalar | None) -> Expr | None:
         if node.op in _LOGIC:
             left = self.condition(node.left)
-            right = self.condition(node.right, guarded=True)
+            right = self.condition(node.right, guard=node.left)
             return left and right and Binary(node.op, left, right, Scalar.BOOL)
         if node.op in _SHIFTS:
             return self._shift(node, want)
@@ -326,7 +331,7 @@ class Expressions:
     def _conditional(self, node: ast.Conditional, want: Scalar | None) -> Expr | None:
         condition = self.condition(node.condition)
         branches = (node.then, node.otherwise)
-        inner = replace(self, in_branch=True)
+        inner = self.guarded(node.condition)
         then, otherwise = inner.check_together(branches, want)
         if condition is None or then is None or otherwise is None:
             return None
@@ -343,8 +348,8 @@ class Expressions:
         self.env.current.bound.update(binder.name.name for binder in node.binders)
         with bind_indices(inner, node.binders, node.terms, node.kind) as indices:
             condition = node.condition and inner.condition(node.condition)
-            guards = self.in_branch or node.condition is not None
-            body = replace(inner, in_branch=guards).check(node.body, want)
+            terms = inner.guarded(node.condition) if node.condition else inner
+            body = terms.check(node.body, want)
         if body is None or indices is None or (node.condition and condition is None):
             return None
         if isinstance(body.type, Matrix) and node.kind != "sum":

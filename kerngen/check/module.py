@@ -143,7 +143,6 @@ def _check_items(
     declared = check_constants(faults, constants, callable_, outer)
     # Structs, with lengths that may be constants.
     known = check_structs(faults, structs, outer, foreign, path)
-    own = {item.name.name: known[item.name.name] for item in structs}
     # Functions, callees before callers.
     checked_functions = check_derivatives(
         faults,
@@ -155,8 +154,7 @@ def _check_items(
     )
     # Kernels, each in a scope of its own, with their schedules.
     heads = {
-        item.name.name: KernelHead(Scope(faults, outer), item.name.span)
-        for item in distinct
+        i.name.name: KernelHead(Scope(faults, outer), i.name.span) for i in distinct
     }
     # Each kernel of each schedule, the kernels of other files included.
     scheduled = find_scheduled(faults, program, [*heads], uses)
@@ -165,10 +163,9 @@ def _check_items(
 
     def checked(item: ast.KernelItem) -> Kernel:
         env = _kernel_environment(faults, warnings, callable_, item, known, copied)
-        scope, own = heads[item.name.name].scope, of_kernels[item.name.name]
-        return _check_kernel(item, env, scope, known, own)
+        scope, wanted = heads[item.name.name].scope, of_kernels[item.name.name]
+        return _check_kernel(item, env, scope, known, wanted)
 
-    checked_kernels = tuple(map(checked, _all(distinct, ast.KernelItem)))
     # Schedules of other files' kernels, and the place of each among the others.
     report_dead(faults, scheduled)
     given = check_given(scheduled, heads, uses, outer)
@@ -176,9 +173,9 @@ def _check_items(
     return _Parts(
         signatures,
         declared,
-        {name: struct for name, struct in own.items() if struct},
+        {i.name.name: s for i in structs if (s := known[i.name.name])},
         checked_functions,
-        checked_kernels,
+        tuple(map(checked, _all(distinct, ast.KernelItem))),
         warnings,
         heads,
         given,

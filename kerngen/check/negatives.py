@@ -1,25 +1,51 @@
 """Warnings of quotients in subscripts whose dividend can be negative.
 
 `x[(i - 1) % n]` reads element 0 where `i` is 0, and who thinks in Python means the last
-one.  In a branch of an `if` nothing is reported: its condition is there to prevent it.
+one.  In a branch of an `if` this is reported only where the condition is of indices and
+dims that the dividend has not: `if j < 3 { x[(i - 1) % n] }`.  Any other condition may be
+there to prevent it.
 """
 
 from __future__ import annotations
 
-from typing import Literal, TypeGuard
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeGuard
 
 from kerngen.check.environment import Environment
 from kerngen.check.faults_indices import NegativeDividend
-from kerngen.check.scope import one_line
+from kerngen.check.scope import IndexSymbol, ValueSymbol, one_line
 from kerngen.check.traverse import walk_syntax
-from kerngen.ir.nodes import Binary, Expr
+from kerngen.ir.nodes import (
+    Binary,
+    Constant,
+    ConstRef,
+    DimValue,
+    Expr,
+    Index,
+    IndexValue,
+    Load,
+    Role,
+    Unary,
+    UniformValue,
+)
 from kerngen.ir.signs import may_be_negative
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import walk
+from kerngen.ir.walk import map_children, subscript_value, walk
 from kerngen.syntax import ast
 
+if TYPE_CHECKING:
+    from kerngen.check.expressions import Expressions
 
-def warn_of_negatives(env: Environment, node: ast.Expr, value: Expr) -> None:
+_Plain: TypeAlias = (
+    Binary | Unary | Constant | ConstRef | DimValue | IndexValue | UniformValue
+)
+
+_MOST_PARTS: Final = 100
+"""Of a longer let nothing is kept: lets that read each other twice would double it."""
+
+
+def warn_of_negatives(ex: Expressions, node: ast.Expr, value: Expr) -> None:
     """Record a warning for each quotient in a subscript that may round up."""
     typed = [
         part for part in walk(value) if isinstance(part, Binary) and _divides(part.op)
@@ -32,8 +58,69 @@ def warn_of_negatives(env: Environment, node: ast.Expr, value: Expr) -> None:
     if len(typed) != len(written):  # some were computed: only the others are typed
         written = [part for part in written if not _is_of_literals(part)]
     for quotient, place in zip(typed, written, strict=False):
-        if quotient.type is Scalar.I32 and may_be_negative(quotient.left):
-            _warn(env, place)
+        dividend = _unfolded(ex.env, quotient.left)
+        if (
+            quotient.type is Scalar.I32
+            and may_be_negative(dividend)
+            and not _is_guarded(ex, place)
+        ):
+            _warn(ex.env, place)
+
+
+def remember_let(
+    env: Environment, name: str, indices: tuple[Index, ...], value: Expr
+) -> None:
+    """Keep what a let of integers is, where that is arithmetic on indices and scalars."""
+    if value.type is not Scalar.I32:
+        return
+    whole = _unfolded(env, value)
+    parts = [*islice(walk(whole), _MOST_PARTS + 1)]
+    if len(parts) <= _MOST_PARTS and all(isinstance(part, _Plain) for part in parts):
+        env.lets[name] = indices, whole
+
+
+def _unfolded(env: Environment, expr: Expr) -> Expr:
+    """Return an expression with the elements of such lets replaced by what they are."""
+    match expr:
+        case Load(tensor=tensor) if tensor.role is Role.LET and tensor.name in env.lets:
+            indices, value = env.lets[tensor.name]
+            places = (
+                _unfolded(env, subscript_value(place)) for place in expr.subscripts
+            )
+            return _put(value, dict(zip(indices, places, strict=True)))
+        case Load():
+            return expr
+        case _:
+            return map_children(expr, lambda part: _unfolded(env, part))
+
+
+def _put(expr: Expr, values: Mapping[Index, Expr]) -> Expr:
+    if isinstance(expr, IndexValue):
+        return values[expr.index]
+    return map_children(expr, lambda part: _put(part, values))
+
+
+def _is_guarded(ex: Expressions, place: ast.Binary) -> bool:
+    """Whether a condition around a quotient may keep out what is negative."""
+    if not ex.in_branch:
+        return False
+    divided = _names(place.left)
+    guards = {name for guard in ex.guards for name in _names(guard)}
+    return not guards or any(
+        name in divided or not _is_index_or_dim(ex, name) for name in guards
+    )
+
+
+def _names(node: ast.Expr) -> Iterable[str]:
+    return {part.name for part in walk_syntax(node) if isinstance(part, ast.Name)}
+
+
+def _is_index_or_dim(ex: Expressions, name: str) -> bool:
+    match ex.scope.get(name):
+        case IndexSymbol() | ValueSymbol(value=DimValue()):
+            return True
+        case _:
+            return False
 
 
 def _warn(env: Environment, place: ast.Binary) -> None:

@@ -13,6 +13,7 @@ from kerngen.check.expressions import Expressions
 from kerngen.check.faults_types import LiteralRange
 from kerngen.check.hosts import check_host
 from kerngen.check.left import report_left, report_repeated
+from kerngen.check.negatives import remember_let
 from kerngen.check.parameters import KINDS
 from kerngen.check.ranges import bind_indices, introduce
 from kerngen.check.scope import (
@@ -118,6 +119,7 @@ class Body:
         if value is None or indices is None:
             self._declare(name, FaultySymbol("a let", name.span))
             return
+        remember_let(self.env, name.name, indices, value)
         extents = tuple(index.extent for index in indices)
         tensor = Tensor(name.name, value.type, extents, Role.LET, span=name.span)
         axes = tuple(binder.name.span for binder in node.binders)

@@ -199,8 +199,7 @@ def _check_subscript(
             )
         )
         return None
-    if not ex.in_branch:
-        warn_of_negatives(ex.env, node, value)
+    warn_of_negatives(ex, node, value)
     form = affine_form(value)
     if form is None:
         return Clamped(value)

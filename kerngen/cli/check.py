@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, final
@@ -62,15 +63,19 @@ def check(
     project's.  Hints, such as a name that is never read, are not errors.
     """
     refuse_stdin_among_files(sources, stdin_filename)
-    parts = [_Part(select_or_read(src, stdin_filename)) for src in sources or (None,)]
-    with reporting(sys.stdout, error_limit):
+    refused = _refused_as_json if as_json else nullcontext
+    parts: list[_Part] = []
+    for src in sources or (None,):
+        with refused(src):
+            parts.append(_Part(select_or_read(src, stdin_filename)))
+    with refused(None), reporting(sys.stdout, error_limit):
         found = [*dict.fromkeys(each for part in parts for each in _diagnostics(part))]
     warnings = () if found else _warnings(parts)
     hints = () if found else dict.fromkeys(h for part in parts for h in _hints(part))
     if as_json:
-        from kerngen.source.render import hint_to_json, to_json
+        from kerngen.source.render import note_to_json, to_json
 
-        told = [hint_to_json(hint.text, hint.path, hint.span) for hint in hints]
+        told = [note_to_json("hint", each.text, each.path, each.span) for each in hints]
         click.echo(json.dumps([*to_json([*found, *warnings]), *told], indent=2))
     elif found:
         print_diagnostics(found, sys.stdout, error_limit)
@@ -82,6 +87,21 @@ def check(
         say(f"{counted(len(files), 'file')} checked: no errors.")
     if found:
         raise click.exceptions.Exit(1)
+
+
+@contextmanager
+def _refused_as_json(src: Path | None) -> Generator[None]:
+    """Print what the system refuses, such as a file that does not exist, as JSON."""
+    try:
+        yield
+    except click.UsageError:
+        raise
+    except click.ClickException as error:
+        from kerngen.source.render import note_to_json
+
+        path = "" if src is None else str(src)
+        click.echo(json.dumps([note_to_json("error", error.message, path)], indent=2))
+        raise click.exceptions.Exit(error.exit_code) from None
 
 
 @final

@@ -125,5 +125,19 @@ def wrong_shape(
     )
 
 
+def wrong_upload(
+    function: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str, object]
+) -> DtypeError:
+    """Return the error of `ctx.vector([1, 2])`: an element type is missing."""
+    values = [*args[1:], *kwargs.values()]
+    elements = [value.__name__ for value in values if _is_element(value)]
+    name = function.__name__
+    what = "value" if name == "scalar" else "array"
+    return DtypeError(
+        f"ctx.{name} takes one {what} and an element type: write "
+        f"ctx.{name}({what}, {elements[0] if elements else 'f32'})."
+    )
+
+
 def _is_element(value: object) -> TypeGuard[type[Element]]:
     return isinstance(value, type) and issubclass(value, Element)

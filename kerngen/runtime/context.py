@@ -27,10 +27,11 @@ from kerngen.runtime.arrays import (
     to_memory,
 )
 from kerngen.runtime.belonging import of_another_context
-from kerngen.runtime.calling import explained, wrong_shape
+from kerngen.runtime.calling import explained, wrong_shape, wrong_upload
 from kerngen.runtime.choices import Choice, KernelFunction, all_dims, kernel_of
 from kerngen.runtime.elements import E, Element, NumpyType, as_element
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError, not_copied
+from kerngen.runtime.habits import CONTEXT_ADVICE, missing_attribute
 from kerngen.runtime.kinds import kind_of
 from kerngen.runtime.shapes import normalise_shape
 from kerngen.runtime.tensor import (
@@ -137,6 +138,10 @@ class Context:
         kernel = kernel_of(function)
         return self.backend.choices(kernel, all_dims(kernel, dims))
 
+    if not TYPE_CHECKING:
+        # Type checkers would take this for a promise of every attribute.
+        __getattr__ = missing_attribute(CONTEXT_ADVICE)
+
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied, which would lose the device."""
         raise not_copied("A context", "Open one in each process")
@@ -151,6 +156,7 @@ class Context:
     def scalar(self, value: Values, element: type[E]) -> Scalar[E]: ...
     @overload
     def scalar(self, value: Values, element: NumpyType) -> Scalar[Any]: ...
+    @explained(wrong_upload)
     def scalar(self, value: Values, element: type[E] | NumpyType) -> Scalar[E]:
         """Return a tensor of rank 0."""
         return self._from_array(value, element, 0, "scalar")
@@ -159,6 +165,7 @@ class Context:
     def vector(self, array: Values, element: type[E]) -> Vector[E]: ...
     @overload
     def vector(self, array: Values, element: NumpyType) -> Vector[Any]: ...
+    @explained(wrong_upload)
     def vector(self, array: Values, element: type[E] | NumpyType) -> Vector[E]:
         """Return a copy of an array of rank 1, converted to `element`."""
         return self._from_array(array, element, 1, "vector")
@@ -167,6 +174,7 @@ class Context:
     def matrix(self, array: Values, element: type[E]) -> Matrix[E]: ...
     @overload
     def matrix(self, array: Values, element: NumpyType) -> Matrix[Any]: ...
+    @explained(wrong_upload)
     def matrix(self, array: Values, element: type[E] | NumpyType) -> Matrix[E]:
         """Return a copy of an array of rank 2, converted to `element`."""
         return self._from_array(array, element, 2, "matrix")
@@ -175,6 +183,7 @@ class Context:
     def tensor3(self, array: Values, element: type[E]) -> Tensor3[E]: ...
     @overload
     def tensor3(self, array: Values, element: NumpyType) -> Tensor3[Any]: ...
+    @explained(wrong_upload)
     def tensor3(
         self, array: Values, element: type[Element] | NumpyType
     ) -> Tensor3[Any]:
@@ -185,6 +194,7 @@ class Context:
     def tensor4(self, array: Values, element: type[E]) -> Tensor4[E]: ...
     @overload
     def tensor4(self, array: Values, element: NumpyType) -> Tensor4[Any]: ...
+    @explained(wrong_upload)
     def tensor4(
         self, array: Values, element: type[Element] | NumpyType
     ) -> Tensor4[Any]:
@@ -197,6 +207,7 @@ class Context:
     def tensor(self, array: Values, element: type[E]) -> Tensor[E, Any]: ...
     @overload
     def tensor(self, array: Values, element: NumpyType) -> Tensor[Any, Any]: ...
+    @explained(wrong_upload)
     def tensor(
         self, array: Values, element: type[E] | NumpyType | None = None
     ) -> Tensor[E, Any]:

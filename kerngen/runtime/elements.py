@@ -176,9 +176,12 @@ def as_element(element: type[E] | NumpyType) -> type[E]:
         return cast("type[E]", BY_DTYPE[dtype])
     shown = str(getattr(element, "__name__", repr(element)))
     nearest = _NEAREST.get(dtype.kind) if dtype else None
+    hint = f" Write {nearest}." if nearest else ""
+    if isinstance(element, int):
+        hint = " A shape of several lengths is a tuple: ctx.zeros((3, 4), f32)."
     raise DtypeError(
         f"Expected an element type of kerngen.runtime (f32, f16, i32, u32, vec3f, ...) "
-        f"or the class of a struct, got {shown}.{f' Write {nearest}.' if nearest else ''}"
+        f"or the class of a struct, got {shown}.{hint}"
     )
 
 

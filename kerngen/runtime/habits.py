@@ -1,6 +1,6 @@
 """What arrays of NumPy and PyTorch have and tensors lack, each with what to do instead.
 
-Operators and attributes of `Tensor` that raise an error with that advice.  Type checkers
+Operators and attributes of `Tensor` and `Context` that raise an error with that advice.  Type checkers
 are shown none of them, and so report each use.
 """
 
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Final, NoReturn
+
+import numpy as np
 
 from kerngen.runtime.errors import DtypeError
 
@@ -58,6 +60,27 @@ _REDUCED: Final = (
 _RESHAPED: Final = "Use t.reshape(-1), or any other shape: that is a view."
 _COPIED: Final = "Make another: c = ctx.empty(t.shape, t.element); c.copy_from(t)."
 
+_UPLOADED: Final = "Upload an array: ctx.tensor(np.{}, f32)."
+_SUBMITTED: Final = "Use ctx.submit(); t.numpy() submits, and waits for what it reads."
+
+CONTEXT_ADVICE: Final[Mapping[str, str]] = {
+    **{name: _UPLOADED.format(f"{name}(shape)") for name in ("ones", "eye")},
+    "full": _UPLOADED.format("full(shape, value)"),
+    "arange": _UPLOADED.format("arange(n)"),
+    "linspace": _UPLOADED.format("linspace(start, stop, n)"),
+    **dict.fromkeys(("rand", "random"), _UPLOADED.format("random.random(shape)")),
+    "randn": _UPLOADED.format("random.standard_normal(shape)"),
+    **dict.fromkeys(
+        ("array", "asarray", "from_numpy", "upload"),
+        "Use ctx.tensor(array, f32), or ctx.vector, ctx.matrix, which have a static rank.",
+    ),
+    **dict.fromkeys(("sync", "synchronize", "flush", "wait"), _SUBMITTED),
+    "zeros_like": "Use ctx.zeros(t.shape, t.element).",
+    "empty_like": "Use ctx.empty(t.shape, t.element).",
+    "ones_like": _UPLOADED.format("ones(t.shape)"),
+}
+"""What to do instead of an attribute that NumPy and PyTorch have and a context lacks."""
+
 ADVICE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("T", "mT", "transpose", "permute", "swapaxes"), _TRANSPOSED),
     **dict.fromkeys(("astype", "to", "type", "float", "half", "int"), _CONVERTED),
@@ -71,11 +94,17 @@ ADVICE: Final[Mapping[str, str]] = {
 """What to do instead of an attribute of arrays, by its name."""
 
 
-def missing_attribute(tensor: object, name: str) -> NoReturn:
-    """Raise what Python raises where an attribute is missing, with advice."""
-    text = f"'{type(tensor).__name__}' object has no attribute '{name}'"
-    advice = f". {ADVICE[name]}" if name in ADVICE else ""
-    raise AttributeError(text + advice, name=name, obj=tensor)
+def missing_attribute(
+    advice: Mapping[str, str],
+) -> Callable[[object, str], NoReturn]:
+    """Return a `__getattr__`: it raises what Python raises, with advice by name."""
+
+    def refuse(owner: object, name: str) -> NoReturn:
+        text = f"'{type(owner).__name__}' object has no attribute '{name}'"
+        more = f". {advice[name]}" if name in advice else ""
+        raise AttributeError(text + more, name=name, obj=owner)
+
+    return refuse
 
 
 def missing_operators() -> dict[str, Callable[..., object]]:
@@ -85,18 +114,15 @@ def missing_operators() -> dict[str, Callable[..., object]]:
         **{f"__r{name}__": _binary(symbol) for name, symbol in _BINARY.items()},
         **{f"__{name}__": _binary(symbol) for name, symbol in _COMPARISONS.items()},
         **{f"__{name}__": _unary(symbol) for name, symbol in _UNARY.items()},
+        **{f"__{kind}__": _number(kind) for kind in ("float", "int", "complex")},
+        "__array_ufunc__": no_ufunc,
+        **dict.fromkeys(("__setitem__", "__delitem__"), no_assignment),
     }
 
 
-def is_numpys(other: object) -> bool:
-    """Whether NumPy or a library like it does the operators: it reads the tensor."""
-    return hasattr(type(other), "__array_ufunc__")
-
-
 def _binary(symbol: str) -> Callable[[object, object], object]:
-    def refuse(_: object, other: object) -> object:
-        if is_numpys(other):
-            return NotImplemented
+    def refuse(_: object, other: object) -> NoReturn:
+        del other
         raise _no_operator(symbol, f"t.numpy() {symbol} ...")
 
     return refuse
@@ -107,6 +133,38 @@ def _unary(form: str) -> Callable[[object], object]:
         raise _no_operator(form, form.replace("t", "t.numpy()"))
 
     return refuse
+
+
+def _number(kind: str) -> Callable[[object], object]:
+    def refuse(_: object) -> NoReturn:
+        raise DtypeError(
+            f"A tensor is no number: '{kind}(t.item())' reads the only element of one, "
+            f"and t.numpy() reads all elements."
+        )
+
+    return refuse
+
+
+def no_ufunc(_: object, ufunc: np.ufunc, *given: object, **named: object) -> NoReturn:
+    """Refuse NumPy's functions of elements, and arrays' operators: both call this.
+
+    They would read the tensor unseen, and compute on the host.
+    """
+    del given, named
+    name = ufunc.__name__
+    raise DtypeError(
+        f"np.{name}, or an array's operator that calls it, does not take a tensor: read "
+        f"it first by t.numpy(), and NumPy computes on the host, or call a kernel, one "
+        f"of kerngen_kernels or of your own."
+    )
+
+
+def no_assignment(*_: object) -> NoReturn:
+    """Refuse `t[0] = 1` and `del t[0]`."""
+    raise DtypeError(
+        "Elements of a tensor are neither assigned nor deleted by 't[...]': write rows "
+        "by t[2:5].copy_from(array), elements by a kernel."
+    )
 
 
 def _no_operator(symbol: str, example: str) -> DtypeError:

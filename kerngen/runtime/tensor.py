@@ -30,7 +30,7 @@ from numpy.typing import DTypeLike, NDArray
 from kerngen.runtime.arrays import Values, array_dtype, as_value, from_memory
 from kerngen.runtime.elements import E, f16, f32, i32, u32
 from kerngen.runtime.errors import ArgumentError, DtypeError, ShapeError, not_copied
-from kerngen.runtime.habits import is_numpys, missing_attribute, missing_operators
+from kerngen.runtime.habits import ADVICE, missing_attribute, missing_operators
 from kerngen.runtime.shapes import Shape, resolve_shape, round_up
 from kerngen.runtime.struct import Struct
 
@@ -165,7 +165,7 @@ class Tensor(Generic[E, R]):
     def __array__(
         self, dtype: DTypeLike | None = None, copy: bool | None = None
     ) -> NDArray[Any]:
-        """Let NumPy read the tensor; this always copies."""
+        """Let `np.asarray(t)`, and what takes array-likes by it, read; this copies."""
         if copy is False:
             raise ValueError("A tensor is in device memory: reading it must copy.")
         array = self.numpy()
@@ -247,11 +247,8 @@ class Tensor(Generic[E, R]):
         )
 
     def __eq__(self, other: object) -> bool:
-        """Refuse to compare elements; a tensor equals nothing that has none.
-
-        NumPy compares a tensor with its arrays and numbers, element by element.
-        """
-        if is_numpys(other) or not isinstance(other, _COMPARABLE):
+        """Refuse to compare elements; a tensor equals nothing that has none."""
+        if not isinstance(other, _COMPARABLE):
             return NotImplemented
         raise ArgumentError(
             "Tensors are not compared by '==' and '!='. Compare elements after reading "
@@ -263,7 +260,7 @@ class Tensor(Generic[E, R]):
 
     if not TYPE_CHECKING:
         # Type checkers would take this for a promise of every attribute.
-        __getattr__ = missing_attribute
+        __getattr__ = missing_attribute(ADVICE)
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied, which would lose the device."""
@@ -294,7 +291,7 @@ class Tensor(Generic[E, R]):
 for _name, _refuse in missing_operators().items():
     setattr(Tensor, _name, _refuse)
 
-_COMPARABLE = (Tensor, int, float, complex, list, tuple)
+_COMPARABLE = (Tensor, np.ndarray, np.generic, int, float, complex, list, tuple)
 """What NumPy compares arrays with, element by element."""
 
 

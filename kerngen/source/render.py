@@ -223,12 +223,17 @@ def to_json(diagnostics: Iterable[Diagnostic]) -> list[dict[str, object]]:
     ]
 
 
-def hint_to_json(text: str, path: str, span: Span | None) -> dict[str, object]:
-    """Return a hint with the keys of a diagnostic; what it lacks is null or empty."""
+def note_to_json(
+    severity: str, text: str, path: str, span: Span | None = None
+) -> dict[str, object]:
+    """Return a hint, or an error that has no code, with the keys of a diagnostic.
+
+    What it lacks is null or empty.
+    """
     keys = ("line", "column", "end_line", "end_column")
     place = _place(span) if span else {"path": path, **dict.fromkeys(keys)}
     rest = {"label": "", "hint": "", "related": list[object]()}
-    return {"severity": "hint", "code": None, "headline": text, **place, **rest}
+    return {"severity": severity, "code": None, "headline": text, **place, **rest}
 
 
 def _place(span: Span) -> dict[str, object]:

@@ -4,12 +4,13 @@ Arguments are whole numbers, so that sums of products are exact in whatever orde
 schedule adds, and one term too few or too many is seen: 1 to 4, and 1 or -1 in f16, whose
 whole numbers end at 2048.  Results may be off by what storing in f16 rounds, by 8 units of
 f32's last place, and, for what functions and divisions round, by four times what
-`generic`, the plainest schedule, is off by more than storing rounds.
+`generic`, the plainest schedule, is off by more than storing rounds.  Where `generic` is
+off by less than others may be, the bound that WGSL's accuracy gives decides: `widened`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
 
@@ -21,6 +22,7 @@ from kerngen.runtime import Context, Tensor, f16, f32
 from kerngen.runtime.fields import is_leaf
 from kerngen.runtime.kernel import Kernel, TensorSpec
 from kerngen.runtime.ranges import shape_of
+from kerngen.verify.number import Number
 
 Array: TypeAlias = NDArray[Any]
 
@@ -86,10 +88,14 @@ def reference(
 @final
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Results as they should be, and how far off each element may be."""
+    """Results as they should be, and how far off each element may be.
+
+    `is_widened` if that is at least what WGSL's accuracy allows.
+    """
 
     values: tuple[Array, ...]
     allowed: tuple[Array, ...]
+    is_widened: bool = False
 
     def fault(self, results: list[Array]) -> str:
         """Say what is wrong with results; empty if nothing is."""
@@ -104,6 +110,25 @@ class Expected:
             if wrong.any():
                 return f"{int(wrong.sum())} of {wrong.size} elements are wrong"
         return ""
+
+    def widened(self, oracle: Sequence[Sequence[Number]]) -> Expected:
+        """Return what to expect if each element may be off as far as an oracle allows.
+
+        `kerngen.verify.meaning` is one.  Where it knows nothing, the bound is as before;
+        structs are compared exactly, as their numbers are zeros.
+        """
+        parts = zip(self.values, self.allowed, oracle, strict=True)
+        allowed = tuple(
+            own if value.dtype.names is not None else _wider(value, own, *numbers)
+            for value, own, numbers in parts
+        )
+        return Expected(self.values, allowed, is_widened=True)
+
+
+def _wider(value: Array, own: Array, oracle: Number) -> Array:
+    with np.errstate(all="ignore"):
+        bound = oracle.error + np.abs(oracle.value - value)
+    return np.asarray(np.maximum(own, np.where(np.isfinite(bound), bound, 0.0)))
 
 
 def expect(exact: list[Array], generic: list[Array]) -> Expected:

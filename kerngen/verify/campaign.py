@@ -16,7 +16,7 @@ from kerngen.verify.draw import Drawn
 from kerngen.verify.effort import SPENT, Effort, StopError, limited
 from kerngen.verify.fault import LOST, WrongError
 from kerngen.verify.guarded import PATTERNS, Guarded
-from kerngen.verify.large import check_large, large_sizes
+from kerngen.verify.large import check_large, expected_seconds, large_sizes
 from kerngen.verify.meaning import Subject
 from kerngen.verify.ordinary import hazards_of
 from kerngen.verify.overlaps import overlaps
@@ -139,6 +139,7 @@ class Campaign:
         given = call_at(trial.fitting, sizes)
         try:
             with limited(effort.soon):
+                effort.leave(expected_seconds(trial, sizes))
                 check_large(trial, given)
         except StopError:
             return _not_large(result, SPENT, cut=True)

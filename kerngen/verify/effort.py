@@ -88,6 +88,11 @@ class Effort:
         if now > self.deadline or (cases and now > self.soon):
             raise StopError(SPENT)
 
+    def leave(self, seconds: float) -> None:
+        """Stop if there is no time left for what takes so many seconds."""
+        if time.monotonic() + seconds > self.soon:
+            raise StopError(SPENT)
+
     def hold(self, what: str, fitting: Fitting, check: Callable[[Drawn], None]) -> None:
         """Let hypothesis make calls up; it raises what the plainest failing one raises."""
 

@@ -247,7 +247,7 @@ class Evaluator:
             case Select():
                 return self._select(expr, scope)
             case Cast(operand=operand, type=type_):
-                given = self.of(operand, scope)
+                given = number.finite(self.of(operand, scope))
                 return convert(given, scalar_of(operand.type), scalar_of(type_))
 
     def _unary(self, expr: Unary, scope: Scope) -> Number:
@@ -261,7 +261,10 @@ class Evaluator:
 
     def _binary(self, expr: Binary, scope: Scope) -> Number:
         a, b = expr.left.type, expr.right.type
-        left, right = self.of(expr.left, scope), self.of(expr.right, scope)
+        left, right = (
+            number.finite(self.of(operand, scope))
+            for operand in (expr.left, expr.right)
+        )
         ranks = {len(vectors.components(a)), len(vectors.components(b))}
         if expr.op == "*" and 2 in ranks and 0 not in ranks:
             return vectors.multiplied(left, right, a, b)
@@ -280,7 +283,7 @@ class Evaluator:
     # Calls
 
     def _builtin(self, expr: BuiltinCall, scope: Scope) -> Number:
-        given = [self.of(argument, scope) for argument in expr.arguments]
+        given = [number.finite(self.of(each, scope)) for each in expr.arguments]
         first = expr.arguments[0].type
         if expr.builtin in GEOMETRY:
             return vectors.of_geometry(expr.builtin, given, first)
@@ -328,6 +331,8 @@ class Evaluator:
 
         terms, scalar = body.map(spread), scalar_of(expr.type)
         if scalar is Scalar.F32:
+            if expr.kind in {"sum", "prod"}:
+                terms = number.finite(terms)
             result = _REDUCTIONS[expr.kind](terms, axes)
             if self.watch:
                 self.watch.reduction(expr.kind, terms, axes, result)
@@ -342,7 +347,7 @@ class Evaluator:
 
 def _literal(value: float, type_: Scalar) -> Number:
     if type_ is Scalar.F32:
-        return number.real(value)
+        return number.literal(value)
     return number.known(np.asarray(value, number.dtype_of(type_)))
 
 

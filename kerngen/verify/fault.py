@@ -83,12 +83,18 @@ def compare(
         if column.shape != number.value.shape:
             text = f"{name}{path} has shape {column.shape}, not {number.value.shape}"
             raise WrongError(Fault("value", text, result, path))
-        with np.errstate(all="ignore"):
-            off = np.abs(column.astype(np.float64) - number.value)
+        off = _off(column, number)
         wrong = np.isfinite(number.error) & ~(off <= number.error)
         if wrong.any():
             raise WrongError(_worst(name + path, path, number, column, wrong, result))
         tally.note(number, off)
+
+
+def _off(got: NDArray[Any], want: Number) -> NDArray[Any]:
+    """Return how far off each element is; an infinity that is expected is not."""
+    with np.errstate(all="ignore"):
+        off = np.abs(got.astype(np.float64) - want.value)
+    return np.where(got == want.value, 0.0, off)
 
 
 def _worst(
@@ -99,8 +105,8 @@ def _worst(
     wrong: NDArray[Any],
     result: int,
 ) -> Fault:
+    off = _off(got, want)
     with np.errstate(all="ignore"):
-        off = np.abs(got.astype(np.float64) - want.value)
         excess = np.where(wrong, np.where(np.isnan(off), np.inf, off), -1.0)
     flat = int(np.argmax(excess - np.where(wrong, want.error, 0.0)))
     place = tuple(map(int, np.unravel_index(flat, got.shape))) if got.shape else ()

@@ -5,6 +5,7 @@ The oracle computes some elements of it, those at the ends among them.
 
 from __future__ import annotations
 
+import time
 from bisect import bisect
 from collections.abc import Iterator
 from math import prod
@@ -21,12 +22,17 @@ from kerngen.verify.fault import Fault, WrongError, compare, value_fault
 from kerngen.verify.guarded import BEFORE, BEHIND, PATTERNS
 from kerngen.verify.meaning import Call
 from kerngen.verify.number import Array, Number
+from kerngen.verify.plain import call_at
 from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import Given, Trial, written
 
 MOST_GROUPS: Final = 65535
 MOST_ELEMENTS: Final = 1 << 25
 """In all tensors of a call together: more takes too long."""
+_PART: Final = 16
+"""How much shorter the call is whose seconds tell how long the large one takes."""
+_WHOLE: Final = 256
+"""Schedules for certain multiples of a length ask for divisors of this."""
 _POINTS: Final = 400
 _MOST_TERMS: Final = 1 << 13
 
@@ -93,6 +99,27 @@ def _fits(fitting: Fitting, sizes: Sizes, most: int) -> bool:
         and max(nbytes) <= most
         and terms <= _MOST_TERMS
     )
+
+
+def expected_seconds(trial: Trial, sizes: Sizes) -> float:
+    """Return how long a large call may take, by a shorter one; 0 if there is none.
+
+    Neither an upload nor a dispatch can be interrupted once it has begun.  A shorter call
+    that goes wrong is no reason to leave out the large one, which is looked at closely.
+    """
+    longest = max(length for _, length in sizes)
+    short = longest // _PART // _WHOLE * _WHOLE
+    part = tuple((n, short if v == longest else v) for n, v in sizes)
+    lengths = trial.fitting.lengths(part)
+    if not short or lengths is None or not trial.fitting.way.takes(lengths):
+        return 0.0
+    given = call_at(trial.fitting, part)
+    begun = time.monotonic()
+    try:
+        trial.run(given, PATTERNS[0])
+    except WrongError:
+        return 0.0
+    return (time.monotonic() - begun) * longest / short
 
 
 def check_large(trial: Trial, given: Given) -> None:

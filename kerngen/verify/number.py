@@ -6,6 +6,11 @@ lets additions be done in any order.  Where every step is exact in f32, the boun
 Where nothing is known the bound is infinite: after an overflow or a NaN, or where rounding
 decides which way a program goes.  Integers and truth values are exact, or unknown.
 
+An infinity is known, with a bound of 0, as a literal and as the `max` or `min` of nothing:
+these reach the device as bits.  It stays known where it is stored, chosen or negated;
+`finite` makes it unknown for all other operations, as WGSL lets compilers assume that
+there is none.
+
 The leading axes of the arrays are those of the domain that an expression is computed
 over, of length 1 where it does not depend on an index; components come last.
 """
@@ -50,7 +55,7 @@ _DTYPES: Final = {
 class Number:
     """Values, how far off each may be, and of floats the size of their terms.
 
-    A value of a float that is not finite is an argument's own; its bound is infinite.
+    An argument that is not finite keeps its value, but its bound is infinite.
     """
 
     value: Array
@@ -112,6 +117,20 @@ def real(values: ArrayLike) -> Number:
     error = np.where(size < TINY, size, 0.0)
     error = np.where(np.isfinite(value), error, np.inf)
     return Number(value, error, np.where(np.isfinite(size), size, np.inf))
+
+
+def literal(value: float) -> Number:
+    """Return a literal, which may be infinite."""
+    number = real(value)
+    return Number(
+        number.value, np.where(np.isinf(value), 0.0, number.error), number.size
+    )
+
+
+def finite(operand: Number) -> Number:
+    """Return numbers of which nothing is known where they are infinite."""
+    error = np.where(np.isinf(operand.value), np.inf, operand.error)
+    return Number(operand.value, error, operand.size)
 
 
 def unknown(shape: tuple[int, ...], scalar: Scalar) -> Number:
@@ -339,7 +358,9 @@ def _extreme(terms: Number, axes: int, extreme: np.ufunc, start: float) -> Numbe
     over = tuple(range(axes))
     # What a reduction starts from changes nothing among the terms.
     neutral = terms.value == start
+    nothing = np.asarray((neutral & (terms.error == 0)).all(over))
     off = np.where(neutral, 0.0, terms.error)
+    off = np.where(np.isinf(terms.value) & ~neutral, np.inf, off)
     clean = np.where(np.isfinite(terms.value) | neutral, terms.value, 0.0)
 
     def reduced(values: Array) -> Array:
@@ -350,5 +371,8 @@ def _extreme(terms: Number, axes: int, extreme: np.ufunc, start: float) -> Numbe
     with np.errstate(invalid="ignore"):
         error = np.maximum(high - value, value - low)
     found = _bounded(value, error, np.abs(value))
-    nothing = np.asarray(neutral.all(over))
-    return Number(np.where(nothing, start, found.value), found.error, found.size)
+    return Number(
+        np.where(nothing, start, found.value),
+        np.where(nothing, 0.0, found.error),
+        found.size,
+    )

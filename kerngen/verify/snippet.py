@@ -100,7 +100,10 @@ def _verdict(result: Result, found: Counterexample) -> Iterator[str]:
             f'print(f"{name}{fault.path}{place}: {by} gives {{got}}, '
             f'not {{expected}} within {{bound}}")'
         )
-        yield "assert abs(float(got) - expected) <= bound"
+        if np.isinf(fault.expected):
+            yield "assert got == expected"
+        else:
+            yield "assert abs(float(got) - expected) <= bound"
     else:
         yield f"# {fault.text}"
 

@@ -57,6 +57,19 @@ def test_check_as_json(kerngen: Run) -> None:
     assert (second["path"], second["code"]) == ("dsl/b.kern", "KG0001")
 
 
+def test_check_as_json_of_what_is_not_there(kerngen: Run) -> None:
+    Path("empty").mkdir()
+    for src, text in (
+        ("missing.kern", "'missing.kern' does not exist."),
+        ("empty", "There are no .kern files in 'empty'."),
+    ):
+        (error,) = json.loads(kerngen("check", src, "--json", code=1).stdout)
+        assert (error["severity"], error["code"]) == ("error", None)
+        assert (error["headline"], error["path"]) == (text, src)
+        assert error["line"] is error["column"] is None
+    kerngen("check", "missing.kern", "-", "--json", code=2)
+
+
 def test_check_as_json_has_the_hints(kerngen: Run) -> None:
     edit(
         SOURCE / "a.kern",

@@ -62,7 +62,7 @@ def shaders_of(kernel: str) -> list[str]:
     return sorted(
         Path(name).name.removesuffix(".wgsl")
         for name in files()
-        if Path(name).name.startswith(f"sample.{kernel}.")
+        if Path(name).name.startswith(f"{kernel}.")
     )
 
 
@@ -125,11 +125,11 @@ def test_what_is_proved_is_neither_clamped_nor_checked(kernel: str) -> None:
     made = files()
     (plan,) = (
         k
-        for k in read_plan(made["wgsl/sample.plan"].decode()).kernels
+        for k in read_plan(made["wgsl/sample/sample.plan"].decode()).kernels
         if k.name == kernel
     )
     assert not plan.checks
-    texts = [made[f"wgsl/{name}.wgsl"].decode() for name in shaders_of(kernel)]
+    texts = [made[f"wgsl/sample/{name}.wgsl"].decode() for name in shaders_of(kernel)]
     assert texts
     assert not any("clamp" in text for text in texts)
 
@@ -138,12 +138,12 @@ def test_without_the_condition_they_are_clamped() -> None:
     text = SOURCE.replace("require s < t;", "").replace("require d % 2 == 0;", "")
     made = compile_text(text, PATH).files
     for kernel in ("last", "halves"):
-        found = [t for name, t in made.items() if f"sample.{kernel}." in name]
+        found = [t for name, t in made.items() if f"/{kernel}." in name]
         assert any(b"clamp" in text for text in found)
 
 
 def test_shaders_for_calls_that_are_refused_are_not_made() -> None:
-    assert shaders_of("lined") == ["sample.lined.map"]
+    assert shaders_of("lined") == ["lined.map"]
     # Its own guard always holds; that of the other never does.
     assert all("rows_lanes64" in name for name in shaders_of("short"))
     assert not any("edge" in name for name in shaders_of("short"))

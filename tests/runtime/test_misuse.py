@@ -7,6 +7,7 @@ import pickle
 import re
 from collections.abc import Callable
 from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 import kerngen.runtime as gpu
 from kerngen.runtime import f32, vec3f
 from kerngen.runtime.calling import kernel_function
-from kerngen.runtime.habits import ADVICE, KERNELS
+from kerngen.runtime.habits import ADVICE, CONTEXT_ADVICE, KERNELS
 from kerngen_kernels import elementwise, indexing, optim
 
 from .structs import Particle
@@ -172,17 +173,66 @@ def test_tensors_have_no_operators(text: str, told: str, ctx: gpu.Context) -> No
         eval(text, {"t": ctx.zeros((2, 2), f32)})
 
 
-def test_numpy_computes_with_tensors(ctx: gpu.Context) -> None:
-    tensor: Any = ctx.vector([1, 2], f32)
-    ones = np.ones(2, np.float32)
-    for result in (tensor + ones, ones + tensor, np.float32(1) + tensor):
-        assert result.tolist() == [2, 3]
-    assert (tensor == ones).tolist() == (ones == tensor).tolist() == [True, False]
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a + t", r"^np\.add, or an array's operator"),
+        ("t + a", r"instead of '\+' call a kernel"),
+        ("a == t", r"^np\.equal,"),
+        ("np.float32(1) * t", r"np\.multiply,|instead of '\*'"),
+        ("np.exp(t)", r"^np\.exp,.*read it first by t\.numpy\(\)"),
+        ("np.matmul(a, t)", r"^np\.matmul,"),
+        ("np.add(a, a, out=t)", r"^np\.add,"),
+        ("np.sum(t)", r"^np\.add,"),
+        ("np.maximum.reduce(t)", r"^np\.maximum,"),
+    ],
+)
+def test_numpy_does_not_compute_with_tensors_unseen(
+    text: str, told: str, ctx: gpu.Context
+) -> None:
+    names = {"np": np, "t": ctx.zeros((2, 2), f32), "a": np.ones((2, 2), np.float32)}
+    with pytest.raises(gpu.DtypeError, match=told):
+        eval(text, names)
+
+
+def test_numpy_reads_a_tensor_that_is_made_an_array(ctx: gpu.Context) -> None:
+    tensor = ctx.vector([1, 2], f32)
+    assert np.asarray(tensor).tolist() == [1, 2]
+    assert np.array(tensor, np.float64).dtype == np.float64
+    assert np.array_equal(tensor, [1, 2])
+    np.testing.assert_array_equal(tensor, [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("float(t)", r"'float\(t\.item\(\)\)' reads the only element"),
+        ("int(t)", r"'int\(t\.item\(\)\)'"),
+        ("complex(t)", r"'complex\(t\.item\(\)\)'"),
+        ("t[0] = 1", r"write rows by t\[2:5\]\.copy_from\(array\)"),
+        ("del t[0]", r"neither assigned nor deleted"),
+        (
+            "ctx.zeros(3, 4)",
+            r"got 4\. A shape .* is a tuple: ctx\.zeros\(\(3, 4\), f32",
+        ),
+        ("ctx.vector([1, 2])", r"write ctx\.vector\(array, f32\)\."),
+        ("ctx.matrix(f32)", r"write ctx\.matrix\(array, f32\)\."),
+        ("ctx.scalar()", r"write ctx\.scalar\(value, f32\)\."),
+        ("ctx.tensor4(1, u32, 2)", r"write ctx\.tensor4\(array, u32\)\."),
+        ("ctx.tensor()", r"write ctx\.tensor\(array, f32\)\."),
+        ("ctx.tensor3()", r"write ctx\.tensor3\(array, f32\)\."),
+    ],
+)
+def test_pythons_own_words_are_replaced(text: str, told: str, ctx: gpu.Context) -> None:
+    names = {"t": ctx.zeros(1, f32), "ctx": ctx, "f32": f32, "u32": gpu.u32}
+    with pytest.raises(gpu.DtypeError, match=told):
+        exec(text, names)
 
 
 def test_tensors_are_not_compared_unseen(ctx: gpu.Context) -> None:
     a, b = ctx.zeros(2, f32), ctx.zeros(2, f32)
-    others: tuple[Any, ...] = (b, 0, 1.0, [0, 0], (0, 0))
+    arrays = np.zeros(2, np.float32), np.float32(0)
+    others: tuple[Any, ...] = (b, 0, 1.0, [0, 0], (0, 0), *arrays)
     for other in others:
         with pytest.raises(
             gpu.ArgumentError, match=r"np\.array_equal\(a\.numpy\(\), b"
@@ -217,6 +267,16 @@ def test_attributes_of_arrays_are_answered(
         getattr(tensor, name)
 
 
+def test_attributes_that_a_context_lacks_are_answered(ctx: gpu.Context) -> None:
+    assert not hasattr(ctx, "ones")
+    with pytest.raises(
+        AttributeError, match=r"'ones'\. Upload .*np\.ones\(shape\), f32"
+    ):
+        _ = getattr(ctx, "ones")  # noqa: B009 - type checkers know that there is none
+    with pytest.raises(AttributeError, match=r"has no attribute 'closes'$"):
+        getattr(ctx, "closes")  # noqa: B009 - the same
+
+
 def test_advice_names_what_there_is(ctx: gpu.Context) -> None:
     texts = [*ADVICE.values()]
     texts += [f"kerngen_kernels.{name}" for name in KERNELS.values()]
@@ -225,7 +285,12 @@ def test_advice_names_what_there_is(ctx: gpu.Context) -> None:
             module, *names = path[1:].split(".")
             made = import_module(f"kerngen_kernels.{module}")
             assert all(hasattr(made, name) for name in names), path
+    for text in CONTEXT_ADVICE.values():
+        for owner, prefix in ((ctx, "ctx"), (np, "np")):
+            for path in re.findall(rf"\b{prefix}((?:\.\w+)+)", text):
+                assert attrgetter(path[1:])(owner), path
     assert not set(ADVICE) & set(dir(ctx.zeros(1, f32)))
+    assert not set(CONTEXT_ADVICE) & set(dir(ctx))
 
 
 def test_contexts_that_look_alike_are_told_apart() -> None:

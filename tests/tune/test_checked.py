@@ -18,7 +18,7 @@ from kerngen.syntax.library import Library
 from kerngen.tune import bound
 from kerngen.tune.candidates import Candidate
 from kerngen.tune.checked import STEPS, all_checked, checked_sizes, shortened
-from kerngen.tune.trial import Subject, Trials, Verdict
+from kerngen.tune.trial import Subject, Trials, Verdict, Version
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,43 @@ def test_what_is_wrong_at_an_edge_is_wrong(
         attempt = trials.attempt(Candidate("map"), {"n": 64}, inputs, 1.0)
         assert attempt.verdict is Verdict.WRONG
         assert attempt.why == "1 of 65 elements are wrong at n = 65"
+
+
+DIFFERENCE = """
+fn half(a: f32) -> f32 { a / 2.0 }
+kernel difference(x: f32[n]) -> y: f32[] {
+    host count = f32(n);
+    let mean = (sum[i] half(x[i])) / count;
+    let squares = (sum[i] half(x[i]) * half(x[i])) / count;
+    y = squares - mean * mean;
+}
+"""
+
+
+@pytest.mark.parametrize(("off", "verdict"), [(3e-6, "timed"), (1e-3, "wrong")])
+def test_where_generic_is_right_by_luck_accuracy_decides(
+    off: float, verdict: str, ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Quotients may be off by 2.5 units of their last place, their difference is small."""
+
+    def lucky(
+        ctx: Context,
+        kernel: Kernel,
+        arrays: list[bound.Array],
+        scalars: tuple[object, ...],
+    ) -> list[bound.Array]:
+        del ctx
+        (exact,) = bound.reference(kernel, arrays, scalars)
+        plain = trials.version(Candidate("generic"))
+        is_plain = isinstance(plain, Version) and plain.kernel is kernel
+        return [np.asarray(exact + (0.0 if is_plain else off), np.float32)]
+
+    with ExitStack() as stack:
+        trials = trials_of(DIFFERENCE, ctx, stack)
+        sizes = {"n": 63}
+        inputs = trials.inputs(sizes)
+        monkeypatch.setattr(bound, "run", lucky)
+        assert trials.attempt(None, sizes, inputs, 1.0).verdict.value == verdict
 
 
 def test_an_axis_beyond_what_a_loop_may_turn(ctx: Context) -> None:

@@ -71,6 +71,16 @@ def test_extremes_of_integers(run: Run) -> None:
         exactly(each, end)
 
 
+def test_infinities_are_known_up_to_arithmetic(run: Run) -> None:
+    x = np.array([[1, 2, 3], [7, 8, 9]], F)
+    (top,), (lost,) = run("below", {"m": 2, "n": 3}, x, 2.5)
+    exactly(top, [2, -np.inf])
+    exactly(lost, [0, -6])
+    (top,), (lost,) = run("below", {"m": 2, "n": 0}, np.zeros((2, 0), F), 2.5)
+    exactly(top, [-np.inf, -np.inf])
+    assert lost.error.tolist() == [np.inf, np.inf]
+
+
 def test_sums_of_integers_wrap(run: Run) -> None:
     x, u = np.array([[2**31 - 1, 2]], S), np.array([[2**32 - 1, 2]], W)
     (a,), (b,), (c,) = run("totals", {"m": 1, "n": 2}, x, u)

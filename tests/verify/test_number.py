@@ -281,6 +281,28 @@ def test_extrema_of_nothing_are_infinite() -> None:
     nothing = n(np.zeros((0, 2, 1)))
     assert number.highest(nothing, 2).value.tolist() == [-np.inf]
     assert number.lowest(nothing, 2).value.tolist() == [np.inf]
+    assert number.highest(nothing, 2).error.tolist() == [0]
+    assert number.lowest(nothing, 2).error.tolist() == [0]
+
+
+def test_infinities_are_known_where_they_are_not_computed_with() -> None:
+    lowest, unsure = number.literal(-np.inf), n([-np.inf, -np.inf], [0, INF])
+    assert (float(lowest.value), float(lowest.error)) == (-np.inf, 0)
+    highest = number.negate(lowest)
+    assert (float(highest.value), float(highest.error)) == (np.inf, 0)
+    chosen = number.choose(number.known([True, False]), lowest, n([2.0, 3.0]))
+    assert chosen.value.tolist() == [-np.inf, 3]
+    assert chosen.error.tolist() == [0, 0]
+    assert number.to_half(lowest).error == 0
+    for terms, error in ((n([-np.inf]), 0), (unsure, INF)):
+        assert number.highest(terms, 1).error == error
+        assert number.highest(terms, 1).value == (-np.inf if error == 0 else 0)
+    mixed = n([[-np.inf], [2.0]])
+    holds(number.highest(mixed, 1), [2], [0])
+    assert number.lowest(mixed, 1).error == INF
+    assert number.highest(n([[np.inf], [2.0]]), 1).error == INF
+    assert number.finite(n([1.0, np.inf, -np.inf])).error.tolist() == [0, INF, INF]
+    assert number.literal(0.1).error == 0
 
 
 def test_elements_are_taken_with_their_bounds() -> None:

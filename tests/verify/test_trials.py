@@ -22,9 +22,9 @@ from kerngen.verify.draw import Drawn
 from kerngen.verify.effort import Effort, StopError
 from kerngen.verify.fault import LOST, Fault, Tally, WrongError
 from kerngen.verify.guarded import BEFORE, BEHIND, PATTERNS, Leased
-from kerngen.verify.large import MOST_GROUPS, large_sizes
+from kerngen.verify.large import MOST_GROUPS, expected_seconds, large_sizes
 from kerngen.verify.meaning import Subject
-from kerngen.verify.sizes import Fitting
+from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import Given, Trial, refer
 from kerngen.verify.ways import ways
 
@@ -269,5 +269,24 @@ def test_a_large_call_is_the_least_that_folds(
         assert way.takes(lengths)
         small = SimpleNamespace(ctx=SimpleNamespace(max_tensor_bytes=1 << 20))
         assert large_sizes(replace(trial, guarded=small)) is None  # type: ignore[arg-type]
+        assert_seconds_are_expected(fitting, sizes)
         return
     pytest.fail("no way folds")
+
+
+def assert_seconds_are_expected(fitting: Fitting, sizes: Sizes) -> None:
+    """A call of a 16th of the length is made, and takes as much less."""
+    made: list[int] = []
+
+    def run(given: Given, _: object) -> None:
+        made.append(max(length for _, length in given.sizes))
+        time.sleep(0.02)
+        if len(made) > 1:
+            raise WrongError(Fault("value", "it is wrong"))
+
+    trial: Any = SimpleNamespace(fitting=fitting, run=run)
+    longest = max(length for _, length in sizes)
+    assert 0.02 * 16 <= expected_seconds(trial, sizes) < 5.0
+    assert made == [longest // 16 // 256 * 256]
+    assert expected_seconds(trial, sizes) == 0.0
+    assert expected_seconds(trial, (("n", 300),)) == 0.0

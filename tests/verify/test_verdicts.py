@@ -62,6 +62,11 @@ def test_a_result_may_be_off_by_its_bound() -> None:
     assert compared(n([1, 2], [0.5, INF]), [0.5, np.nan]) is None
     assert compared(n([1, 2], 0.5), [1, np.nan]) is not None
     assert compared(n([1, 2]), [1, 2]) is None
+    assert compared(n([-INF, 2]), [-INF, 2]) is None
+    lowest = compared(n([-INF, 2]), [-3e38, 2])
+    assert lowest is not None
+    assert lowest.text.endswith("e+38, not -inf")
+    assert compared(n([-INF, 2]), [INF, 2]) is not None
 
 
 def test_the_fault_is_the_element_that_is_farthest_off() -> None:
@@ -428,6 +433,11 @@ def test_the_program_repeats_what_went_wrong(known: dict[str, Subject]) -> None:
         "expected, bound = 1.0, 0.25",
         'print(f"y[1]: the device gives {got}, not {expected} within {bound}")',
         "assert abs(float(got) - expected) <= bound",
+    ]
+    lowest = Counterexample(given, replace(fault, expected=-INF, bound=0.0))
+    assert snippet(replace(wrong, counterexample=lowest), "").splitlines()[-3::2] == [
+        "expected, bound = -np.inf, 0.0",
+        "assert got == expected",
     ]
     twice = replace(given, arrangement="together", overlapping=(0, 1))
     bits = replace(fault, kind="bits", place=())

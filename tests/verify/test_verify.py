@@ -166,10 +166,18 @@ def test_a_large_call_is_made_where_the_small_ones_hold(
     def held(self: Trial, _: Given) -> None:
         self.tally.cases += 1
 
+    def hour(*_: object) -> float:
+        return 3600.0
+
     monkeypatch.setattr(campaign, "large_sizes", sizes)
     words = f"{source.name}:copy", "--schedule", "edge", "--examples", "1"
     (row,) = found(*words)
     assert (row["verdict"], row["large"]) == ("held", {"n": 300})
+    with monkeypatch.context() as slow:
+        slow.setattr(campaign, "expected_seconds", hour)
+        (row,) = found(*words, "--budget", "60")
+        assert (row["verdict"], row["large"]) == ("held", {})
+        assert row["why"] == "but no large call: the budget was spent"
     (fault,) = (each for each in FAULTS if each.name == "an element left out")
     plant(fault)
     monkeypatch.setattr(Trial, "check", held)
